@@ -1,8 +1,8 @@
-"""Loads the compiled form of the rules if it was made from exactly these sources.
+"""Loads the compiled form of the core if it was built from exactly these sources.
 
-`python -m compiler` makes it. Without it, the same sources run interpreted. A changed
+`python -m compiler` builds it. If it is absent, the sources run interpreted. A changed
 module runs interpreted until the core is compiled again. Either all modules are
-compiled or none, because each depends on the structures of the others.
+compiled or none, because each depends on the C structures of the others.
 """
 
 from __future__ import annotations
@@ -45,26 +45,26 @@ MODULES = (
 )
 
 SHARED = "sds_core.shared"
-"""The common code of the compiled modules; it has no source here."""
+"""The library that all compiled modules share; the build generates it."""
 
 SWITCH = "SDS_MONITOR_CORE"
-"""Environment variable: `interpreted`, or `compiled`, which fails if not possible."""
+"""Environment variable: `interpreted` or `compiled`; `compiled` may raise an error."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
 TAG = _SUFFIX.rpartition(".")[0]
-"""Python version and platform, after a dot: the end of the directory's name."""
+"""A dot, Python version and platform; the directory's name ends with this."""
 
 FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
 """Names of the files of a compiled form."""
 
 
 def directory(root: str = _ROOT) -> str:
-    """Path for the compiled form of the sources under a directory, which may not exist.
+    """Return the path for the compiled form of the sources; it may not exist.
 
-    It contains a hash of the compiled modules and of all others in their packages,
-    because the build takes constants and enumerations from these.
+    The path contains a hash of all modules in the packages of the compiled ones,
+    because the build copies their constants and enumerations.
     """
     digest = hashlib.sha256()
     for package in sorted({name.rpartition(".")[0] for name in MODULES}):
@@ -115,7 +115,7 @@ def form() -> str:
 
 
 def describe() -> str:
-    """The form that this process runs; for the slow one, reason and remedy."""
+    """The form that this process runs; if interpreted, with the reason and a remedy."""
     if is_compiled():
         return form()
     if os.environ.get(SWITCH) == form():
@@ -129,12 +129,12 @@ def describe() -> str:
 def load() -> None:
     """Import the modules in their compiled form, if it exists.
 
-    If this machine cannot load it, for example because it was made for a newer C
-    library, the sources are used, and a warning is issued.
+    If this machine cannot load it, for example because it needs a newer C library,
+    `load` issues a warning and uses the sources.
 
     Raises:
-        ImportError: `SWITCH` requires a compiled form, and these sources have none, or
-            it cannot be loaded.
+        ImportError: `SWITCH` requires a compiled form, but it does not exist or cannot
+            be loaded.
     """
     wanted = os.environ.get(SWITCH)
     if wanted == "interpreted" or is_compiled():

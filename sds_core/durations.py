@@ -37,11 +37,12 @@ def parse_duration_ms(text: str, plain: Unit) -> float:
     """Return a duration in milliseconds.
 
     Args:
-        text: A number with a unit, a sum of such parts, or a plain number.
+        text: A number with a unit, several of these in sequence, or a plain number.
         plain: Unit of a plain number.
 
     Raises:
-        ValueError: The text is no duration, or not finite; says what is allowed.
+        ValueError: The text is not a finite duration; the message lists what is
+            allowed.
     """
     if re.fullmatch(f"(?:{_PART})+", text):
         parts = re.findall(_PART, text)
@@ -60,7 +61,7 @@ def parse_duration_ms(text: str, plain: Unit) -> float:
 
 
 def duration_text(duration_ms: float) -> str:
-    """Return a duration, milliseconds, in the largest unit that divides it."""
+    """Return a duration as text, in the largest unit that divides it."""
     for unit, length in UNITS_MS.items():
         if duration_ms and duration_ms % length == 0:
             return f"{duration_ms / length:.15g}{unit}"

@@ -1,7 +1,7 @@
-"""Declares Prometheus metrics, and how their samples are read from figures.
+"""Declares Prometheus metrics and the functions that read their samples.
 
-The exporter, the table in ``docs/metrics.md`` and the tests use `Metric` objects and no
-other names of metrics.
+The exporter, the table in ``docs/metrics.md`` and the tests take all names of metrics
+from `Metric` objects.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ class MetricKind(enum.StrEnum):
 class BucketCounts(Protocol):
     """Durations counted in buckets: `sds_core.observer.histogram.Histogram`.
 
-    It is a protocol, because the packages that declare metrics must not import each
-    other.
+    A protocol, because packages that declare metrics must not import each other.
     """
 
     @property
@@ -41,7 +40,7 @@ Value = int | float | BucketCounts
 """Value of a sample; histograms hold milliseconds and are exported in seconds."""
 
 Sample = tuple[tuple[str, ...], Value]
-"""Values of the metric's own labels, and the value."""
+"""Values of the metric's own labels, and the value of the sample."""
 
 Source = TypeVar("Source")
 
@@ -57,8 +56,8 @@ class Metric(Generic[Source]):
             (`channel`, `observer`, `node`).
         samples: Reads the samples of a source. If the result is empty, no series is
             exported.
-        summable: Whether the sum of the metric over several sources is meaningful; it
-            is exported as the source `other`.
+        summable: Whether the sum over several sources is meaningful and exported as
+            source `other`.
     """
 
     name: str
@@ -75,7 +74,7 @@ def one_sample(
     read: Callable[[Source], Value | None],
     kind: MetricKind | None = None,
 ) -> Metric[Source]:
-    """A metric without labels of its own; if its value is None, it has no series.
+    """Return a metric without labels of its own; a value of None exports no series.
 
     By default, it is a counter if the name ends in ``_total``, else a gauge.
     """
@@ -90,5 +89,5 @@ def one_sample(
 
 
 def in_seconds(milliseconds: int | None) -> float | None:
-    """Milliseconds in Prometheus' base unit; None stays None."""
+    """Return a duration in seconds, Prometheus' base unit; None stays None."""
     return None if milliseconds is None else milliseconds / 1000

@@ -1,8 +1,8 @@
-"""Marks and types for the build that compiles the rules.
+"""A decorator and types for the build that compiles the core modules.
 
-CONTRIBUTING, "The compiled core", explains what the build does with them. Without
-compilation, a mark changes nothing, and an array of integers is a memory view of
-Python.
+CONTRIBUTING, "The compiled core", explains what the build does with them. If the
+modules are interpreted, the decorator changes nothing, and an array of integers is a
+`memoryview`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Uint64: TypeAlias = int
 """An integer in [0, 2**64); the build treats `int` as signed, with 64 bits."""
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
-"""Bytes that are only read."""
+"""Bytes that a function only reads."""
 
 MutableBytes: TypeAlias = bytearray | memoryview
 
@@ -45,22 +45,22 @@ _BITS = 64
 
 
 def view(array: np.ndarray[Any, Any]) -> memoryview:
-    """The integers of an array; a change of one changes the array."""
+    """Return an array's integers as a view: a change of the view changes the array."""
     view_: memoryview = array.data
     return view_
 
 
 def row_of(rows: Int64Rows, number: int) -> Int64s:
-    """One of several rows, shape (n,); a change of the row changes the array."""
+    """Return a row as a view, shape (n,): a change of the view changes the array."""
     return view(np.asarray(rows)[number])
 
 
 def uint64(value: int) -> int:
-    """The same 64 bits, interpreted as unsigned."""
+    """Interpret 64 bits as an unsigned integer."""
     return value & ((1 << _BITS) - 1)
 
 
 def int64(value: int) -> int:
-    """The same 64 bits, interpreted as signed."""
+    """Interpret 64 bits as a signed integer."""
     value = uint64(value)
     return value - (1 << _BITS) if value >> (_BITS - 1) else value

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 
 def check_least(options: object, least: Mapping[str, float], note: str = "") -> None:
-    """Check that options are at least their minimum; None is not checked.
+    """Check that options are at least their minimum; options of None are not checked.
 
-    `note` is the end of the error message, for other allowed values.
+    `note` is appended to the error message, to name other allowed values.
 
     Raises:
         ValueError: An option is too small.

@@ -1,7 +1,7 @@
 """Checks a mapping, for example from a TOML file, against a msgspec struct.
 
-msgspec does the check. This module turns its error into one that contains the position
-of the error, the value, and the allowed values.
+msgspec does the check. This module converts its errors to errors with the position, the
+value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of all tables: an unknown key is an error."""
 
 
-# Text that msgspec 0.18 and later append to an error message.
+# The path that msgspec from 0.18 appends to an error message.
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _NAME = re.compile(r"`([^`]*)`$")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -54,7 +54,7 @@ def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
         mapping: names and plain values.
         into: the struct's class. Its `__post_init__` may raise ValueError with a text
             that contains the value and the allowed values.
-        within: the path of the mapping inside a larger one.
+        within: the path of the mapping inside a larger mapping.
 
     Raises:
         TableError: unknown or missing key, wrong type, or a value that is not allowed.
@@ -99,7 +99,7 @@ def _problem(
 
 
 def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
-    """Return the type of the value one step further in the path."""
+    """Return the type of the value after the next step of the path."""
     for one in _alternatives(kind):
         if isinstance(one, inspect.VarTupleType) and isinstance(step, int):
             return one.item_type
@@ -126,7 +126,7 @@ def _allowed(kind: inspect.Type, value: Any) -> str:
     kinds = _alternatives(kind)
     tags = _tags(kind)
     if tags and isinstance(value, Mapping):
-        # If several tables are possible, the value's tag selects one.
+        # If several tables are possible, the value's tag selects one of them.
         kinds = tuple(
             one
             for one in kinds

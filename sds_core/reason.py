@@ -1,4 +1,4 @@
-"""Reasons for dead letters, separate from the decoders, whose import takes long."""
+"""Reasons for dead letters; a separate module, because decoders import slowly."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why a record is a dead letter: the value of header `dead-letter-reason`.
 
-    The list is closed (docs/records.md). Decoding SDS gives the first six and the last.
-    The others concern the record around the frame, and payloads of MVDS.
+    The list is closed (docs/records.md). The decoder of SDS gives the first six and the
+    last. The others concern the record around the frame or payloads of MVDS.
     """
 
     EMPTY_VALUE = "empty_value"

@@ -16,10 +16,10 @@ import farmhash
 
 
 class RepairHash(StrEnum):
-    """The hash behind T_req, T_resp and response groups (SDS-R guide).
+    """The hash that determines T_req, T_resp and response groups (SDS-R guide).
 
-    SHA256: first 8 bytes, most significant first (the guide, js-waku). FARM: FarmHash64
-    as Nim hashes strings, without its sign bit (nim-sds).
+    SHA256: the first 8 bytes, most significant first (the guide, js-waku). FARM: Nim's
+    hash of strings, FarmHash64, without the sign bit (nim-sds).
     """
 
     SHA256 = "sha256"
@@ -36,7 +36,7 @@ def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int
     """Return the distance of two participants, in [0, 2**64); 0 if they are equal.
 
     Their hashes are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the sign of
-    the result, not that of the hashes.
+    the result, not of the hashes.
     """
     distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
     return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)
@@ -49,7 +49,7 @@ def request_offset_ms(
     t_max_ms: int,
     hashed_with: RepairHash,
 ) -> int:
-    """Return T_req from now, in [T_min, T_max) ms (SDS-R guide, "Calculate T_req").
+    """Return the time until T_req, in [T_min, T_max) ms (SDS-R, "Calculate T_req").
 
     The concatenation of participant and message is hashed, as in both libraries.
     """
@@ -64,12 +64,12 @@ def response_offset_ms(
     t_max_ms: int,
     hashed_with: RepairHash,
 ) -> int:
-    """Return T_resp from now, in [0, T_max) ms (SDS-R guide, "Calculate T_resp").
+    """Return the time until T_resp, in [0, T_max) ms (SDS-R, "Calculate T_resp").
 
     It is 0 for the message's own sender.
     """
     distance = distance_between(participant_id, sender_id, hashed_with)
-    # nim-sds reduces both factors first, which changes nothing.
+    # nim-sds reduces both factors first, but the result is the same.
     return distance * hash_of(message_id, hashed_with) % t_max_ms
 
 

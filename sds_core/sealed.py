@@ -1,6 +1,6 @@
-"""Stored bytes with a checksum, which shows whether they are complete.
+"""Encodes values for storage, with a checksum that detects damage.
 
-One version byte, a checksum (CRC-32, four bytes, big-endian), then MessagePack.
+Format: version (1 byte), CRC-32 (4 bytes, big-endian), MessagePack.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ class Seal(Generic[_Value]):
 
     Args:
         version: Version of the encoding, in [0, 256).
-        error: Makes an error from a line of text, for bytes that cannot be decoded.
+        error: Function that makes an error from a line of text, if bytes cannot be
+            decoded.
     """
 
     def __init__(
@@ -41,8 +42,8 @@ class Seal(Generic[_Value]):
         """Decode the result of `pack`.
 
         Raises:
-            Exception: The result of `error`. The bytes are damaged, of another version,
-                or another value.
+            Exception: The result of `error`: the bytes are damaged, or have another
+                version or type.
         """
         if not blob:
             raise self._error("it is empty")

@@ -1,4 +1,4 @@
-"""Formats text, numbers and times for terminal, log and page.
+"""Formats text, numbers and times for terminals, logs and pages.
 
 Ids and messages come from untrusted senders: `printable` makes them safe to print in
 one line. Escaping for HTML is left to the templates.
@@ -23,8 +23,8 @@ _HIDDEN = re.compile(
 def printable(text: str) -> str:
     r"""Return the text with an escape for each character that is not printable.
 
-    Line ends, control characters and changes of text direction become escapes such as
-    ``\n`` or ``\u202e``, because a sender could forge lines of output with them.
+    A sender could forge lines of output with line ends, control characters and changes
+    of text direction, so they become escapes such as ``\n`` or ``\u202e``.
     """
     if text.isprintable():
         return text
@@ -37,8 +37,8 @@ def printable(text: str) -> str:
 def visible(text: str) -> str:
     r"""Return a whole page or a label with an escape for each hidden character.
 
-    Control characters and changes of text direction, which could make a text look like
-    another, become escapes such as ``\u202e``; line ends and tabs stay.
+    Control characters and changes of text direction could make a text look like
+    another, so they become escapes such as ``\u202e``. Line ends and tabs stay.
     """
     return _HIDDEN.sub(lambda match: printable(match[0]), text)
 
@@ -60,12 +60,12 @@ def shorten(text: str, limit: int) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value from a file in the form for an error: its `repr`, shortened."""
+    """Return a value's `repr`, shortened for an error message."""
     return shorten(repr(value), _LONGEST_VALUE)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return " (did you mean 'known name'?)" for an unknown name, to end an error.
+    """Return " (did you mean 'known name'?)" for an unknown name in an error.
 
     Returns "" if no known name is similar. Only the beginning of a long name is
     compared.

@@ -1,8 +1,8 @@
 """Adds readable times to JSON documents.
 
-A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``. The
-same time as RFC 3339 in UTC is in a field with the suffix ``_utc`` instead of a unit:
-``since`` and ``since_utc``, ``from_ns`` and ``from_utc``.
+A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``. A
+second field has the time as RFC 3339 in UTC. Its name has the suffix ``_utc`` instead
+of a unit: ``since`` and ``since_utc``, ``from_ns`` and ``from_utc``.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ TIMES = frozenset(
         "to_ns",
     }
 )
-"""Names of times; the values of lists and mappings with these names are times."""
+"""Names of fields with times, or with lists or mappings of times."""
 
 _BY_ID = frozenset({"causes", "channels", "views"})
-"""Names of mappings whose keys are ids, which may be any text."""
+"""Names of mappings whose keys are ids, not field names."""
 
 _NS_PER_MS = 1_000_000
 
 
 def with_utc(document: Any) -> Any:
-    """Return a JSON document in which each time has a field with RFC 3339."""
+    """Return a JSON document with an RFC 3339 field for each time."""
     if isinstance(document, dict):
         found: dict[str, Any] = {}
         for name, value in document.items():
@@ -73,12 +73,12 @@ def with_utc(document: Any) -> Any:
 
 
 def utc_name(name: str) -> str:
-    """Return the name of the field that has a time as RFC 3339."""
+    """Return the name of the RFC 3339 field for a time's name."""
     return name.removesuffix("_ms").removesuffix("_ns") + SUFFIX
 
 
 def _printed(value: Any, is_ns: bool) -> Any:
-    """Return a time, or each in a list or mapping, as RFC 3339; None stays None."""
+    """Return times, also in a list or mapping, as RFC 3339; None stays None."""
     if isinstance(value, dict):
         return {name: _printed(one, is_ns) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -86,5 +86,5 @@ def _printed(value: Any, is_ns: bool) -> Any:
     if not value:
         return None
     text = iso_time(value // _NS_PER_MS if is_ns else value)
-    # Times outside the calendar have no such form.
+    # Times outside the calendar have no RFC 3339 form.
     return text if text.endswith("Z") else None

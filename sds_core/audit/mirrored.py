@@ -13,11 +13,11 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message that a record contains; a text that the record lacks is empty.
+    """A message from a record; texts are empty if the record lacks them.
 
     Attributes:
         item: Sender's time and message hash.
-        is_ephemeral: Whether store nodes should not store it.
+        is_ephemeral: Whether the message is not for store nodes.
         channel: Key of the record.
     """
 
@@ -31,7 +31,7 @@ class MirroredMessage(NamedTuple):
 
 
 class Unidentified(ValueError):
-    """A record without the hash or time of its message, or with invalid ones."""
+    """A record does not contain a valid hash and time of its message."""
 
 
 def mirrored_message(record: RawRecord) -> MirroredMessage | None:
@@ -40,7 +40,7 @@ def mirrored_message(record: RawRecord) -> MirroredMessage | None:
     Raises:
         Unidentified: The record does not identify its message.
     """
-    # If a name is repeated, the last value counts.
+    # If a header is repeated, its last value counts.
     headers = dict(record.headers)
     if headers.get("kind") == b"heartbeat":
         return None
@@ -71,11 +71,11 @@ def _text(headers: Mapping[str, bytes | None], name: str) -> str:
 
 
 Topics = Mapping[str, Sequence[str]]
-"""Pubsub topic -> its content topics, or none for all; an empty mapping selects all."""
+"""Content topics by pubsub topic; an empty sequence or mapping selects all."""
 
 
 def is_selected(message: MirroredMessage, topics: Topics) -> bool:
-    """Whether an audit of these topics compares a message."""
+    """Return whether an audit of these topics includes a message."""
     if not topics:
         return True
     content_topics = topics.get(message.pubsub_topic)

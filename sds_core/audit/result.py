@@ -12,7 +12,7 @@ _NS_PER_MS = 1_000_000
 
 
 class AuditedMessage(NamedTuple):
-    """A message that one side lacks; a text that is unknown is empty.
+    """A message that one side lacks; unknown texts are empty.
 
     Attributes:
         timestamp_ns: Sender's time, Unix ns.
@@ -31,8 +31,9 @@ class AuditResult(NamedTuple):
 
     Attributes:
         other: Name of the other side, as the operator entered it.
-        start_ns, end_ns: Compared senders' times, Unix ns; the end is exclusive.
-        here, there: Number of messages of these times in the mirror and at the other
+        start_ns, end_ns: Compared range of senders' times, Unix ns; the end is
+            exclusive.
+        here, there: Number of messages in this range in the mirror and at the other
             side.
         missing_here: Messages that only the other side has, in order of time.
         missing_there: Messages that only the mirror has, in order of time.
@@ -56,7 +57,7 @@ class AuditResult(NamedTuple):
     def missing_before_begin(self) -> int:
         """Number of `missing_here` that were sent before the mirror's first record.
 
-        The mirror had not started yet, or retention has deleted its records.
+        Either the mirror had not started yet, or retention deleted its records.
         """
         if self.mirror_begin_ms is None:
             return 0
@@ -70,10 +71,10 @@ class AuditResult(NamedTuple):
 
     @property
     def newest_missing_ms(self) -> Mapping[str, int]:
-        """Channel -> time of its newest message that the mirror lacks, Unix ms.
+        """Time of the newest message that the mirror lacks, by channel, Unix ms.
 
-        The channel is empty for messages of unknown channels. Messages that were
-        written to the mirror afterwards do not count.
+        If the channel is unknown, the key is empty. Messages that were written to the
+        mirror afterwards do not count.
         """
         if self.is_complete:
             return {}
@@ -101,7 +102,7 @@ class AuditResult(NamedTuple):
 
 
 def audited(message: MirroredMessage) -> AuditedMessage:
-    """Return an audit's statement about a message of a mirror."""
+    """Return a message of a mirror in the form for a result."""
     return AuditedMessage(
         message.item.timestamp_ns,
         message.item.message_hash,

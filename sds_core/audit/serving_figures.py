@@ -12,7 +12,8 @@ class ServingFigures:
     """Counts of a server since it started; `SERVING_METRICS` explains them.
 
     Attributes:
-        messages: Number of messages that it serves; None before it serves any.
+        messages: Number of messages that the server offers; None before it has loaded
+            them.
     """
 
     messages: int | None = None

@@ -1,4 +1,4 @@
-"""An SDS participant: what to send, and what was received, acknowledged and missing.
+"""An SDS participant: decides what to send, and tracks what arrived and what did not.
 
 `MessageChannel` is one participant in one channel. It has no sockets, threads or
 clock: the caller brings bytes and the time.

@@ -1,9 +1,9 @@
-"""Change records: what an application stores after each call, instead of a snapshot.
+"""Change records, which an application stores after each call instead of a snapshot.
 
 A record is one call that changed the state, with its arguments. The same calls after
-the same snapshot give the same state, because a participant has no clock, and its only
-random values, the times of sync messages, are in the record. Records are sealed
-(`sds_core.sealed`), as snapshots are.
+the same snapshot give the same state: a participant has no clock, and each record
+contains the only random value, the time of the next sync message. Records and snapshots
+have a checksum (`sds_core.sealed`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ VERSION = 1
 class Call(StrEnum):
     """The call that changed the state.
 
-    COPY: A frame that only cancelled an answer or had a new hint. MET: The application
-    received a message elsewhere. RESUMED: The first call after a restart.
+    COPY: An ignored frame cancelled an answer or had a new hint. MET: The application
+    received a message elsewhere. RESUMED: The process was off until this call.
     """
 
     SENT = "sent"
@@ -40,12 +40,12 @@ class Call(StrEnum):
 class Change(msgspec.Struct, array_like=True):
     """One change of a participant's state.
 
-    New fields go to the end and have a default.
+    Append new fields at the end, with a default.
 
     Attributes:
-        number: 1 for the participant's first change, then consecutive.
+        number: Sequence number of the change, from 1.
         now_ms: Time of the call, Unix ms.
-        next_sync_ms: When the next sync message is due after the call, Unix ms.
+        next_sync_ms: Time of the next sync message after the call, Unix ms.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Change(msgspec.Struct, array_like=True):
 
 
 SEAL = Seal(VERSION, Change, SnapshotError)
-"""Makes bytes of changes."""
+"""Encodes changes as bytes."""
 
 
 class ChangeRecorder:
@@ -92,12 +92,12 @@ class ChangeRecorder:
         self._records.append(SEAL.pack(change))
 
     def take(self) -> list[bytes]:
-        """Return the records since the last call, and forget them."""
+        """Return and forget the records since the last `take`."""
         records, self._records = self._records, []
         return records
 
     def is_next(self, change: Change) -> bool:
-        """Return whether a stored change is the next one, and count it.
+        """Return whether a stored change is the next one, and count it if so.
 
         Raises:
             SnapshotError: A change between the last one and this one is missing.

@@ -1,6 +1,6 @@
-"""A participant of one SDS channel: a pure state machine without I/O, clock or chance.
+"""A participant of one SDS channel: a pure state machine without I/O or clock.
 
-Bytes and times go in, frames to broadcast and events come out:
+Bytes and times are the input; frames to broadcast and events are the output:
 
     send(), sync() ──▶ Step.broadcasts ──▶ the transport ──▶ receive() of the others
     receive(), advance() ──▶ Step.events ──▶ the application
@@ -54,10 +54,10 @@ class MessageChannel(ParticipantView):
     Attributes:
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates it.
-        hint_provider: Returns the retrieval hint of a message, or an empty value; None
-            by default. The participant calls it before each frame for messages of the
-            causal history whose hint is unknown. It must not raise an error. This is
-            `onRetrievalHint` of nim-sds.
+        hint_provider: Function that returns the retrieval hint of a message, empty if
+            unknown; None by default. Before each frame, the participant calls it for
+            each message of the causal history without a hint. It must not raise an
+            error. nim-sds calls it `onRetrievalHint`.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class MessageChannel(ParticipantView):
         return self._sending.send_ephemeral(content)
 
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
-        """Store the retrieval hint of a message, for later causal histories.
+        """Store the retrieval hint of a message for use in later causal histories.
 
         The transport knows the hint of our own message only after the broadcast. If a
         message is neither in the log nor waiting, or a hint is too long, the call has
@@ -137,12 +137,12 @@ class MessageChannel(ParticipantView):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
 
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
-        """Count messages as received that the application received elsewhere.
+        """Mark messages as received that the application received elsewhere.
 
-        For example, the application read them from its own storage. Messages that wait
-        only for these are delivered. These messages are no longer missing or lost, the
-        filter holds them, and a copy that arrives is a duplicate; they enter no log and
-        no causal history. This is `markDependenciesMet` of nim-sds.
+        For example, the application read them from its own storage. They are no longer
+        missing or lost, the filter holds them, and a later copy is a duplicate. They
+        enter no log and no causal history. Messages that wait only for them are
+        delivered. nim-sds calls this `markDependenciesMet`.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text; nothing
@@ -194,7 +194,7 @@ class MessageChannel(ParticipantView):
     def receive_frame(
         self, frame: Frame, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
     ) -> Step:
-        """Receive a frame that is already decoded; otherwise like `receive`."""
+        """Receive a frame that is already decoded; see `receive`."""
         self._at(now_ms)
         was_asked_for = frame.message_id in self._repairer.responses
         step = self._reception.receive(frame, value, retrieval_hint, now_ms)
@@ -238,7 +238,7 @@ class MessageChannel(ParticipantView):
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
-        """Drop messages that are missing for too long; request the others again.
+        """Drop messages that are missing for too long; request the other missing ones.
 
         Source: SDS, "Periodic Incoming Buffer Sweep".
         """
@@ -259,11 +259,10 @@ class MessageChannel(ParticipantView):
         return self._swept(self._sweeps.repairs, Call.SWEEP_REPAIRS, now_ms)
 
     def sync(self, now_ms: int) -> Step:
-        """Put log and filter into a frame without content.
+        """Put the causal history and the filter into a frame without content.
 
-        The frame enters no buffer, log or filter (SDS, "Periodic Sync Message"). The
-        step is empty if the log is empty, no message waits and no repair request is
-        due.
+        The frame enters no buffer, log or filter (SDS, "Periodic Sync Message"). If the
+        log is empty, no message waits and no repair request is due, the step is empty.
         """
         self._at(now_ms)
         self._ask_for_hints()
@@ -278,14 +277,14 @@ class MessageChannel(ParticipantView):
     # -- storage for a restart
 
     def record_changes(self) -> None:
-        """Record each change of the state from now on, for `take_changes`."""
+        """Start to record changes of the state for `take_changes`."""
         self._changes.is_on = True
 
     def take_changes(self) -> list[bytes]:
-        """Return the changes since the last call, in order, and forget them.
+        """Return and forget the changes since the last `take_changes`, in order.
 
-        Store them before the broadcasts of the call. Changes that a snapshot contains
-        may be deleted.
+        Store them before you broadcast the frames of the call. After a snapshot, you
+        can delete the earlier changes.
         """
         return self._changes.take()
 
@@ -293,9 +292,9 @@ class MessageChannel(ParticipantView):
         """Return the whole state as bytes for `restore`.
 
         Times are absolute: a deadline that passes before `restore` is due immediately.
-        Only the time until a missing message is lost stops until the first call after
-        `restore`, because no repair is possible meanwhile. By default, `now_ms` is the
-        time of the last call.
+        But the wait for a missing message pauses until the first call after `restore`,
+        because no repair is possible meanwhile. By default, `now_ms` is the time of the
+        last call.
         """
         if now_ms is not None:
             self._at(now_ms)
@@ -315,12 +314,12 @@ class MessageChannel(ParticipantView):
 
         Args:
             blob: Result of `snapshot`, of this version or a previous one.
-            changes: Results of `take_changes`, in order; those that the snapshot
+            changes: Results of `take_changes`, in order; changes that the snapshot
                 contains are skipped.
             random: See `MessageChannel`.
             profile: The participant's profile; it must fit the snapshot.
-            was_off: Whether the first call ends the time in which the process was off;
-                if False, `resume` ends it.
+            was_off: Whether the process was off until the first call; if False, until
+                `resume`.
 
         Raises:
             SnapshotError: The blob or a change cannot be read, a change is missing, or
@@ -344,7 +343,7 @@ class MessageChannel(ParticipantView):
         return self
 
     def resume(self, now_ms: int) -> None:
-        """Subtract the time since the last call, in which the process was off.
+        """Extend the waits by the time since the last call: the process was off.
 
         Call this only after a `restore` with `was_off=False`.
         """
@@ -375,7 +374,7 @@ class MessageChannel(ParticipantView):
         self._plan()
 
     def _at(self, now_ms: int) -> None:
-        """Begin a call; the first one after a restart ends the time off.
+        """Begin a call; the first call after a restart extends the waits.
 
         Raises:
             TypeError: The time is not an int.

@@ -29,7 +29,7 @@ def check_name(what: str, name: str, limit: int) -> None:
 def check_time(now_ms: int) -> None:
     """Check that a time is a whole number of milliseconds.
 
-    A fraction would cause no error until a snapshot is restored, which then fails.
+    A fraction would be stored without an error, and then `restore` would fail.
 
     Raises:
         TypeError: The time is not an int.
@@ -46,7 +46,7 @@ def refusal(
     profile: Profile,
     lamport: LamportTimestamp,
 ) -> Ignored | None:
-    """Return why a new content or sync frame must have no effect; None if it may.
+    """Return why a new content or sync frame is ignored; None if it is accepted.
 
     `unknown` has the entries of its causal history that are not in the log.
     """

@@ -57,7 +57,8 @@ class Delivery(Behaviour):
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # Dropping the oldest missing messages may have delivered or dropped some.
+        # When the oldest missing messages were dropped, some of these may have been
+        # delivered or dropped.
         unmet = {
             one for one in unmet if one in incoming.missing or one in incoming.waiting
         }
@@ -85,9 +86,9 @@ class Delivery(Behaviour):
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def met_elsewhere(self, message_id: str, now_ms: int) -> list[Event] | None:
-        """Count a message that the application received as met, and deliver what waits.
+        """Mark a message as received elsewhere, and deliver those that waited for it.
 
-        None if it is in the log or in this buffer, because nothing changes.
+        Returns None if the message is already in the log or in the incoming buffer.
         """
         if self._log.knows(message_id) or message_id in self._incoming.waiting:
             return None
@@ -127,7 +128,8 @@ class Delivery(Behaviour):
     ) -> list[Event]:
         """Deliver messages and those that wait for them, in the log's order.
 
-        SDS, "Deliver Message". A loop instead of recursion: chains may be long.
+        SDS, "Deliver Message". A loop replaces recursion, because chains of
+        dependencies may be long.
         """
         events: list[Event] = []
         order = [
@@ -153,7 +155,7 @@ class Delivery(Behaviour):
         return Delivered(message_id, sender_id, lamport, frame.content)
 
     def _plain(self, entry: HistoryEntryLike) -> HistoryEntry:
-        """Copy an entry of a frame, without its hint if that is too long."""
+        """Copy an entry of a frame; a hint that is too long is omitted."""
         hint = entry.retrieval_hint
         if len(hint) > self._profile.hint_limit:
             hint = b""

@@ -6,7 +6,7 @@
     ├── FrameTooLarge (a ValueError)
     └── SnapshotError (a ValueError)
 
-Frames from the network raise no error: a bad one gives an `Ignored` event.
+Frames from the network raise no error: an invalid frame causes an `Ignored` event.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MessageIdTaken(ParticipantError, ValueError):
 
 
 class FrameTooLarge(ParticipantError, ValueError):
-    """The frame would be longer than the profile allows, so peers could not read it."""
+    """The frame would be longer than the profile allows, so peers could refuse it."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(

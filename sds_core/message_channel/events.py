@@ -27,8 +27,8 @@ class Broadcast(NamedTuple):
     """One frame that the transport must send to all participants of the channel.
 
     Attributes:
-        cause: content for a message's first sending, retry or repair for a later one.
-        value: the bytes to send, byte-identical at every sending of one message.
+        cause: content for a message's first sending; retry or repair for later ones.
+        value: the bytes to send; all sendings of a message have equal bytes.
     """
 
     cause: Cause
@@ -74,8 +74,7 @@ class PossiblyAcknowledged(_Event, frozen=True):
 
     Attributes:
         participants: number of participants whose filters count towards an
-            acknowledgement; 0 if this filter is too full to count and no other filter
-            counts.
+            acknowledgement; a filter that is too full does not count.
     """
 
     message_id: str
@@ -109,7 +108,8 @@ class Delivered(_Event, frozen=True):
     """A content message entered the local log, after all its dependencies.
 
     Attributes:
-        message_id: id of a message of another participant, or of our own forgotten one.
+        message_id: id of another participant's message, or of our own forgotten
+            message.
         sender_id: who sent it first; empty if unknown.
         lamport: position in the log, which is ordered by (lamport, message_id).
     """
@@ -131,7 +131,7 @@ class EphemeralReceived(_Event, frozen=True):
 class Missing(_Event, frozen=True):
     """A causal dependency was not received; emitted once for each.
 
-    A hint or sender that is learned later is in `MessageChannel.missing`.
+    If the hint or sender becomes known later, `MessageChannel.missing` contains it.
 
     Attributes:
         sender_id: who sent it; empty if unknown, and then no repair is possible.
@@ -145,9 +145,9 @@ class Missing(_Event, frozen=True):
 
 
 class IrretrievablyLost(_Event, frozen=True):
-    """The wait for a missing dependency has ended; emitted once for each.
+    """The wait for a missing dependency ended; emitted once for each.
 
-    If the message still arrives later, it is delivered.
+    A message that arrives later is still delivered.
     """
 
     message_id: str
@@ -183,8 +183,8 @@ class RepairRequestReceived(_Event, frozen=True):
     """Another participant requests messages (SDS-R).
 
     Attributes:
-        message_ids: the requested messages that we send unless another participant
-            sends them first.
+        message_ids: the requested messages that we send if no other participant sends
+            them first.
     """
 
     message_ids: tuple[str, ...]
@@ -219,13 +219,13 @@ class IgnoredReason(StrEnum):
 
 
 class Ignored(_Event, frozen=True):
-    """A received frame has no effect, apart from cancelling our answer to a request.
+    """A received frame has no effect, except that it cancels our answer to a request.
 
     A frame that is older than the log has all its effects except the delivery, because
     its message may have been delivered before.
 
     Attributes:
-        message_id: id in the frame; empty if the frame is malformed.
+        message_id: id in the frame; empty if the frame is invalid.
         detail: text with the frame's values, for a log line.
     """
 
@@ -235,7 +235,7 @@ class Ignored(_Event, frozen=True):
 
 
 class BloomUnusable(_Event, frozen=True):
-    """A frame's bloom filter cannot be used; the rest of the frame counts."""
+    """A frame's bloom filter cannot be used; the other fields of the frame are used."""
 
     message_id: str
     detail: str
@@ -252,7 +252,7 @@ class Buffer(StrEnum):
 
 
 class Evicted(_Event, frozen=True):
-    """A full buffer dropped an entry, which the profile's rule chose."""
+    """A full buffer dropped an entry by the profile's rule."""
 
     buffer: Buffer
     message_id: str

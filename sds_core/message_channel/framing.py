@@ -33,7 +33,7 @@ class FrameBuilder(Behaviour):
     ) -> tuple[bytes, list[HistoryEntry]]:
         """Return the bytes of a content or sync frame, and its repair requests.
 
-        If the frame is too long, its causal history loses its first entries.
+        If the frame is too long, the first entries of its history are omitted.
 
         Raises:
             FrameTooLarge: The frame is too long even without a history; the state is
@@ -62,10 +62,10 @@ class FrameBuilder(Behaviour):
         return value, requested
 
     def _causal_history(self, room: int) -> list[HistoryEntry]:
-        """Return the last entries of the log that fit into a number of bytes.
+        """Return the last entries of the log that fit into `room` bytes.
 
-        Other participants choose the length of their ids and hints, so a limit is
-        necessary.
+        A limit is necessary because other participants choose the length of their ids
+        and hints.
         """
         entries = self._log.last(self._profile.causal_history_size)
         for fitting, entry in enumerate(reversed(entries)):
@@ -140,7 +140,8 @@ class Sending(Behaviour):
         """Put an ephemeral message into a frame; the state stays as it is."""
         if not content:
             raise EmptyContent
-        # Without a timestamp, a hash would be the same for the same content.
+        # A random id, because a hash without a timestamp would be equal for equal
+        # content.
         message_id = f"{self._random.getrandbits(256):064x}"
         frame = Frame.build(
             self._profile.dialect,

@@ -13,10 +13,10 @@ from sds_core.message_channel.sized_dict import SizedDict
 from sds_core.wire import Frame, HistoryEntry
 
 HINTS_KEPT = 3
-"""Retrieval hints of one missing message: the newest ones.
+"""The newest retrieval hints of a missing message.
 
-Each sending has its own hint, and only some copies reached a cache, so the newest hint
-alone may never be the right one.
+Each sending has its own hint, but a store may hold only some sendings, so the newest
+hint alone may find nothing.
 """
 
 
@@ -59,17 +59,20 @@ class IncomingBuffer:
 
     Attributes:
         waiting: Messages by id, in order of arrival.
-        missing: Messages that were named but not received, the first named first.
-        circles_due_ms: When to search for messages that wait for each other, Unix ms.
-        lost: Ids that were dropped; dependencies on them count as met.
+        missing: Messages that were named but not received, in the order of their first
+            mention.
+        circles_due_ms: When to search for messages that wait for each other in a
+            circle, Unix ms.
+        lost: Ids of messages that were dropped as lost; dependencies on them count as
+            met.
     """
 
     def __init__(self, profile: Profile) -> None:
         self._lost_after_ms = profile.lost_after_ms
         self._lost_limit = profile.missing_limit
         self.waiting: SizedDict[Waiting] = SizedDict(lambda one: len(one.value))
-        # Ordered: in a plain dict, each removal of the first entry makes the next
-        # search for it longer.
+        # An OrderedDict, because a plain dict finds its first entry more slowly after
+        # each removal.
         self.missing: OrderedDict[str, MissingDependency] = OrderedDict()
         self.lost: OrderedDict[str, None] = OrderedDict()
         self.circles_due_ms: float = inf
@@ -169,9 +172,9 @@ class IncomingBuffer:
         ]
 
     def stuck(self, now_ms: int) -> list[str]:
-        """Return the ids of messages that wait too long without a missing one.
+        """Return ids of messages that wait too long although no dependency is missing.
 
-        Messages that name each other in a circle would never be delivered. The result
+        They name each other in a circle, so they would never be delivered. The result
         has the log's order.
         """
         if self._lost_after_ms is None:
@@ -191,10 +194,7 @@ class IncomingBuffer:
         )
 
     def needed_by(self, message_id: str) -> list[str]:
-        """Return a waiting message and everything that it waits for, here or missing.
-
-        The result has the order of discovery.
-        """
+        """Return a waiting message and its unmet dependencies, direct and indirect."""
         found = {message_id: None}
         todo = [message_id]
         while todo:
@@ -218,7 +218,7 @@ class IncomingBuffer:
         return entry
 
     def put_off(self, by_ms: int) -> None:
-        """Extend all waits by this time, ms, in which the participant was off."""
+        """Extend all waits by the time in which the participant was off, ms."""
         self.missing.update(
             {
                 message_id: dependency._replace(since_ms=dependency.since_ms + by_ms)
@@ -236,7 +236,7 @@ class IncomingBuffer:
         lost: Iterable[str],
         circles_due_ms: float,
     ) -> None:
-        """Restore the buffer from a snapshot; each argument in its original order."""
+        """Restore the buffer from a snapshot; each argument has its original order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
         self.missing.update((one.entry.message_id, one) for one in missing)

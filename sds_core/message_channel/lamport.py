@@ -5,10 +5,10 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""Limit, ms, by which a timestamp may be ahead of the clock; higher ones are ignored.
+"""How far a timestamp may be ahead of the clock, ms; higher ones are ignored.
 
-The limit moves with the clock, so no participant can raise a channel's timestamps to a
-value after which every later timestamp would be refused.
+The limit moves with the clock, so that no participant can raise a channel's timestamps
+so far that all later ones are refused.
 """
 
 
@@ -34,7 +34,7 @@ class LamportTimestamp:
         return max(clock, self.value) + 1
 
     def tick(self, received: int, now_ms: int) -> None:
-        """Increase the timestamp at a reception, if the rule says so."""
+        """Increase the timestamp at a reception if the rule is TICK."""
         if self._rule is LamportRule.TICK and received <= self.limit(now_ms):
             self._raise_to(max(received, self.value) + 1, now_ms)
 
@@ -50,11 +50,10 @@ class LamportTimestamp:
         return (now_ms + self._max_ahead_ms) // self._unit_ms
 
     def _raise_to(self, value: int, now_ms: int) -> None:
-        """Increase the timestamp, but only half as far ahead as frames are accepted.
+        """Increase the timestamp up to half of the allowed distance from the clock.
 
-        Each participant reserves half of the distance for the frames that it sends.
-        Otherwise timestamps at the limit would exceed it, and all participants would
-        refuse all further frames.
+        The other half is reserved for sent frames. Otherwise a timestamp at the limit
+        would soon exceed it, and all participants would refuse all further frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

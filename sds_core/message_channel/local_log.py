@@ -15,11 +15,12 @@ class LocalLog:
     or by arrival. A full log drops its first entry.
 
     Attributes:
-        entries: Entry for causal histories of each id in the log.
-        forgotten: Ids dropped last, with their Lamport timestamps; at most as many as
-            the log holds. A dependency on one is met, and a second copy is recognised.
-        horizon: The last message, as (lamport, message id), that is neither in the log
-            nor in `forgotten`; None if each message is in one of them.
+        entries: Entry for causal histories, by message id.
+        forgotten: Lamport timestamp of each id that was dropped last; at most as many
+            ids as the log holds. A dependency on a forgotten id is met, and a second
+            copy of its message is recognised.
+        horizon: (lamport, message id) of the last message that is neither in the log
+            nor in `forgotten`; None if no such message exists.
     """
 
     def __init__(self, order: LogOrder, limit: int) -> None:
@@ -33,7 +34,7 @@ class LocalLog:
         self.horizon: tuple[int, str] | None = None
 
     def is_older(self, lamport: int, message_id: str) -> bool:
-        """Return whether a message stands before the log, which has dropped others."""
+        """Return whether a message sorts before the first entry of a truncated log."""
         if self._ordered_horizon is None or not self._order:
             return False
         return (lamport, message_id) < self._order[0]
@@ -59,7 +60,7 @@ class LocalLog:
             self.remember(key[1], key[0])
 
     def remember(self, message_id: str, lamport: int) -> None:
-        """Remember an id that is not in the log; drops the oldest remembered."""
+        """Remember a dropped id; above the limit, the oldest one is forgotten."""
         self.forgotten[message_id] = lamport
         if len(self.forgotten) > self._limit:
             oldest = next(iter(self.forgotten))
@@ -83,9 +84,9 @@ class LocalLog:
         return message_id in self.entries or message_id in self.forgotten
 
     def may_have_had(self, lamport: int, message_id: str) -> bool:
-        """Return whether an unknown id may belong to a forgotten message.
+        """Return whether an unknown id may be that of a message that the log dropped.
 
-        False in the order of arrival, in which the positions are unknown.
+        In the order of arrival, positions are unknown, so the result is False.
         """
         horizon = self._ordered_horizon
         return horizon is not None and (lamport, message_id) <= horizon
@@ -95,7 +96,7 @@ class LocalLog:
         return None if self._by_arrival else self.horizon
 
     def last(self, count: int) -> list[HistoryEntry]:
-        """Return up to `count` last entries, in order."""
+        """Return the last entries, at most `count`, in order."""
         if count < 1:
             return []
         return [self.entries[message_id] for _, message_id in self._order[-count:]]
@@ -116,10 +117,10 @@ class LocalLog:
         lamports: list[int] | None,
         horizon: tuple[int, str] | None,
     ) -> None:
-        """Restore the log from a snapshot; each argument in its original order.
+        """Restore the log from a snapshot; each argument has its original order.
 
-        Snapshots up to 0.14 have no Lamport timestamps of dropped messages. All
-        messages before the log's first entry then count as forgotten.
+        Snapshots of versions up to 0.14 have no Lamport timestamps of dropped messages,
+        so all messages before the log's first entry count as forgotten.
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0

@@ -37,11 +37,12 @@ class Outgoing:
 
     Attributes:
         retry_ms: When it will be broadcast again, Unix ms; inf if never.
-        seen_by: Participants whose filter holds it and counts.
-        filters: Number of filters that hold it and count. The first filter of each
-            participant counts; further ones count only while few participants were
-            heard.
-        probes: Filter size (m_bits, k), and the bit positions of the id for it.
+        seen_by: Participants whose filter holds it and counts towards an
+            acknowledgement.
+        filters: Number of these filters. Each participant's first filter counts; later
+            ones count only while fewer participants than the threshold were heard.
+        probes: Filter size (m_bits, k), and the id's bit positions in filters of this
+            size.
     """
 
     value: bytes
@@ -58,7 +59,7 @@ class OutgoingBuffer:
     """Messages that are unacknowledged or possibly acknowledged, oldest first."""
 
     def __init__(self, profile: Profile) -> None:
-        # The earliest retry, computed only after a change.
+        # Time of the earliest retry, computed only after a change.
         self._next_ms: float = inf
         self._stale = False
         self._profile = profile
@@ -74,7 +75,7 @@ class OutgoingBuffer:
         return self._next_ms
 
     def ids(self, *, are_possibly_acknowledged: bool) -> tuple[str, ...]:
-        """Return the ids of the messages in one of the two states, oldest first."""
+        """Return the ids of the messages in one state, oldest first."""
         return tuple(
             message_id
             for message_id, message in self.messages.items()
@@ -95,9 +96,9 @@ class OutgoingBuffer:
             yield Evicted(Buffer.OUTGOING, evicted)
 
     def review(self, frame: Frame, others: int) -> Iterator[Event]:
-        """Acknowledge our messages that a frame of another participant shows.
+        """Acknowledge our messages that another participant's frame shows as received.
 
-        SDS, "Review ACK Status". At least one other participant was heard.
+        SDS, "Review ACK Status". `others` is at least 1.
         """
         for entry in frame.causal_history:
             message_id = entry.message_id
@@ -157,7 +158,7 @@ class OutgoingBuffer:
             needed, has_few_others = others, False
         acknowledged = []
         for message_id, message in self.messages.items():
-            # A participant is one witness, however many frames it sends.
+            # Each participant counts once, however many frames it sends.
             is_again = sender_id in message.seen_by
             if is_again and not has_few_others:
                 if len(message.seen_by) >= needed:

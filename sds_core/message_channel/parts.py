@@ -16,11 +16,11 @@ from sds_core.message_channel.sync import SyncTimer
 
 
 class Uptime:
-    """The time of the last call, from which a restart computes how long it was off.
+    """Time of the last call: shows after a restart how long the process was off.
 
     Attributes:
-        last_ms: Time of the last call, snapshot or restored change, Unix ms; None after
-            a snapshot of a version that does not contain it.
+        last_ms: Time of the last call, snapshot or restored change, Unix ms; None if it
+            was restored from an old snapshot without this time.
         is_resuming: Whether the next call is the first one after a restart.
     """
 
@@ -80,7 +80,7 @@ class Parts:
 
 
 class Behaviour:
-    """Base of what reads or changes the state of a participant."""
+    """Base of classes that read or change the state of a participant."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

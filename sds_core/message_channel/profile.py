@@ -1,9 +1,9 @@
-"""Options where the documents leave a choice and the implementations differ.
+"""Options for what the documents leave open or the implementations do differently.
 
-`Profile()` is designed to lose no message; `Profile.spec()` has the values of SDS and
-the SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, `Profile.nim_sds()`
-those of nim-sds. The comment of each option says which library does what. To change
-options, use `dataclasses.replace` on one of these profiles.
+`Profile()` is designed to lose no message. `Profile.spec()` has the values of SDS and
+the SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, and
+`Profile.nim_sds()` those of nim-sds. The comments on options describe the libraries. To
+change options, use `dataclasses.replace` on one of these profiles.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 
 
 class LamportRule(StrEnum):
-    """How a participant's Lamport timestamp moves.
+    """How a participant's Lamport timestamp increases.
 
-    COUNT: starts at the epoch time and increases by 1 at each sending; if a delivered
-    message has a higher timestamp, that becomes the current one (SDS, "Send Message",
-    "Deliver Message"). FOLLOW_CLOCK: as COUNT, but a sent timestamp is never behind the
-    clock (js-waku). TICK: as FOLLOW_CLOCK, and it also increases by 1 at each reception
-    (nim-sds).
+    COUNT: It starts at the Unix time and increases by 1 at each sending. If a delivered
+    message has a higher timestamp, the participant adopts it (SDS, "Send Message",
+    "Deliver Message"). FOLLOW_CLOCK: As COUNT, but a sent timestamp is at least the
+    clock's time (js-waku). TICK: As FOLLOW_CLOCK, but it also increases by 1 at each
+    reception (nim-sds).
     """
 
     COUNT = "count"
@@ -43,15 +43,15 @@ class LogOrder(StrEnum):
 
 
 class AfterRequest(StrEnum):
-    """What happens to a repair request after a frame of ours carried it.
+    """What happens to a repair request after one of our frames carried it.
 
-    ASK_AGAIN: it waits until T_req + T_max; if the message is still missing then, the
-    request is queued again. A request that another participant's frame carried waits in
-    the same way from then on. YIELD: as ASK_AGAIN, but a request that another
-    participant's frame carried is dropped; the next history that names the id queues it
-    again (SDS-R guide, "When RECEIVING", 3a). ONCE: it stays until the message arrives
-    and is never carried again (js-waku). FORGET: it is dropped; the next history that
-    names the id queues it again (nim-sds).
+    ASK_AGAIN: It waits until T_req + T_max. If the message is still missing then, the
+    request is queued again. If another participant's frame carries the request, it
+    waits in the same way. YIELD: As ASK_AGAIN, but if another participant's frame
+    carries the request, ours is dropped; the next history that names the id queues it
+    again (SDS-R guide, "When RECEIVING", 3a). ONCE: It stays until the message arrives,
+    but is not sent again (js-waku). FORGET: It is dropped; the next history that names
+    the id queues it again (nim-sds).
     """
 
     ASK_AGAIN = "ask again"
@@ -61,7 +61,7 @@ class AfterRequest(StrEnum):
 
 
 class Eviction(StrEnum):
-    """Which entry a full repair buffer drops: the one with the least or greatest T."""
+    """Which entry a full repair buffer drops: the one due first, or due last."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -75,58 +75,57 @@ class Profile:
 
     # Lamport timestamp. SDS requires int32 and nanoseconds, which contradict each
     # other; js-waku counts milliseconds, nim-sds seconds, both in 64 bits. SDS counts
-    # messages. But if all messages that a participant received still wait, its
-    # timestamp stays behind the others, its messages sort early in their logs, and no
-    # causal history names them.
+    # messages. But while all messages that a participant received wait for
+    # dependencies, its timestamp stays low. Then its messages sort early in the logs of
+    # others, and no causal history names them.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
-    # SDS requires that a participant adopts a higher timestamp; with a limit, a single
-    # wrong clock does not affect the whole channel. A message that is further ahead of
-    # the clock than this is ignored; None: a century.
+    # SDS requires that a participant adopts a higher timestamp. A message that is
+    # further ahead of the clock than this limit is ignored, so that a single wrong
+    # clock does not affect the whole channel. None: a century.
     lamport_max_ahead_ms: int | None = None
 
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
-    log_limit: int = 10_000  # ids; the first in order is dropped
+    log_limit: int = 10_000  # ids; the first in order is dropped.
     # SDS recommends 2; js-waku has 200, nim-sds 10. If no received history names a
-    # message, its loss stays unknown.
+    # message, its loss is never noticed.
     causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.
     bloom: BloomParameters = DEFAULT_PARAMETERS
     bloom_rollover_ids: int | None = 10_000  # js-waku: None; nim-sds: 1.2 x capacity
-    bloom_kept_ids: int = 5_000  # nim-sds: 0.8 x capacity
+    bloom_kept_ids: int = 5_000  # nim-sds: 0.8 x capacity.
     # Capacity of the filter after it has rolled over; None: unchanged. Readers of the
     # specification's dialect expect one size, nim-sds uses 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Acknowledgement: how many filters confirm a possible acknowledgement; None:
-    # filters never do. One filter of each participant counts, because its next filter
-    # has the same false positives; only while fewer participants than this were heard,
-    # all filters count. js-waku counts all; nim-sds requires 1.
+    # Acknowledgement: number of filters that acknowledge a message; None: filters never
+    # do. One filter of each participant counts, because its next filter has the same
+    # false positives. But while fewer participants than this were heard, all filters
+    # count. js-waku counts all filters; nim-sds requires 1.
     possible_acks_threshold: int | None = 2
     # Whether one filter of each other participant suffices if fewer participants than
-    # the threshold were heard. With one other participant, a single filter then
-    # acknowledges.
+    # the threshold were heard.
     possible_acks_capped: bool = False
-    # A fuller filter would acknowledge messages that it does not hold. Filters of one
-    # channel hold nearly the same ids and have the same false positives, so several
-    # filters are hardly better than the best one: each must meet this limit by itself.
+    # Filters above this rate do not count. Filters of one channel hold nearly the same
+    # ids and have the same false positives, so each must meet the limit by itself.
     # None: the rate that filters are designed for; js-waku and nim-sds have no limit.
     possible_acks_max_false_positive_rate: float | None = None
 
-    # Outgoing buffer. js-waku and nim-sds do not distinguish the two states.
+    # Outgoing buffer. js-waku and nim-sds do not distinguish unacknowledged from
+    # possibly acknowledged.
     retry_unacknowledged_ms: int = 30_000
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
-    outgoing_limit: int = 1_000  # the oldest is dropped
+    outgoing_limit: int = 1_000  # the oldest is dropped.
     # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
     # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, one in
     # the incoming buffer is met too.
     buffered_meets_dependencies: bool = False
-    # None: the participant waits for a missing message while the buffer has room.
+    # None: it waits for a missing message while the buffer has room.
     lost_after_ms: int | None = 600_000
     incoming_limit: int = 1_000  # the oldest is delivered without its dependencies
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
@@ -138,17 +137,18 @@ class Profile:
     hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is ignored
     max_frame_bytes: int = 262_144
 
-    # Sync messages: after (this share + random()) x interval x a factor, see sync.py;
-    # None: after the interval, whatever others send (nim-sds). With a share of 0, as in
-    # js-waku, one participant of a large group always draws a short time.
+    # A sync message is due after (this share + random()) x interval x a factor, see
+    # sync.py. None: it is due after each interval, whatever others send (nim-sds). If
+    # the share is 0, as in js-waku, some participant of a large group always draws a
+    # short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content only makes a sync message earlier. All traffic together delays it
-    # by at most this many intervals per participant of the channel, counted from our
-    # last frame; None: without limit (js-waku). In 3 intervals per participant, nearly
-    # all have sent one, so the limit seldom makes several send at once.
+    # Received content only makes a sync message earlier. Traffic delays it to at most
+    # this number of intervals per participant after our last frame; None: without limit
+    # (js-waku). Within 3 intervals per participant, nearly all participants have sent
+    # one, so the limit seldom makes several send at once.
     sync_put_off_limit: int | None = 3
-    # Earlier by this factor while repair requests wait to be carried (js-waku).
+    # Factor on the delay while repair requests wait for a frame (js-waku).
     sync_requests_factor: float = 0.3
 
     # SDS-R.
@@ -156,16 +156,17 @@ class Profile:
     repair_hash: RepairHash = RepairHash.SHA256
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
-    # None: max(1, participants // 128), by the participants that sent a frame lately.
+    # None: max(1, participants // 128), where participants are those that sent a frame
+    # lately.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    participants_limit: int = 10_000  # the one whose last frame is oldest is dropped
+    participants_limit: int = 10_000  # the one that is silent longest is dropped
     requests_per_message: int = 3
     # How many requests of a received frame are read. Frames of the guide and of both
-    # libraries carry 3, others may carry more; without a limit, one frame of 20 kB
-    # could request all stored messages. None: all, as the guide says.
+    # libraries carry 3. Without a limit, one hostile frame of 20 kB could request all
+    # stored messages. None: all, as the guide says.
     requests_taken_per_message: int | None = 10
-    # Messages and bytes that we send as answers in one sweep period: 52 kB a second.
+    # Maximum messages and bytes of our answers in one sweep period: 52 kB a second.
     # Further answers are sent later, or by another participant.
     answers_per_sweep: int = 9
     answer_bytes_per_sweep: int = 262_144
@@ -173,8 +174,8 @@ class Profile:
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # The guide keeps messages for T_max. But a missing message is requested until it
-    # counts as lost, and then no participant would still have it.
+    # The guide keeps messages for T_max. But a missing message is requested for longer:
+    # until it counts as lost.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
@@ -232,10 +233,9 @@ class Profile:
 
     @property
     def max_content_bytes(self) -> int:
-        """Length up to which a content always fits into a frame.
+        """Maximum length of content that always fits into a frame.
 
-        It leaves room for one entry of the causal history. If a longer content does not
-        fit, `send` raises `FrameTooLarge`.
+        It leaves room for one entry of the causal history.
         """
         room = self.max_frame_bytes - self._overhead_bytes() - self._entry_bytes()
         return max(0, room)
@@ -244,7 +244,7 @@ class Profile:
         return 4 * self._overhead_bytes() // 3
 
     def _overhead_bytes(self) -> int:
-        """Return the maximum bytes of all fields but causal history and content."""
+        """Return the maximum bytes of all fields except causal history and content."""
         filters = [self.bloom, self.bloom_rolled or self.bloom]
         requests = self.requests_per_message * self._entry_bytes()
         rest = 3 * 4 * self.id_limit + requests + 1_024
@@ -256,10 +256,10 @@ class Profile:
 
     @classmethod
     def spec(cls) -> Profile:
-        """SDS and the SDS-R guide, as far as they can be followed.
+        """Return the options of SDS and the SDS-R guide, as far as possible.
 
-        `Profile()` loses fewer messages, because the guide stores messages only for
-        T_max, in which few requests for them arrive.
+        `Profile()` loses fewer messages: the guide stores messages only for T_max, and
+        most requests for them arrive later.
         """
         return cls(
             lamport_rule=LamportRule.COUNT,
@@ -271,7 +271,7 @@ class Profile:
 
     @classmethod
     def js_sds(cls) -> Profile:
-        """`@waku/sds` with the timers of js-waku's ReliableChannel."""
+        """Return `@waku/sds` with the timers of js-waku's ReliableChannel."""
         profile = cls(
             causal_history_size=200,
             bloom_rollover_ids=None,
@@ -291,7 +291,7 @@ class Profile:
 
     @classmethod
     def nim_sds(cls) -> Profile:
-        """nim-sds with its own defaults."""
+        """Return nim-sds with its own defaults."""
         profile = cls(
             dialect=Dialect.NIM,
             lamport_rule=LamportRule.TICK,
@@ -319,7 +319,7 @@ class Profile:
 
 
 def _with_wide_limits(profile: Profile) -> Profile:
-    """Return the profile of a library, which has none of these limits.
+    """Return a library's profile with limits so high that they have no effect.
 
     The library's own traffic reaches the limits on entries first.
     """

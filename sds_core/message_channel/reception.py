@@ -65,7 +65,7 @@ class Reception(Behaviour):
             and entry.message_id not in (message_id, "")
         ]
         if unknown and self._log.is_older(frame.lamport or 0, message_id):
-            # The log may have forgotten the dependencies of content that is so old.
+            # The log may have forgotten the dependencies of such old content.
             unknown = []
         refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)
         if refused is not None:
@@ -82,7 +82,8 @@ class Reception(Behaviour):
     ) -> list[Event]:
         """Apply an accepted content or sync frame to the state.
 
-        Content that may be forgotten has all effects except the delivery.
+        If the log may have forgotten the content, the frame has all effects except the
+        delivery.
         """
         message_id = frame.message_id
         sender_id = frame.sender_id
@@ -95,7 +96,7 @@ class Reception(Behaviour):
         if is_content and self._may_have_been_here(frame):
             is_content, unknown = False, []
             events.append(Ignored(IgnoredReason.OLDER_THAN_LOG, message_id))
-            # A frequent copy must not fill the filter.
+            # Repeated copies must not fill the filter.
             if not self._bloom.contains(message_id):
                 self._bloom.add(message_id)
         elif is_content:
@@ -144,12 +145,12 @@ class Reception(Behaviour):
         )
 
     def take_copy(self, message_id: str, hint: bytes) -> None:
-        """Update answers and hints after a frame without any other effect."""
+        """Update answers and hints after an ignored frame."""
         self._repairer.responses.remove(message_id)
         self._learn_hint(message_id, hint)
 
     def note_hint(self, message_id: str, hint: bytes) -> bool:
-        """Store a hint that the application knows; returns whether it was stored."""
+        """Store a hint from the application; returns whether it was stored."""
         if len(hint) > self._profile.hint_limit:
             return False
         is_logged = self._log.note_hint(message_id, hint)

@@ -23,10 +23,11 @@ _MOST_OUTDATED = 64
 
 
 class PriorityQueue(Generic[Priority]):
-    """Ids by priority, the least first; equal priorities by id.
+    """Ids by ascending priority; equal priorities by id.
 
     SDS-R guide, "Performance Recommendations". A removed or changed entry stays in the
-    heap until it is at the top, or until outdated pairs outnumber the entries.
+    heap as an outdated pair, until it reaches the top or outdated pairs outnumber the
+    entries.
     """
 
     __slots__ = ("_heap", "_priorities")
@@ -36,7 +37,7 @@ class PriorityQueue(Generic[Priority]):
         self._heap: list[tuple[Priority, str]] = []
 
     def __contains__(self, message_id: str) -> bool:
-        """Return whether an id is in."""
+        """Return whether an id is in the queue."""
         return message_id in self._priorities
 
     def __len__(self) -> int:
@@ -44,7 +45,7 @@ class PriorityQueue(Generic[Priority]):
         return len(self._priorities)
 
     def get(self, message_id: str) -> Priority | None:
-        """Return the priority of an id; None if it is not in."""
+        """Return the priority of an id; None if it is absent."""
         return self._priorities.get(message_id)
 
     def put(self, message_id: str, priority: Priority) -> None:
@@ -56,7 +57,7 @@ class PriorityQueue(Generic[Priority]):
             heapify(self._heap)
 
     def remove(self, message_id: str) -> bool:
-        """Remove an id; return whether it was in."""
+        """Remove an id; return whether it existed."""
         return self._priorities.pop(message_id, None) is not None
 
     def first(self) -> tuple[Priority, str] | None:
@@ -91,7 +92,7 @@ class PriorityQueue(Generic[Priority]):
             if first is None or first[0] > last:
                 break
             found.append(heappop(self._heap))
-            # An id that was removed and put in again may have two equal pairs.
+            # An id that was removed and added again may have two equal pairs.
             while self._heap and self._heap[0] == first:
                 heappop(self._heap)
         for pair in found:
@@ -107,7 +108,7 @@ _PARTICIPANTS_PER_GROUP = 128
 
 
 def request_offset_ms(participant_id: str, message_id: str, profile: Profile) -> int:
-    """Return T_req from now, in [T_min, T_max) ms, by a participant's profile."""
+    """Return the time until T_req, in [T_min, T_max) ms, by a participant's profile."""
     return repair_timing.request_offset_ms(
         participant_id,
         message_id,
@@ -120,14 +121,14 @@ def request_offset_ms(participant_id: str, message_id: str, profile: Profile) ->
 def response_offset_ms(
     participant_id: str, sender_id: str, message_id: str, profile: Profile
 ) -> int:
-    """Return T_resp from now, in [0, T_max) ms, by a participant's profile."""
+    """Return the time until T_resp, in [0, T_max) ms, by a participant's profile."""
     return repair_timing.response_offset_ms(
         participant_id, sender_id, message_id, profile.t_max_ms, profile.repair_hash
     )
 
 
 def response_groups(participants: int, profile: Profile) -> int:
-    """Return how many groups share the answering, at least 1."""
+    """Return the number of response groups, at least 1."""
     return profile.response_groups or max(1, participants // _PARTICIPANTS_PER_GROUP)
 
 
@@ -155,10 +156,10 @@ class RepairRequests:
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
         # Entries that wait for a frame, by T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
-        # Requests that we or others have already sent, by the time until which no other
-        # request is sent.
+        # Requests that we or others have sent, by the end of the time in which we do
+        # not repeat them.
         self._held: PriorityQueue[int] = PriorityQueue()
-        # All, in order of eviction: those that were already sent come first.
+        # All entries in order of eviction: requests that were sent come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()
 
     def __contains__(self, message_id: str) -> bool:
@@ -167,12 +168,12 @@ class RepairRequests:
 
     @property
     def has_waiting(self) -> bool:
-        """Whether entries wait to be carried."""
+        """Whether entries wait for a frame."""
         return bool(self._entries) and len(self._waiting) > 0
 
     @property
     def due_ms(self) -> float:
-        """Least T_req of the entries that wait to be carried, Unix ms; else inf."""
+        """First T_req of the entries that wait for a frame, Unix ms; inf if none."""
         first = self._waiting.first()
         return inf if first is None else first[0]
 
@@ -203,20 +204,20 @@ class RepairRequests:
         return evicted
 
     def learn(self, entry: HistoryEntry) -> None:
-        """Replace the queued entry of a message by one with more information."""
+        """Replace the queued entry of a message by a more complete one."""
         found = self._entries.get(entry.message_id)
         if found is not None:
             self._entries[entry.message_id] = (entry, found[1])
 
     def remove(self, message_id: str) -> None:
-        """Drop an entry, if it is in."""
+        """Drop an entry if it exists."""
         if self._entries.pop(message_id, None) is not None:
             self._waiting.remove(message_id)
             self._held.remove(message_id)
             self._evictable.remove(message_id)
 
     def requested_by_another(self, message_id: str, now_ms: int) -> None:
-        """Postpone or drop our request for a message that another requested."""
+        """Postpone or drop our request, because another participant sent it."""
         if message_id not in self._entries:
             return
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
@@ -248,14 +249,14 @@ class RepairRequests:
         return entries
 
     def resume(self, now_ms: int) -> None:
-        """Make requests due now whose time ended while the process was off."""
+        """Make requests due now that expired while the process was off."""
         for message_id in self._take_ended(now_ms):
             self._entries[message_id] = (self._entries[message_id][0], now_ms)
             self._waiting.put(message_id, now_ms)
             self._rank(message_id, is_held=False)
 
     def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
-        """Return (entry, T_req, held until) of all, in order, for a snapshot."""
+        """Return (entry, T_req, end of a hold) of all entries, in order."""
         return [
             (entry, t_req, self._held.get(message_id))
             for message_id, (entry, t_req) in self._entries.items()
@@ -288,7 +289,7 @@ class RepairRequests:
 
 
 class RepairResponses:
-    """The incoming repair request buffer: messages that we answer with."""
+    """The incoming repair request buffer: messages to send as answers."""
 
     __slots__ = ("_due_ms", "_evictable", "_profile")
 
@@ -318,7 +319,7 @@ class RepairResponses:
         return evicted
 
     def remove(self, message_id: str) -> bool:
-        """Drop an answer that another sent; returns whether it was queued."""
+        """Drop an answer that another participant sent; return whether it existed."""
         self._evictable.remove(message_id)
         return self._due_ms.remove(message_id)
 
@@ -329,7 +330,7 @@ class RepairResponses:
             yield message_id
 
     def state(self) -> dict[str, int]:
-        """Return T_resp of all, in order, for a snapshot."""
+        """Return T_resp by id, in order, for a snapshot."""
         return self._due_ms.items()
 
     def restore(self, state: dict[str, int]) -> None:

@@ -1,4 +1,4 @@
-"""One participant's part in SDS-R: its requests and its answers."""
+"""The requests and answers of one participant (SDS-R)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sds_core.wire import Frame, HistoryEntry
 
 
 class AnswersGiven(NamedTuple):
-    """What was answered in one sweep period."""
+    """Number and bytes of the answers in one sweep period."""
 
     period: int
     answers: int
@@ -42,8 +42,8 @@ class AnswersGiven(NamedTuple):
 class AnswerBudget:
     """Limits the answers in a sweep period (`Profile.repair_sweep_ms`).
 
-    The guide has no limit: a participant would answer each short frame that requests
-    everything with all stored messages.
+    The guide has no limit, so a short frame that requests everything would cause a
+    broadcast of all stored messages.
     """
 
     __slots__ = ("_profile", "_started_ms", "given")
@@ -54,14 +54,14 @@ class AnswerBudget:
         self.given = AnswersGiven(0, 0, 0)
 
     def allows(self, now_ms: int) -> bool:
-        """Return whether a further answer may be given now."""
+        """Return whether another answer may be sent now."""
         period = (now_ms - self._started_ms) // self._profile.repair_sweep_ms
         if period > self.given.period:
             self.given = AnswersGiven(period, 0, 0)
         return not self._is_spent()
 
     def spend(self, size_bytes: int) -> None:
-        """Record an answer; the last one of a period may exceed its bytes."""
+        """Record an answer; the last one of a period may exceed the limit on bytes."""
         period, answers, so_far = self.given
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 
@@ -81,9 +81,9 @@ class AnswerBudget:
 
 
 class Participants:
-    """Ids of participants that sent a frame lately; sets the response groups (SDS-R).
+    """Participants that sent a frame lately; their number sets the response groups.
 
-    A participant that is silent for long counts as gone. Above the limit, the one that
+    A participant that is silent for too long is dropped. Above the limit, the one that
     is silent longest is dropped.
     """
 
@@ -92,7 +92,8 @@ class Participants:
     def __init__(self, profile: Profile) -> None:
         self._forgotten_after_ms = profile.participant_forgotten_after_ms
         self._limit = profile.participants_limit
-        # The oldest last frame first; an OrderedDict finds it in constant time.
+        # In order of the last frame; an OrderedDict finds the first entry in constant
+        # time.
         self._last_frame_ms: OrderedDict[str, int] = OrderedDict()
 
     def __len__(self) -> int:
@@ -122,7 +123,7 @@ class Participants:
 
 
 class Repairer:
-    """The participant's part in the repair of its channel.
+    """Requests missing messages, and answers requests of other participants.
 
     Args:
         started_ms: Start of the sweep periods, Unix ms.
@@ -145,15 +146,15 @@ class Repairer:
     def named(self, entry: HistoryEntry, since_ms: int, now_ms: int) -> Iterator[Event]:
         """Queue a request for a missing message that a history names.
 
-        If requests are repeated, T_req counts from the time when the message was first
-        missing. Otherwise a full buffer could evict every request before T_req.
+        If requests are repeated, T_req starts when the message is first missing.
+        Otherwise a full buffer could evict every request before T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))
         return self.ask_for(entry, now_ms)
 
     def ask_for(self, entry: HistoryEntry, from_ms: int) -> Iterator[Event]:
-        """Queue a repair request if its sender, who would answer, is known."""
+        """Queue a repair request if the message's sender, who can answer, is known."""
         if not (self._profile.repair and entry.sender_id):
             return
         if entry.message_id in self.requests:
@@ -196,15 +197,15 @@ class Repairer:
     def retain(
         self, message_id: str, value: bytes, sender_id: str, now_ms: int
     ) -> None:
-        """Store a whole message if we may have to answer with it."""
+        """Store a whole message if we are in its response group."""
         if self._profile.repair and self._answers_for(message_id, sender_id):
             self.retained.add(message_id, value, sender_id, now_ms)
 
     def answer(self, now_ms: int) -> Step:
         """Broadcast the answers that are due and still stored.
 
-        Answers beyond the profile's limits stay queued for the next sweep; another
-        participant may give them meanwhile.
+        Answers beyond the profile's limits stay queued for the next sweep. Another
+        participant may send them meanwhile.
         """
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
@@ -218,7 +219,7 @@ class Repairer:
         return Step(broadcasts, events)
 
     def next_answer_ms(self) -> float:
-        """Return when an answer is due, at the end of a sweep period; else inf."""
+        """Return when an answer is due, at the end of a sweep period; inf if none."""
         due_ms = self.responses.next_ms
         return inf if due_ms == inf else self.budget.next_ms(due_ms)
 

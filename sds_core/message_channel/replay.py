@@ -23,7 +23,8 @@ def repeat(
     """Change a participant's state as a recorded call did.
 
     Raises:
-        SnapshotError: A change before it is missing, or its frame cannot be read.
+        SnapshotError: The previous change is missing, or the frame of this one cannot
+            be read.
     """
     if not parts.changes.is_next(change):
         return

@@ -17,7 +17,7 @@ class Retained(NamedTuple):
 
 
 class RetainedMessages:
-    """The newest messages, by age, number and bytes; the oldest go first."""
+    """The newest messages; limits on age, number and bytes drop the oldest."""
 
     __slots__ = ("_limit", "_limit_bytes", "_messages", "_retention_ms")
 

@@ -1,4 +1,4 @@
-"""The bloom filter of what a participant has received, rolled over when it is full."""
+"""The bloom filter of received message ids, which is rolled over when it is full."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from sds_core.message_channel.profile import Profile
 from sds_core.wire import BloomFilter
 
 _MOST_PENDING = 1_024
-"""Number of ids that are added to the filter together: few calls, but little memory."""
+"""Number of ids that are added together: a compromise between calls and memory."""
 
 
 class RollingBloom:
     """A bloom filter that drops old ids before it is full.
 
-    A full filter is rebuilt from the newest ids (SDS, "Participant state"). New ids are
-    added together when the filter is needed, because a participant receives far more
-    often than it sends.
+    A full filter is rebuilt from the newest ids (SDS, "Participant state"). A
+    participant receives far more often than it sends, so new ids are added together
+    when the filter is needed.
     """
 
     __slots__ = ("_filter", "_ids", "_in_filter", "_profile", "_wire")
@@ -44,7 +44,7 @@ class RollingBloom:
             self._put_in()
 
     def contains(self, message_id: str) -> bool:
-        """Return whether the filter holds an id, or seems to."""
+        """Return whether the filter holds an id; may be a false positive."""
         return self._put_in().contains(message_id)
 
     def to_wire(self) -> bytes:
@@ -54,7 +54,7 @@ class RollingBloom:
         return self._wire
 
     def state(self) -> tuple[bytes, list[str]]:
-        """Return the wire form and the ids of the next roll-over, for a snapshot."""
+        """Return the wire form and the ids in it, for a snapshot."""
         return self.to_wire(), list(self._ids)
 
     def restore(self, wire: bytes, ids: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""A dict in order of insertion that knows the bytes of its values."""
+"""A dict in order of insertion, with the total size of its values."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ V = TypeVar("V")
 class SizedDict(MutableMapping[str, V]):
     """Values by id, oldest first, and the sum of their sizes.
 
-    A limit on the number of entries does not bound memory if untrusted senders choose
-    the length of a value.
+    If untrusted senders choose the length of values, only a limit on the total size
+    bounds memory.
 
     Args:
-        size_of: Returns the bytes of a value, always the same for one value.
+        size_of: Function that returns the size of a value in bytes, which must not
+            change.
     """
 
     __slots__ = ("_entries", "_size_of", "size_bytes")
 
     def __init__(self, size_of: Callable[[V], int]) -> None:
         self._size_of = size_of
-        # Ordered: finds the oldest entry in constant time after any removals.
+        # An OrderedDict finds the oldest entry in constant time, even after removals.
         self._entries: OrderedDict[str, V] = OrderedDict()
         self.size_bytes = 0
 
@@ -52,7 +53,7 @@ class SizedDict(MutableMapping[str, V]):
         return len(self._entries)
 
     def __contains__(self, message_id: object) -> bool:
-        """Return whether an id is in."""
+        """Return whether an id is present."""
         return message_id in self._entries
 
     def items(self) -> ItemsView[str, V]:
@@ -64,9 +65,9 @@ class SizedDict(MutableMapping[str, V]):
         return self._entries.values()
 
     def oldest(self) -> str:
-        """Return the id that was added first; there must be one."""
+        """Return the id that was added first; the dict must not be empty."""
         return next(iter(self._entries))
 
     def is_over(self, limit: int, limit_bytes: int) -> bool:
-        """Return whether more entries or bytes exist than this."""
+        """Return whether the entries or bytes exceed these limits."""
         return len(self._entries) > limit or self.size_bytes > limit_bytes

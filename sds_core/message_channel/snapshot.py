@@ -1,7 +1,7 @@
 """The state of a participant as bytes.
 
-It is sealed (`sds_core.sealed`). New fields go to the end and have a default. Any other
-change raises the version, and all versions are read.
+It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. For any
+other change, increase the version; all versions must be readable.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ FREE: Final = frozenset(
         "requests_taken_per_message",
     }
 )
-"""Options that may differ from one run to the next, if the state fits."""
+"""Options that may change at a restart if the state fits the new values."""
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
@@ -82,7 +82,7 @@ class WaitingState(msgspec.Struct, array_like=True):
 
 
 class State(msgspec.Struct, array_like=True, kw_only=True):
-    """Everything a participant remembers; each list in its buffer's order."""
+    """Everything that a participant remembers; lists have their buffer's order."""
 
     channel_id: str
     participant_id: str
@@ -115,7 +115,7 @@ class State(msgspec.Struct, array_like=True, kw_only=True):
 
 
 SEAL = Seal(VERSION, State, SnapshotError)
-"""Makes bytes of states."""
+"""Encodes states as bytes."""
 
 
 def state_of(parts: Parts) -> State:
@@ -161,7 +161,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     Raises:
         SnapshotError: A stored filter or message cannot be read.
     """
-    # Older snapshots have neither this time nor that of the last call.
+    # Older snapshots do not contain this time and the time of the last call.
     own_frame_ms = state.own_frame_ms or state.started_ms
     sync = SyncTimer.planned(
         profile, random, state.next_sync_ms, own_frame_ms, state.owed_to
@@ -202,7 +202,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
 
 
 def _received(state: State) -> int:
-    """Return how many messages arrived; up to 0.14, as many as the log knows."""
+    """Return how many messages arrived; a lower bound for snapshots up to 0.14."""
     if state.received is not None:
         return state.received
     others = sum(one.sender_id != state.participant_id for one in state.log_entries)
@@ -329,6 +329,6 @@ def _needed(state: State) -> dict[str, int]:
 
 
 def options_of(profile: Profile) -> dict[str, str]:
-    """Return the options that may not change as text, for a snapshot."""
+    """Return the options that must not change at a restart, as text."""
     names = (field.name for field in fields(Profile))
     return {name: str(getattr(profile, name)) for name in names if name not in FREE}

@@ -1,4 +1,4 @@
-"""What a participant does at its deadlines, and after a time off."""
+"""Actions of a participant at its deadlines, and after a restart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sweeps(Behaviour):
         return min(self._incoming.next_ms, self._repairer.requests.next_ms)
 
     def incoming(self, now_ms: int) -> Step:
-        """Drop messages that are missing for too long; request others again.
+        """Drop messages that are missing for too long; request the other missing ones.
 
         SDS, "Periodic Incoming Buffer Sweep".
         """
@@ -62,7 +62,7 @@ class Sweeps(Behaviour):
         return self._repairer.answer(now_ms)
 
     def sync(self, now_ms: int) -> Step:
-        """Put log and filter into a frame (SDS, "Periodic Sync Message")."""
+        """Build a sync frame (SDS, "Periodic Sync Message")."""
         requests_wait = self._repairer.requests.has_waiting
         self._sync.sync_sent(now_ms, requests_wait=requests_wait)
         if not (
@@ -80,7 +80,7 @@ class Sweeps(Behaviour):
         )
 
     def resume(self, now_ms: int) -> bool:
-        """Subtract the time since the last call; returns whether any has passed."""
+        """Extend waits by the time since the last call; return False if it is 0."""
         off_ms = self._uptime.off_ms(now_ms)
         if off_ms:
             self._incoming.put_off(off_ms)

@@ -11,9 +11,9 @@ from typing import Final
 
 from sds_core.message_channel.profile import Profile
 
-# How far traffic moves the next sync message, as a factor on the drawn time: earlier
-# after received content, to acknowledge it; later after our own content. The factors
-# are those of js-waku's ReliableChannel.
+# Factors on the drawn time of the next sync message, by the frame that caused the draw.
+# After received content, the sync message is earlier, to acknowledge the content. The
+# factors are those of js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -21,19 +21,20 @@ AFTER_SYNC_SENT: Final = 2.0
 
 
 class SyncTimer:
-    """Plans sync messages so that a busy channel needs few (SDS, "Periodic Sync").
+    """Plans sync messages, few in a busy channel (SDS, "Periodic Sync").
 
-    A sync message acknowledges the content of others, so received content makes it
-    earlier. Sync messages of other participants replace it; those of the content's
-    sender do not. All traffic together delays it up to a limit
+    A sync message acknowledges received content, so content makes the next one earlier.
+    Sync messages of other participants replace ours, except those of the content's
+    sender. Traffic delays our sync message up to a limit
     (`Profile.sync_put_off_limit`). While repair requests wait for a frame, nothing
     delays it (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
-        next_ms: When the next one is due, Unix ms.
+        next_ms: When our next sync message is due, Unix ms.
         own_frame_ms: Time of our last frame, or of the start, Unix ms.
-        owed_to: The only sender of the content since then that no other participant's
-            sync message has acknowledged; empty if it has none or several.
+        owed_to: The sender of content since `own_frame_ms` that no participant has
+            acknowledged by a sync message; empty if several participants sent such
+            content, or none.
     """
 
     next_ms: int
@@ -86,13 +87,13 @@ class SyncTimer:
         self._plan(AFTER_SYNC_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait)
 
     def sync_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan again after our own sync message, or after it was skipped as empty."""
+        """Plan again after our own sync message, even if it was empty and not sent."""
         self._own_frame(now_ms)
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)
 
     def _own_frame(self, now_ms: int) -> None:
-        """Start the limit again: our frame acknowledges all that we have received."""
+        """Restart the limit: our frame acknowledges all messages that we received."""
         self.own_frame_ms = now_ms
         self.owed_to = ""
 
@@ -114,10 +115,10 @@ class SyncTimer:
         self.owed_to = owed_to
 
     def _latest_ms(self, others: int) -> float:
-        """Return until when traffic may delay the next sync message, Unix ms.
+        """Return the latest time to which traffic can delay the sync message, Unix ms.
 
-        The time is proportional to the group's size, so that a large group does not
-        send more sync messages.
+        The delay is proportional to the group's size, so that large groups do not send
+        more sync messages.
         """
         if self._put_off_limit is None:
             return inf
@@ -127,8 +128,9 @@ class SyncTimer:
     def _plan(
         self, factor: float, now_ms: int, latest_ms: float, *, requests_wait: bool
     ) -> None:
-        """Draw the next time, up to the limit; requests only make it earlier."""
-        # With a fixed interval only our own sync messages count (nim-sds).
+        """Draw the next time, up to the limit; waiting requests never delay it."""
+        # If the interval is fixed, only our own sync messages change the plan
+        # (nim-sds).
         if self._least_share is None:
             return
         if requests_wait:
@@ -140,5 +142,5 @@ class SyncTimer:
         if self._least_share is None:
             return self._interval_ms
         share = self._least_share + self._random.random()
-        # At least 1 ms: a timer that is due again immediately would never end.
+        # At least 1 ms, because a timer that is always due would cause an endless loop.
         return 1 + int(share * self._interval_ms * factor)

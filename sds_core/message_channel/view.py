@@ -1,4 +1,4 @@
-"""What an application may read of a participant."""
+"""The read-only view that an application has of a participant."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sds_core.wire import HistoryEntry, decode
 
 
 class SyncStatus(NamedTuple):
-    """What a participant has received of its channel, as far as it knows.
+    """Numbers of messages that a participant has received, misses, or has lost.
 
-    This is `syncStatus` of js-waku (packages/sdk src/reliable_channel/sync_status.ts),
-    but it survives a restart.
+    The same as `syncStatus` of js-waku (packages/sdk
+    src/reliable_channel/sync_status.ts), but it survives a restart.
 
     Attributes:
         missing: Messages that a causal history named and that may still arrive.
-        lost: Messages for which the participant no longer waits, at most
+        lost: Messages for which the participant stopped waiting, at most
             `Profile.missing_limit`.
     """
 
@@ -27,7 +27,7 @@ class SyncStatus(NamedTuple):
 
     @property
     def is_synced(self) -> bool:
-        """Whether no message is missing that may still arrive; messages may be lost."""
+        """Whether no messages are missing; lost messages do not count."""
         return self.missing == 0
 
 
@@ -71,25 +71,25 @@ class ParticipantView(Behaviour):
 
     @property
     def next_request_ms(self) -> float:
-        """When the next frame will carry a repair request, Unix ms; inf if never."""
+        """From this time, Unix ms, frames carry a repair request; inf if never."""
         return self._repairer.requests.due_ms
 
     def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
-        """Return up to `HINTS_KEPT` hints, newest first; empty if it is not missing."""
+        """Return hints of a missing message, at most `HINTS_KEPT`, newest first."""
         missing = self._incoming.missing.get(message_id)
         return () if missing is None else missing.hints
 
     @property
     def sync_status(self) -> SyncStatus:
-        """How many messages were received, are missing, and are lost."""
+        """Numbers of received, missing and lost messages."""
         incoming = self._incoming
         return SyncStatus(incoming.received, len(incoming.missing), len(incoming.lost))
 
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
         """Return a message's frame for a peer that asks the application for it.
 
-        The frame of our own unacknowledged message, of a waiting message, or of one
-        that is stored for repairs, for as long as `Profile` says; None otherwise.
+        The frame is available for our unacknowledged messages, for waiting messages,
+        and for messages stored for repairs; otherwise the result is None.
         """
         outgoing = self._outgoing.messages.get(message_id)
         if outgoing is not None:

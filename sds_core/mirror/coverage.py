@@ -1,7 +1,7 @@
 """Decides whether all nodes of a mirror may have missed a message.
 
-A node stores messages for the mirror in a small cache, which is lost when the node
-restarts, and which overflows silently. Another node may have the lost messages.
+A node stores messages for the mirror in a small cache. A restart of the node empties
+it, and it overflows silently. Another node may have the lost messages.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _LONG_AGO_MS = 0
-"""Time before the first answer of any node, which no node covers."""
+"""A time that no node covers, because it is before the first answer of any node."""
 
 
 @dataclass
@@ -25,10 +25,10 @@ class Coverage:
     """Records since when each node has answered without a break.
 
     Args:
-        patience_ms: Nodes are not read at the same moment: a node whose last answer is
-            at most this old counts as covered up to now.
-        goes_on: Whether the mirror ran before: messages that nodes have stored for it
-            since then may be lost too.
+        patience_ms: Maximum age of a node's last answer at which it still counts as
+            current, because nodes are read at different moments.
+        goes_on: Whether the mirror ran before. Then messages that nodes have stored
+            since its last run can be lost too.
     """
 
     def __init__(
@@ -50,8 +50,9 @@ class Coverage:
 
         Returns:
             Whether these messages may be lost forever, because no other node answered
-            without a break over that time. True at most once until the node answers
-            again. False for a node that a new mirror has not read yet.
+            without a break over that time. Until the node answers again, only the first
+            result can be True. If a new mirror has not read the node yet, the result is
+            False.
         """
         from_ms = self._spans[node].until_ms
         self._spans[node] = _Span()

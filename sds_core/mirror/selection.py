@@ -17,16 +17,15 @@ class Skip(enum.StrEnum):
     SEGMENT = "segment"
     """It is one segment of a larger payload, not an SDS message by itself."""
     NOT_SDS = "not_sds"
-    """It is not an SDS message, on a shard with mixed traffic."""
+    """Whole shards are read, and it is not an SDS message."""
 
 
 class Selection:
     """Chooses messages by content topic, or by their content.
 
-    With content topics, every message with one of them is mirrored; a message that
-    cannot be decoded becomes a dead letter later. Without content topics, the mirror
-    reads a whole shard and selects SDS messages and messages that the Reliable Channel
-    API has marked.
+    If content topics are given, all their messages are mirrored; an undecodable message
+    becomes a dead letter later. Otherwise the mirror reads whole shards, and selects
+    SDS messages and messages with the mark of the Reliable Channel API.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 Backoff = Callable[[int, int], int]
-"""(Send Count, at least 1; epoch of the last sending) -> next epoch, a later one."""
+"""Maps Send Count (from 1) and epoch of the last sending to the epoch of the next."""
 
 _DEPLOYED_EPOCHS = 90
 _DEPLOYED_JITTER_EPOCHS = 30
@@ -15,15 +15,16 @@ _DEPLOYED_DOUBLINGS = 14
 
 
 def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
-    """Return waits that double up to a bound and then start again, as documented.
+    """Return waits that double up to a bound and then restart, as the document says.
 
     Args:
-        first_epochs: Wait after the first sending, in epochs. With 1, most records are
-            sent twice, because an answer takes up to two epochs.
+        first_epochs: Wait after the first sending, in epochs. If it is 1, most records
+            are sent twice, because an answer takes up to two epochs.
         bound_epochs: Maximum wait, in epochs.
 
     Raises:
-        ValueError: The first wait is less than 1, or the bound less than the first.
+        ValueError: The first wait is less than 1, or the bound is less than the first
+            wait.
     """
     if not 1 <= first_epochs <= bound_epochs:
         message = (
@@ -49,9 +50,9 @@ def linear(count: int, epoch: int) -> int:
 
 
 def deployed_exponential(random: Random) -> Backoff:
-    """Return waits of 90 epochs that double, plus up to 29 at random (status-go).
+    """Return waits of status-go: 90 epochs, then doubled, plus up to 29 at random.
 
-    An epoch is 300 ms there. The wait doubles 14 times at most.
+    Its epoch is 300 ms. The wait doubles 14 times at most.
     """
 
     def next_epoch(count: int, epoch: int) -> int:

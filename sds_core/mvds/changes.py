@@ -1,8 +1,9 @@
 """Changes of a node's state, for storage.
 
-An application whose node resumes after a restart stores the changes after each call,
-before it sends payloads (connectors/storage/mvds.py). Acknowledgements that wait for
-the next payload are not part of the state, because the peer sends such a message again.
+If a node must resume after a restart, the application stores the changes after each
+call, before it sends payloads (connectors/storage/mvds.py). Acknowledgements that wait
+for the next payload are not part of the state, because a peer without an
+acknowledgement resends the message.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """New values by key; None for removed ones. New keys are in order of insertion.
+    """New values by key; None if a key was removed. New keys are in insertion order.
 
-    A node's whole state is the change from an empty one.
+    A node's whole state is the change from an empty node.
 
     Attributes:
         groups: Peers of each changed group, by its id.

@@ -18,10 +18,10 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 class Delivered(_Event, frozen=True):
     """A message of another node, for the application.
 
-    Emitted once for each known message, and for each copy of an ephemeral one.
+    Emitted once for each message, but for each copy of an ephemeral message.
 
     Attributes:
-        sender: The peer that it came from, who need not be its author.
+        sender: The peer that sent it, which may not be its author.
         missing_parents: Parents that were not delivered before.
     """
 
@@ -32,14 +32,14 @@ class Delivered(_Event, frozen=True):
 
 
 class Waiting(_Event, frozen=True):
-    """A message arrived; it is delivered after its parents (consistent resolution)."""
+    """A message arrived; it waits for its parents (consistent resolution)."""
 
     message_id: bytes
     missing_parents: tuple[bytes, ...]
 
 
 class Duplicate(_Event, frozen=True):
-    """A known message arrived again; it is acknowledged again."""
+    """A known message arrived and was acknowledged again."""
 
     message_id: bytes
     sender: bytes
@@ -53,7 +53,10 @@ class Acknowledged(_Event, frozen=True):
 
 
 class GaveUp(_Event, frozen=True):
-    """A record was sent `max_sends` times, or its message was forgotten."""
+    """A record is not sent again.
+
+    It was sent `max_sends` times, or a full store dropped its message.
+    """
 
     message_id: bytes
     peer: bytes
@@ -78,10 +81,11 @@ class RefusedReason(StrEnum):
 
 
 class Refused(_Event, frozen=True):
-    """A record of a peer has no effect, or an unusual one.
+    """A record of a peer is refused.
 
-    A refused MESSAGE is acknowledged, so its sender counts it as delivered. A message
-    of a group that is not shared with its sender is requested when the group is shared.
+    A refused MESSAGE is acknowledged, so its sender counts it as delivered. If it was
+    refused because its group is not shared with the sender, the node requests it when
+    the group is shared.
 
     Attributes:
         message_id: Message that the record concerns; empty for a whole payload.

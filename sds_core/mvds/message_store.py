@@ -47,7 +47,7 @@ class MessageStore:
         self._dropped: dict[bytes, None] = {}
 
     def __contains__(self, message_id: bytes) -> bool:
-        """Return whether a message is known; a dropped message is."""
+        """Return whether a message is known; dropped messages stay known."""
         return message_id in self._known
 
     def __iter__(self) -> Iterator[bytes]:
@@ -59,7 +59,7 @@ class MessageStore:
         return self._known.get(message_id)
 
     def message(self, message_id: bytes) -> Message | None:
-        """Return a message; None if it is unknown or was dropped."""
+        """Return a message; None if it is unknown or dropped."""
         stored = self._known.get(message_id)
         return stored.message if stored else None
 
@@ -69,7 +69,7 @@ class MessageStore:
         return stored is not None and stored.is_delivered
 
     def add(self, message_id: bytes, stored: StoredMessage) -> None:
-        """Add an unknown message; it may exceed the limits, see `surplus`."""
+        """Add an unknown message; it can exceed the limits, see `surplus`."""
         self._known[message_id] = stored
         if stored.message is None:
             self._dropped[message_id] = None
@@ -103,10 +103,10 @@ class MessageStore:
         self._mark(message_id)
 
     def forget_surplus_ids(self) -> None:
-        """Drop the oldest ids beyond the limit; no message may be surplus."""
+        """Drop the oldest ids beyond the limit; `surplus` must return None before."""
         while len(self._known) > self._options.max_known_ids:
-            # Such an id exists: the limit is at least the number of messages in both
-            # pools.
+            # `_dropped` is not empty: the limit is at least the number of messages in
+            # both pools.
             oldest = next(iter(self._dropped))
             del self._dropped[oldest], self._known[oldest]
             self._mark(oldest)

@@ -1,9 +1,9 @@
-"""A node of MVDS: messages in, payloads and events out, one epoch at a time.
+"""A node of MVDS: returns payloads to send, and events, in each epoch.
 
 The node does no I/O and reads no clock. The application calls `tick` once in each
 epoch, sends the payloads that it returns, and passes received payloads to `receive`.
 
-Acknowledgements are not retransmitted, because a node could not know when to stop.
+Acknowledgements are not retransmitted, because nothing shows a node that they arrived.
 Instead, the node acknowledges each copy of a MESSAGE.
 
 Sources: 2/MVDS; 4/MVDS-META.
@@ -39,7 +39,7 @@ from sds_core.mvds.state import NodeState
 
 
 def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payload]:
-    """Return one payload for each peer with due records, and count these as sent.
+    """Return one payload for each peer with due records; the records count as sent.
 
     Records that do not fit are sent in the next epoch (2/MVDS, "Retransmission").
     """
@@ -91,7 +91,7 @@ class Node:
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id
         self._state = NodeState(options or Options())
-        # Events of calls that return no events.
+        # Events of calls that cannot return them.
         self._events: list[Event] = []
 
     @property
@@ -111,7 +111,7 @@ class Node:
 
     @property
     def pending_acks(self) -> dict[bytes, tuple[bytes, ...]]:
-        """Ids that the next payloads acknowledge, by peer."""
+        """Ids that the next payload to each peer acknowledges, by peer."""
         return self._state.outbox.acks()
 
     def message(self, message_id: bytes) -> Message | None:
@@ -166,10 +166,10 @@ class Node:
         mode: Mode | None = None,
         ephemeral: bool = False,
     ) -> bytes:
-        """Send a message to all peers of a group, starting in the next epoch.
+        """Send a message to all peers of a group, from the next epoch on.
 
-        The result is its id. Deployed nodes write the timestamp in Unix seconds. An
-        ephemeral message is sent once, in batch mode, and no peer acknowledges it.
+        Returns the id of the message. Deployed nodes write the timestamp in Unix
+        seconds. An ephemeral message is sent once, in batch mode, and not acknowledged.
 
         Raises:
             UnknownGroup: The node is not in the group.
@@ -205,7 +205,7 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """Send all records for a peer in the next epoch: it is reachable again."""
+        """Send all records for a peer in the next epoch, as it is reachable again."""
         next_epoch = self.epoch + 1
         for record in self.records:
             if record.peer == peer and record.send_epoch > next_epoch:
@@ -223,7 +223,7 @@ class Node:
         return Step(payloads_of_epoch(self._state, events), events)
 
     def receive(self, sender: bytes, payload: Payload) -> list[Event]:
-        """Process a payload of a peer; the payloads of the next epoch answer it.
+        """Process a payload of a peer; the next epoch's payload to the peer answers it.
 
         A payload of a peer that shares no group with this node has no effect.
         """
@@ -235,11 +235,11 @@ class Node:
         return events
 
     def record_changes(self) -> None:
-        """Collect changes from now on, for `take_changes`."""
+        """Start to collect changes for `take_changes`."""
         self._state.log.is_on = True
 
     def take_changes(self) -> Changes | None:
-        """Return the changes since the last call; None if nothing changed."""
+        """Return the changes since the last `take_changes`; None if nothing changed."""
         return self._state.take_changes()
 
     def snapshot(self) -> Changes:

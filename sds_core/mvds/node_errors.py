@@ -26,7 +26,7 @@ class UnknownGroup(NodeError, LookupError):
 
 
 class BadGroupId(NodeError, ValueError):
-    """The group's id has another length than all groups of the node."""
+    """The length of the group's id differs from `Options.group_id_bytes`."""
 
     def __init__(self, group_id: bytes, expected_bytes: int) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Options of a node, where the document allows a choice."""
+"""Options of a node for what the document leaves open."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sds_core.wire import MAX_VALUE_BYTES
 class Mode(StrEnum):
     """How our own message is sent to a peer (2/MVDS, "Flow").
 
-    BATCH sends it at once: fewer round trips. INTERACTIVE offers it first: fewer bytes
-    if the peer holds it already.
+    BATCH sends it at once, which saves round trips. INTERACTIVE offers it first, which
+    saves bytes if the peer already holds it.
     """
 
     BATCH = "batch"
@@ -27,7 +27,7 @@ class Resolution(StrEnum):
 
     NONE: the message is delivered, and parents are ignored. EVENTUAL: it is delivered,
     and missing parents are requested. CONSISTENT: missing parents are requested, and it
-    is delivered after them; the same applies to the parents.
+    is delivered after them; its parents wait for theirs in the same way.
     """
 
     NONE = "none"
@@ -43,19 +43,19 @@ class Options:
         max_sends: Number of sendings after which a record is dropped; None: never.
         forward: Whether received messages are offered to the other peers of the group.
             Deployed nodes do so; the document does not mention it.
-        write_parents: Whether our messages name as parents those messages of the group
-            that no other known message names as parent.
-        group_id_bytes: Length of group ids; None: any. Message ids are ambiguous if
-            group ids differ in length; deployed nodes use 32.
+        write_parents: Whether our messages name parents: messages of the group without
+            a known child.
+        group_id_bytes: Length of group ids; None: any. If group ids differ in length,
+            message ids are ambiguous. Deployed nodes use 32.
         max_payload_bytes: Maximum length of a sent payload. Waku relays carry 150 KB.
-        max_messages, max_stored_bytes: Maximum number and size of our own messages that
-            are stored, and of those of others; the oldest is dropped first.
-        max_known_ids: Maximum number of ids whose copies are acknowledged but not
-            delivered again; the oldest is dropped first.
-        max_requests: Maximum number of REQUEST records for one peer, and of its refused
-            messages that are requested when their group is shared.
-        max_acks: Maximum number of acknowledgements that wait for one peer; further
-            ones are dropped.
+        max_messages, max_stored_bytes: Maximum number and size of stored messages, for
+            our own and for those of others separately; the oldest is dropped first.
+        max_known_ids: Maximum number of known ids; copies of known messages are
+            acknowledged but not delivered again. The oldest is dropped first.
+        max_requests: Maximum number of REQUEST records for one peer. The limit also
+            applies to refused messages that are requested when their group is shared.
+        max_acks: Maximum number of waiting acknowledgements for one peer; further ones
+            are dropped.
         max_parents: Maximum number of parents of a message; a received message with
             more is refused.
         max_waiting: Maximum number of messages that wait for their parents; the oldest
@@ -79,9 +79,9 @@ class Options:
     max_waiting: int = 1_000
 
     def __post_init__(self) -> None:
-        """Raise ValueError if a limit is too small for any record, or too large."""
+        """Raise ValueError if an option is out of its range."""
         at_least = {
-            # Half of it has room for a message with a body and all parents.
+            # Half of a payload has room for a message with a body and all parents.
             "max_payload_bytes": 2_048 + 80 * self.max_parents,
             "max_messages": 1,
             "max_stored_bytes": self.max_payload_bytes,
@@ -104,6 +104,6 @@ class Options:
     def max_message_bytes(self) -> int:
         """Maximum length of a MESSAGE record.
 
-        It is half of a payload, which acknowledgements never fill.
+        It is half of a payload; acknowledgements leave this half free.
         """
         return self.max_payload_bytes // 2

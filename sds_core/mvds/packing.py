@@ -19,7 +19,7 @@ _Item = TypeVar("_Item")
 
 
 class Packer:
-    """Collects the records of one payload; methods return False if one does not fit."""
+    """Collects records of a payload; methods return False if a record does not fit."""
 
     def __init__(self, max_bytes: int) -> None:
         self.left_bytes = max_bytes
@@ -69,7 +69,7 @@ class Packer:
 
 
 class Outbox:
-    """Acknowledgements and ephemeral messages by peer, for its next payload only.
+    """Acknowledgements and ephemeral messages for the next payload to each peer.
 
     They are not part of the state (2/MVDS, "State").
     """
@@ -102,14 +102,14 @@ class Outbox:
             self._ephemeral.setdefault(peer, []).append(message)
 
     def remove(self, peer: bytes) -> None:
-        """Drop what waits for a peer."""
+        """Drop everything that waits for a peer."""
         self._acks.pop(peer, None)
         self._ephemeral.pop(peer, None)
 
     def pack(self, peer: bytes, packer: Packer) -> None:
         """Move as much as fits into a payload for a peer.
 
-        Acknowledgements leave room for the longest message.
+        Acknowledgements leave room for a message of maximum length.
         """
         room_bytes = packer.left_bytes - self._options.max_message_bytes
         acks = self._acks.pop(peer, {})

@@ -1,7 +1,7 @@
-"""Parents of messages: which parents to name, and which messages wait for theirs.
+"""Tracks which parents a new message names, and which messages wait for parents.
 
 Source: 4/MVDS-META. Metadata is not part of a message's id, so a node that forwards a
-message can change its parents; the first copy that arrives counts.
+message can change its parents. The first copy that arrives counts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Heads:
     """Delivered messages of each group that no stored message names as parent."""
 
     def __init__(self) -> None:
-        # Used as ordered sets.
+        # Inner dictionaries are used as ordered sets.
         self._heads: dict[bytes, dict[bytes, None]] = {}
         self._named: Counter[bytes] = Counter()
 
@@ -31,14 +31,14 @@ class Heads:
         return tuple(heads)[max(0, len(heads) - limit) :]
 
     def stored(self, message: Message) -> None:
-        """Remove the parents of a message that was stored."""
+        """Remove the parents of a stored message from the heads."""
         heads = self._heads.get(message.group_id, {})
         for parent in parents_of(message):
             self._named[parent] += 1
             heads.pop(parent, None)
 
     def delivered(self, message_id: bytes, group_id: bytes) -> None:
-        """Add a message that was delivered, unless a child of it is stored."""
+        """Add a delivered message, if no child of it is stored."""
         if message_id not in self._named:
             self._heads.setdefault(group_id, {})[message_id] = None
 
@@ -73,7 +73,7 @@ class WaitingMessages:
             self._children.setdefault(parent, {})[message_id] = None
 
     def oldest(self) -> bytes:
-        """Return the message that has waited longest; at least one must wait."""
+        """Return the message that has waited longest; some message must wait."""
         return next(iter(self._missing))
 
     def remove(self, message_id: bytes) -> tuple[bytes, ...]:

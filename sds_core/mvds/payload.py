@@ -1,8 +1,8 @@
 """Bytes <-> Payload: the wire format of MVDS.
 
-The specification numbers the fields from 5001 on, vacp2p/mvds from 1 on. Both are read;
-the former is written. Tags of the former have three bytes, those of the latter one, so
-the first byte of a value identifies the numbering.
+The specification numbers the fields from 5001, vacp2p/mvds from 1. Both numberings are
+read, and that of the specification is written. Its tags have three bytes, those of
+vacp2p/mvds one byte, so the first byte of a value identifies the numbering.
 
 Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
 """
@@ -86,7 +86,7 @@ ID_RECORD_BYTES = 36
 MAX_RECORDS = 10_000
 """Maximum number of records of one payload, including ids in group offers and parents.
 
-A Waku relay carries 150 KB, so at most 4,200 ids.
+A Waku message of at most 150 KB contains at most 4,200 ids.
 """
 
 _GREATEST_ONE_BYTE_TAG = 0x7F
@@ -127,7 +127,7 @@ class GroupOffer:
 class Payload:
     """All records that one node sends to one peer in one epoch.
 
-    Ids have 32 bytes, stand in wire order, and may be repeated. `group_offers` is an
+    Ids have 32 bytes, are in wire order, and may be repeated. `group_offers` is an
     extension.
     """
 
@@ -145,23 +145,23 @@ class Payload:
 
 
 def decode(value: bytes) -> Payload:
-    """Decode one payload in either numbering; empty bytes are an empty payload.
+    """Decode a payload in either numbering; empty input is an empty payload.
 
-    Unknown fields beside known ones are ignored.
+    If a known field exists, unknown fields are ignored.
 
     Raises:
-        ValueTooLarge: It has more than MAX_VALUE_BYTES and was not parsed.
-        NotAPayload: It is not protobuf, has no known field, has an id of a length other
-            than 32 bytes, or has more than MAX_RECORDS records.
+        ValueTooLarge: The value has more than MAX_VALUE_BYTES and was not parsed.
+        NotAPayload: The value is not protobuf, has no known field, has an id that is
+            not 32 bytes long, or has more than MAX_RECORDS records.
     """
     payload, _ = decode_first(value, MAX_RECORDS)
     return payload
 
 
 def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
-    """Check all records of one payload, and return the first ones.
+    """Check all records of one payload, but create objects only for the first ones.
 
-    Creating the objects takes most of the time of decoding.
+    The creation of objects takes most of the decoding time.
 
     Args:
         value: The payload; see `decode`.
@@ -222,8 +222,8 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 def encode(payload: Payload) -> bytes:
     """Write a payload with the field numbers of the specification.
 
-    The bytes are those that deployed Go nodes write: fields in the order of their
-    numbers, and no empty field.
+    The result is byte-identical to that of deployed Go nodes: fields are in the order
+    of their numbers, and empty fields are omitted.
 
     Raises:
         ValueError: A timestamp does not fit into a signed number of 64 bits.
@@ -282,12 +282,12 @@ def _written(message: Message) -> mvds_pb2.Message:
 def message_id(message: Message) -> bytes:
     """Return the id of a message, 32 bytes (2/MVDS, "Payloads").
 
-    The document does not say how the timestamp is hashed: deployed nodes use 8 bytes,
-    little-endian (vacp2p/mvds protobuf/messageid.go).
+    The document does not define the encoding of the timestamp; deployed nodes use 8
+    bytes, little-endian (vacp2p/mvds protobuf/messageid.go).
 
-    Group, timestamp and body are hashed without separators, and without metadata. Two
-    messages can have the same id if their group ids differ in length.
+    The metadata is not hashed. Group, timestamp and body are hashed without separators,
+    so two messages can have the same id if their group ids differ in length.
     """
-    # Two's complement, as Go converts a negative time.
+    # Two's complement, as Go encodes negative integers.
     timestamp = message.timestamp.to_bytes(8, "little", signed=True)
     return sha256(b"MESSAGE_ID" + message.group_id + timestamp + message.body).digest()

@@ -31,7 +31,8 @@ class Reception:
             self._is_held_by_sender(one)
         for one in payload.requests:
             self._take_request(one)
-        # Before the offers, because a payload may offer a message that it contains.
+        # Messages come before offers, because a payload may offer a message that it
+        # contains.
         for message in payload.messages:
             self._take_message(message)
         for one in payload.offered():
@@ -40,8 +41,8 @@ class Reception:
     def _take_request(self, one: bytes) -> None:
         """Replace the OFFER by the MESSAGE.
 
-        A request without an offer requests a parent. A MESSAGE in the state stays, so
-        that requests do not make the node send it more often.
+        A request without an offer requests a parent. A MESSAGE that is already in the
+        state stays, so that repeated requests cause no further sendings.
         """
         message = self._state.store.message(one)
         if message is None or not self._shares(message.group_id):
@@ -53,8 +54,8 @@ class Reception:
     def _take_offer(self, one: bytes) -> None:
         """Request the message, or acknowledge it if it is known.
 
-        The document specifies no answer to the offer of a known message. Deployed nodes
-        send none, and repeat such offers forever.
+        The document does not say how to answer the offer of a known message. Deployed
+        nodes do not answer, so the offers are repeated forever.
         """
         stored = self._state.store.get(one)
         if stored is None:
@@ -94,8 +95,8 @@ class Reception:
     def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
         """Acknowledge a message that is refused.
 
-        The document requires an acknowledgement of every received MESSAGE, and nothing
-        else ends its retransmission.
+        The document requires an acknowledgement of every received MESSAGE, and only
+        this ends its retransmission.
         """
         self._events.append(Refused(reason, self._sender, one))
         if _is_ephemeral(message):
@@ -106,7 +107,7 @@ class Reception:
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
         """Acknowledge a new message to peers that offered it, or offer it."""
-        # A list: the order of a set would change from process to process.
+        # A list, because the order of a set differs between processes.
         offered_by = [record.peer for record in self._state.records.of_message(one)]
         for peer in offered_by:
             self._state.records.remove(peer, one)

@@ -12,7 +12,7 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""Number of entries below which a schedule is not cleaned up."""
+"""Number of schedule entries below which outdated ones are not removed."""
 
 
 class RecordType(StrEnum):
@@ -29,7 +29,7 @@ class Record:
 
     Attributes:
         send_count: Number of sendings so far.
-        send_epoch: Next epoch at which it can be sent.
+        send_epoch: Epoch from which it can be sent next.
     """
 
     peer: bytes
@@ -51,8 +51,9 @@ class RecordTable:
         self._by_message: dict[bytes, dict[bytes, Record]] = {}
         self._requests: Counter[bytes] = Counter()
         self._count = 0
-        # Send epochs of records, also of removed and replaced ones until their epoch
-        # comes or they are the majority. The number keeps equal epochs in order.
+        # (send epoch, number, record) as a heap. Removed and replaced records stay
+        # until their epoch comes or they are the majority. The number orders equal
+        # epochs.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -74,7 +75,7 @@ class RecordTable:
         return self._requests[peer]
 
     def put(self, record: Record) -> None:
-        """Store a record, replacing that for the same peer and message."""
+        """Store a record; it replaces that for the same peer and message."""
         self.remove(record.peer, record.message_id)
         self._by_message.setdefault(record.message_id, {})[record.peer] = record
         if record.type is RecordType.REQUEST:
@@ -99,7 +100,7 @@ class RecordTable:
         self._mark(peer, message_id)
 
     def take_due(self, epoch: int) -> dict[bytes, list[Record]]:
-        """Return the records whose send epoch has come, by peer, the oldest first.
+        """Return the records that are due at an epoch, by peer, the oldest first.
 
         The caller must call `put`, `put_back` or `remove` for each of them.
         """
@@ -111,7 +112,7 @@ class RecordTable:
         return due
 
     def put_back(self, record: Record) -> None:
-        """Make the next `take_due` return a due record again."""
+        """Put a record from `take_due` back, so that it is due again."""
         self._number += 1
         heappush(self._due, (record.send_epoch, self._number, record))
         # A hostile peer could fill the memory with removed records.

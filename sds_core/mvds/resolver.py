@@ -10,7 +10,7 @@ from sds_core.mvds.payload import Message
 
 
 class Resolver:
-    """Decides when a stored message is delivered, and which parents a new one names."""
+    """Decides when a message is delivered, and which parents a new message names."""
 
     def __init__(self, options: Options, store: MessageStore) -> None:
         self._options = options
@@ -87,7 +87,7 @@ class Resolver:
     def _deliver(
         self, message_id: bytes, missing: tuple[bytes, ...], events: list[Event]
     ) -> None:
-        """Deliver a message, and those that waited only for it."""
+        """Deliver a message, and messages that waited only for it."""
         ready = [(message_id, missing)]
         while ready:
             one, lacking = ready.pop(0)

@@ -1,4 +1,4 @@
-"""The whole state of a node, and how its parts change together."""
+"""The whole state of a node, with the changes that concern several parts."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ class Groups:
 class ForeignMessages:
     """Messages that were refused because their group is not shared with their sender.
 
-    If the group is shared later, they are requested. They are not part of the state. At
-    most `most` ids of one peer are stored; the oldest is dropped.
+    If the group is shared later, the messages are requested. They are not part of the
+    state. At most `most` ids of each peer are stored; the oldest is dropped.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # Hashes of ids, because the id of a foreign group may have any length.
+        # Hashes of group ids, because an unknown group's id may have any length.
         self._groups: dict[bytes, dict[bytes, bytes]] = {}
 
     def add(self, peer: bytes, group_id: bytes, message_id: bytes) -> None:
@@ -119,11 +119,11 @@ class NodeState:
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
         self.foreign = ForeignMessages(options.max_requests)
-        # Refused messages to request, by peer, whose group is shared now.
+        # Refused messages, by peer, to request now that their group is shared.
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
-        """Send a record to a peer from the next epoch on; it replaces any other."""
+        """Send a record from the next epoch; it replaces the message's other record."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
     def request(self, peer: bytes, message_id: bytes) -> bool:
@@ -173,7 +173,7 @@ class NodeState:
         return self._values(self.groups, records, self.store)
 
     def take_changes(self) -> Changes | None:
-        """Return the changes since the last call; None if nothing changed."""
+        """Return the changes since the last `take_changes`; None if nothing changed."""
         keys = self.log.take()
         return None if keys is None else self._values(*keys)
 

@@ -1,6 +1,6 @@
 """A channel to plan: its participants, traffic, network and settings.
 
-An absent setting has the profile's value. `changed` returns a variant.
+If a setting is absent, the profile's value applies. `changed` returns a variant.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from sds_core.wire import BloomParameters
 DAY_S: Final = 86_400.0
 
 MAX_MESSAGES_PER_DAY: Final = 500_000
-"""Maximum message rate of the lead of a run, which lasts minutes.
+"""Maximum message rate of a channel.
 
 At a higher rate, a run with losses takes too long, because each participant waits for
-many messages at a time.
+many messages at once.
 """
 
 MAX_FILTER_BYTES: Final = 131_072
 """Maximum length of a filter.
 
-A longer one leaves no room for content in a message of 150 KiB (64/WAKU2-NETWORK,
+A longer filter leaves no room for content in a message of 150 KiB (64/WAKU2-NETWORK,
 "Message Size").
 """
 
@@ -43,7 +43,7 @@ _Millis = Annotated[float, Meta(ge=1, le=600_000)]
 
 
 class ChannelPlan(Table, frozen=True, kw_only=True):
-    """A channel; keys in `_s` are seconds, in `_ms` milliseconds; shares in [0, 1].
+    """A channel; keys in `_s` are seconds, in `_ms` milliseconds; shares are in [0, 1].
 
     docs/planning.md ("Keys of a plan") defines the keys. None means the profile's
     value, except for `fetch_after_s` (never) and `filter_ids` (see `steady_ids`).
@@ -114,7 +114,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             "filter_rate": profile.bloom.error_rate,
             "t_min_s": profile.t_min_ms / 1_000,
             "t_max_s": profile.t_max_ms / 1_000,
-            # The rule for a participant that knows all others.
+            # The number that a participant computes if it knows all others.
             "response_groups": profile.response_groups
             or max(1, self.participants // 128),
             "sync_interval_s": profile.sync_interval_ms / 1_000,
@@ -123,7 +123,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         }.get(name)
 
     def settings(self) -> dict[str, Any]:
-        """Return the value of each field, see `setting`."""
+        """Return the value of each field as `setting` does."""
         return {name: self.setting(name) for name in self.__struct_fields__}
 
     def bloom(self) -> BloomParameters:
@@ -135,7 +135,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     def participant(self) -> Profile:
         """Return the options of each participant.
 
-        A filter rolls over at the same fill level as that of the profile.
+        A filter rolls over at the same fill level as in the profile.
 
         Raises:
             ValueError: An option is out of its range.
@@ -170,7 +170,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         )
 
     def share(self) -> ProfileShare:
-        """Return the participants' options as a scenario has them."""
+        """Return the participants' options in the form of a scenario."""
         base, options = ProfileShare(base="default").profile(), self.participant()
         overrides = {
             field.name: _plain(getattr(options, field.name))
@@ -180,7 +180,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         return ProfileShare(base="default", overrides=overrides)
 
     def segments(self) -> tuple[int, int]:
-        """Return the data and parity segments of the mean payload; (1, 0) if whole."""
+        """Return the numbers of data and parity segments of the mean payload."""
         mean_bytes = (self.payload_least_bytes + self.payload_most_bytes) // 2
         options = replace(_SEGMENTATION, parity_rate=self.segment_parity)
         data = options.data_count(mean_bytes)

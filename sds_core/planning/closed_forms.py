@@ -1,8 +1,8 @@
 """Figures of a planned channel that have a closed form.
 
-The grid of `tests/sds_core/planning/test_closed_forms.py` compares each with the
-simulator. Other figures, such as latencies and sync messages of a busy channel, have no
-valid closed form: the simulator measures them.
+`tests/sds_core/planning/test_closed_forms.py` compares each figure with the simulator.
+Other figures, such as latencies and sync messages of a busy channel, have no valid
+closed form, so only the simulator gives them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ _LAMPORT_MS = 1_786_000_000_000
 
 
 def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
-    """Return the bytes of a frame with a full causal history and no requests, by part.
+    """Return the bytes by part of a frame with full causal history and no requests.
 
-    The encoder writes the frame, with message ids of 64 characters, participant ids of
-    15 and retrieval hints of 32 bytes.
+    The frame has message ids of 64 characters, participant ids of 15 characters and
+    retrieval hints of 32 bytes.
 
     Args:
         plan: The channel.
@@ -58,11 +58,12 @@ def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
 
 
 def first_pass(plan: ChannelPlan) -> float | None:
-    """Return the share of deliveries that the first sending makes.
+    """Return the share of deliveries by the first sending of a message.
 
     It is 1 - loss, because each link loses each transmission independently. A payload
     of d data and p parity segments needs any d of them (Reed-Solomon), so its share is
-    the binomial probability of at most p losses. None if participants are offline.
+    the binomial probability of at most p losses. If participants are offline, the
+    result is None.
     """
     if plan.offline_share:
         return None
@@ -79,8 +80,8 @@ def first_pass(plan: ChannelPlan) -> float | None:
 def missed_messages(plan: ChannelPlan) -> float | None:
     """Return the share of frames with content that at least one participant misses.
 
-    It is 1 - (1 - loss)^(n - 1); these frames need a repair or a retransmission. None
-    if participants are offline.
+    It is 1 - (1 - loss)^(n - 1). These frames need a repair or a retransmission. If
+    participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -88,11 +89,11 @@ def missed_messages(plan: ChannelPlan) -> float | None:
 
 
 def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
-    """Return the share of the messages that another participant receives in time.
+    """Return the share of messages that some other participant receives within S.
 
     It is 1 - (1 - (1 - loss) F(S))^(n - 1), where F is the log-normal distribution of
-    the delay. None if participants are offline, if payloads have segments, and if a
-    retransmission can arrive in time.
+    the delay. None if participants are offline, if payloads have segments, or if a
+    retransmission can arrive within S.
     """
     resent_s = plan.setting("retransmission_interval_s")
     if plan.offline_share or plan.segments() != (1, 0) or resent_s <= target_s:
@@ -106,7 +107,7 @@ def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
     """Return the sync messages per day if each participant sends them at fixed times.
 
     It is n times 86,400 s / interval, because in nim-sds other traffic does not delay
-    them. None for other participants, and if participants are offline.
+    them. None for other libraries, and if participants are offline.
     """
     if plan.participant().sync_least_share is not None or plan.offline_share:
         return None
@@ -114,10 +115,10 @@ def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
 
 
 def days_to_full_filter(plan: ChannelPlan) -> float:
-    """Return after how many days a filter holds the ids for which it is designed.
+    """Return the days until a filter holds the number of ids for which it is designed.
 
-    It is m ln 2 / k ids (`designed_ids`), divided by the messages of a day with their
-    segments; sync messages add none.
+    It is m ln 2 / k ids (`designed_ids`), divided by the segments of all messages of a
+    day. Sync messages add no ids.
     """
     bloom = plan.bloom()
     a_day = plan.messages_per_day * sum(plan.segments())
@@ -125,7 +126,7 @@ def days_to_full_filter(plan: ChannelPlan) -> float:
 
 
 def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
-    """Return the false-positive rates of filters by their ids; same shape as `ids`.
+    """Return false-positive rates for numbers of ids in filters; shape of `ids`.
 
     It is (1 - e^(-k n / m))^k, because each of k n hashes leaves a bit unset with
     probability 1 - 1/m (Bloom, 1970; Mitzenmacher and Upfal, "Probability and
@@ -136,11 +137,11 @@ def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
 
 
 def steady_ids(plan: ChannelPlan) -> Floats:
-    """Return the ids in filters of a channel that has existed for long, shape (n,).
+    """Return equally likely numbers of ids in a long-running channel's filters, (n,).
 
-    The number of ids in a filter that rolls over lies between the kept ids and the
-    maximum, each equally often. The number in a filter that never rolls over has no
-    limit: the capacity is used. `ChannelPlan.filter_ids` replaces both.
+    If filters roll over, all numbers between the kept ids and the maximum are equally
+    likely. If filters never roll over, the number has no limit, and the capacity is
+    used. `ChannelPlan.filter_ids` replaces these numbers.
     """
     profile = plan.participant()
     if plan.filter_ids is not None:
@@ -151,12 +152,12 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 
 
 def false_acknowledgement_rate(plan: ChannelPlan) -> float:
-    """Return the probability that filters acknowledge an id without a receiver.
+    """Return the probability that filters acknowledge a message without receivers.
 
     Filters of a channel hold nearly the same ids and have the same size, so an id is a
-    false positive in all of them or in none. So enough filters of others acknowledge it
-    with the rate of one filter. Filters above the rate that participants accept do not
-    count (`possible_acks_max_false_positive_rate`).
+    false positive in all of them or in none. So the probability is the false-positive
+    rate of one filter. Filters above the rate that participants accept do not count
+    (`possible_acks_max_false_positive_rate`).
     """
     profile = plan.participant()
     if profile.possible_acks_threshold is None:

@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Fit(NamedTuple):
-    """Coefficients of the features; name, measured and modelled value by row."""
+    """Coefficients of the features; rows are (name, measured value, modelled value)."""
 
     coefficients: tuple[float, ...]
     rows: tuple[tuple[str, float, float], ...]
@@ -22,7 +22,7 @@ class Fit(NamedTuple):
         return math.fsum(map(operator.mul, self.coefficients, features))
 
     def power_of(self, values: Sequence[float]) -> float:
-        """Return factor times product of the values' powers, as of `fit_power`."""
+        """Return the factor times the product of the values' powers (`fit_power`)."""
         factor, *exponents = self.coefficients
         return factor * math.prod(map(math.pow, values, exponents))
 
@@ -33,7 +33,7 @@ class Fit(NamedTuple):
 
     @property
     def typical_error(self) -> float:
-        """Root of the mean square of the residuals, as a share."""
+        """Root mean square of the residuals, as a share."""
         squares = [(model / value - 1) ** 2 for _, value, model in self.rows]
         return math.sqrt(sum(squares) / len(squares))
 
@@ -42,10 +42,10 @@ FitRow = tuple[str, Sequence[float], float]
 
 
 def fit(rows: Sequence[FitRow]) -> Fit:
-    """Return the nonnegative coefficients with the smallest sum of squared residuals.
+    """Return the nonnegative least-squares coefficients.
 
-    Residuals are shares of the measured value. All subsets of the few features are
-    tried.
+    Residuals are shares of the measured value. All subsets of the features are tried,
+    as they are few.
     """
     features = np.array([row[1] for row in rows], dtype=float)
     values = np.array([row[2] for row in rows])

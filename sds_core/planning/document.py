@@ -48,7 +48,7 @@ class ForecastObject(TypedDict):
 
 
 def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> ForecastObject:
-    """Return a forecast with all days of its figures, or only with the weeks."""
+    """Return a forecast with all days of its figures, or only with weekly values."""
     return {
         "history_days": forecast.history_days,
         "figures": {
@@ -76,7 +76,7 @@ def estimate_object(estimate: Estimate, digits: int = 6) -> dict[str, float | No
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:
-    """Return a number with this many digits; None for NaN and infinity, as JSON."""
+    """Return a rounded number; None for NaN and infinity, which JSON does not have."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{digits}g}")

@@ -1,4 +1,4 @@
-"""Why a forecast is not possible; each message ends the line "no forecast: …"."""
+"""Why a forecast is not possible; each message is the end of "no forecast: …"."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ class NoForecast(ValueError):
 
 
 class TooLittleHistory(NoForecast):
-    """The history has too few whole days; `after_ms` ends a silence before them."""
+    """Too few whole days of history; `after_ms`: when a silence before them ended."""
 
     def __init__(self, days: int, needed: int, after_ms: int | None = None) -> None:
         since = ""
@@ -30,7 +30,7 @@ class Silent(NoForecast):
 
 
 class ClockJumped(NoForecast):
-    """A row is from the future; its minute is Unix ms."""
+    """A row is in the future; its minute is Unix ms."""
 
     def __init__(self, at_ms: int) -> None:
         super().__init__(
@@ -53,7 +53,7 @@ class TooLittleTraffic(NoForecast):
 
 
 class NotFitted(NoForecast):
-    """The model has no solution for a figure, for example if it is exactly a line."""
+    """The model has no solution for a figure, for example for an exact line."""
 
     def __init__(self) -> None:
         super().__init__("the model cannot be fitted to the history")

@@ -13,7 +13,7 @@ from sds_core.planning.errors import ModelMissing
 
 
 class Estimate(NamedTuple):
-    """A figure; all three values are equal if it is exact, NaN if no run has it.
+    """A figure; the values are equal if it is exact, and NaN if no run has it.
 
     Attributes:
         value: Mean.
@@ -34,7 +34,7 @@ NOTHING = Estimate.exact(math.nan)
 
 
 def require_scipy() -> None:
-    """Check before long work that `estimated` can be called after it.
+    """Check before a long computation that `estimated` can be called afterwards.
 
     Raises:
         ModelMissing: scipy is not installed.
@@ -75,7 +75,7 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
 def difference(
     values: Sequence[float], base: Sequence[float], coverage: float = 0.95
 ) -> Estimate:
-    """Return by how much runs exceed others with the same seeds, in pairs.
+    """Return the mean difference of pairs of runs that have the same seed.
 
     Traffic and losses of a pair are similar, so the interval is narrower than that of
     independent runs.

@@ -1,7 +1,7 @@
 """Simulates a planned channel once, and measures the result.
 
 The participants are those of `sds_core.message_channel`, and the network is simulated.
-The simulation's own knowledge gives the figures: no filter is read.
+The figures come from what the simulation knows, not from filters.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ from sds_core.simulation.simulator import simulate
 __all__ = ["RECEPTIONS", "Outcome", "Times", "run", "scenario_of", "times_of"]
 
 RECEPTIONS: Final = 60_000
-"""Receptions of frames in a run, which take two to three seconds of CPU time."""
+"""Number of received frames in a run; a run takes 2 to 3 s of CPU time."""
 
 MAX_RECEPTIONS: Final = 100_000_000
-"""Number of receptions in the shortest run above which a plan is refused."""
+"""Maximum number of received frames in the shortest run of an accepted plan."""
 
 LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
 """Maximum interval between messages in a simulation, s.
 
-A channel that sends less often is simulated with this interval: retries, repair and the
-wait for missing messages end within it.
+A channel that sends less often is simulated with this interval, because retries, repair
+and the wait for missing messages end within it.
 """
 
 _LEADS = (20, 50, 200, 1_000)
-"""Numbers of messages of the lead; only a few, so variants have the same traffic."""
+"""Possible numbers of warm-up messages; few, so that variants have equal traffic."""
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
-"""Number of participants above which the lead has no losses.
+"""Number of participants above which the warm-up has no losses.
 
-It is then followed by silence for T_max, at most 300 s: each loss causes sync messages
-in proportion to the group, so an artificial lead would cause most of the receptions.
-The first minute with losses has as many sync messages as later ones.
+A silence of T_max, at most 300 s, then follows it. Each loss causes sync messages in
+proportion to the group, so a warm-up with losses would cause most of the receptions.
+The first minute with losses has as many sync messages as later minutes.
 """
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
@@ -62,13 +62,13 @@ _CHANNEL = "channel"
 class Times(NamedTuple):
     """Phases of a run, seconds from its start.
 
-    Messages of the lead fill the causal histories and are not measured.
+    Warm-up messages fill the causal histories and are not measured.
 
     Attributes:
-        lead_s: End of the fast messages of the lead.
+        lead_s: End of the warm-up messages, which are sent at a high rate.
         from_s: Start of the measured time.
         until_s: End of the measured time; no message is sent later.
-        end_s: End of the run, until which messages are repaired.
+        end_s: End of the run; messages are repaired until then.
         interval_s: Mean interval of messages, `LONGEST_INTERVAL_S` at most.
     """
 
@@ -82,15 +82,15 @@ class Times(NamedTuple):
 def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """Return the phases of a run.
 
-    The number of measured messages depends on the receptions, with a rough estimate of
-    the sync messages and repairs of each message; it is from `LEAST_MESSAGES` to
-    `MOST_MESSAGES`. If participants are offline, the measured time is one mean cycle,
-    unless that needs five times the messages.
+    The number of measured messages, from `LEAST_MESSAGES` to `MOST_MESSAGES`, follows
+    from the receptions and a rough estimate of the sync messages and repairs of each
+    message. If participants are offline, the measured time is at least one mean cycle,
+    but at most five times as many messages are sent.
 
     Args:
         plan: The channel.
-        receptions: Planned receptions of frames in the run; a long history or a large
-            group causes more.
+        receptions: Planned number of received frames in the run; a long history or a
+            large group causes more.
     """
     interval_s = min(DAY_S / plan.messages_per_day, LONGEST_INTERVAL_S)
     segments = sum(plan.segments())
@@ -116,7 +116,8 @@ def check_size(plan: ChannelPlan) -> None:
     """Check that the shortest run of a plan ends within about an hour of CPU time.
 
     Raises:
-        TableError: It has more than `MAX_RECEPTIONS` receptions, by a rough count.
+        TableError: It causes more than `MAX_RECEPTIONS` receptions, by a rough
+            estimate.
     """
     times = times_of(plan, receptions=0)
     messages = LEAST_MESSAGES + _LEADS[0] + _LEAD_QUIET_S / times.interval_s
@@ -192,7 +193,7 @@ def run(
     """Simulate a plan once; the same arguments give the same outcome.
 
     Variants of a plan with the same seed have similar traffic and losses. `target_s` is
-    S of the figures that end in ``_in_time``.
+    the S of figures whose names end in ``_in_time``.
     """
     times = times_of(plan, receptions)
     from_ms, until_ms = (

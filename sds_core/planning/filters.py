@@ -9,14 +9,14 @@ import numpy as np
 from sds_core.planning.hours import Floats
 
 _ROLLED_OVER = 0.2
-"""Share of its ids that a filter loses only if it has rolled over."""
+"""If a filter loses more than this share of its ids, it has rolled over."""
 
 
 def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
     """Return the estimated ids in filters; 0 for an absent filter.
 
-    -(m/k) ln(1 - X/m), as `sds_core.wire.estimated_ids`; a full filter counts as one
-    bit less.
+    The formula is -(m/k) ln(1 - X/m), as in `sds_core.wire.estimated_ids`. In a full
+    filter, one bit counts as unset.
     """
     exists = (m_bits > 1) & (k > 0)
     m, hashes = np.where(exists, m_bits, 2), np.where(exists, k, 1)
@@ -34,7 +34,7 @@ def designed_ids(m_bits: float, k: float) -> float:
 
 
 def added_ids(ids: Floats) -> Floats:
-    """Return the ids added in each hour, shape as `ids`; 0 where a filter shrinks."""
+    """Return the number of ids added in each hour, shape of `ids`; 0 for a decrease."""
     return np.maximum(np.diff(ids, prepend=ids[:1]), 0.0)
 
 

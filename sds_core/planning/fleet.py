@@ -19,7 +19,7 @@ from sds_core.planning.hours import hours_of
 from sds_core.planning.measures import Measures
 
 HourlyRows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By view, one row per hour in which a figure changed; see `hours.hours_of`."""
+"""By view, one row for each hour in which a figure changed; see `hours.hours_of`."""
 
 
 class Fleet(NamedTuple):
@@ -47,12 +47,12 @@ def forecast_fleet(
     progress: Callable[[int], None] = lambda done: None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Fleet:
-    """Return the forecasts of views, which all start where the history ends.
+    """Return the forecasts of views; they all start when the history ends.
 
     Args:
         rows: The history; views are processed in this order.
         measures: Columns of the rows.
-        settings: What is asked.
+        settings: Settings of the forecasts.
         end_ms: End of the history, see `hours.last_hour_ms`.
         now_ms: Wall time, Unix ms.
         progress: Called with the number of finished views after each view.
@@ -98,7 +98,7 @@ def _total(
             return forecast_daily(sum_daily(summed), end_ms, settings)
         except NotFitted:
             return None
-    # The sum of a single view is its forecast, which takes a second to compute again.
+    # The sum of a single view is its forecast; to compute it again takes a second.
     (view,) = views.values()
     names = {*summed[0], "kafka.storage"}
     figures = {name: one for name, one in view.figures.items() if name in names}

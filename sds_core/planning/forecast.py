@@ -15,23 +15,23 @@ from sds_core.planning.model import draw_paths
 
 WEEK_DAYS = 7
 BEFORE_DAYS = 28
-"""Days of the history that a forecast shows: each day of the week four times."""
+"""Days of the history that a forecast shows: four weeks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForecastSettings:
-    """What is asked.
+    """Settings of a forecast.
 
     Attributes:
         days: Days to look ahead for limits, at least 7.
-        coverage: Share of the futures inside an interval, in (0, 1).
+        coverage: Share of the simulated futures inside an interval, in (0, 1).
         epoch_messages: Rate-limit budget of one participant in an epoch.
-        epoch_share: Share of the budget that counts as the limit.
+        epoch_share: Share of the budget that is the limit.
         message_bytes: Maximum size of a message; 150 KiB (64/WAKU2-NETWORK).
         record_bytes: Bytes of a Kafka record in addition to the frame: key, headers,
             framing.
-        retention_days: How long Kafka keeps records; None to omit the figure of
-            storage.
+        retention_days: How long Kafka keeps records; if None, the storage figure is
+            absent.
     """
 
     days: int = 90
@@ -57,8 +57,8 @@ class Outlook(NamedTuple):
 
     Attributes:
         past: Mean of the last seven days of the history, or their maximum.
-        week: The same for the first seven days ahead.
-        days: Each day ahead.
+        week: The same figure for the first seven days of the forecast.
+        days: Each day of the forecast.
         before: Each of the last `BEFORE_DAYS` days, oldest first; fewer if fewer are
             known.
     """
@@ -74,13 +74,13 @@ class Forecast(NamedTuple):
 
     Attributes:
         begin_ms: End of the history, where the forecast starts, Unix ms of event time.
-        history_days: Whole days on which it is based.
-        figures: By name: ``bytes``, ``bytes.<part>``, ``retransmission`` (a part of the
-            other bytes), ``messages``, ``kafka.bytes``, ``kafka.bytes_per_second`` (of
-            the busiest hour of a day), ``kafka.storage``, ``epoch_messages``,
+        history_days: Whole days of history on which it is based.
+        figures: By name: ``bytes``, ``bytes.<part>``, ``retransmission`` (included in
+            the other bytes), ``messages``, ``kafka.bytes``, ``kafka.bytes_per_second``
+            (of the busiest hour of a day), ``kafka.storage``, ``epoch_messages``,
             ``epoch_headroom`` (share of the budget), ``message_bytes`` (of the hour
-            with the longest), ``filter_ids``. Figures that the kind of view does not
-            measure are absent.
+            with the longest messages), ``filter_ids``. Figures that the kind of view
+            does not measure are absent.
     """
 
     begin_ms: int
@@ -90,20 +90,20 @@ class Forecast(NamedTuple):
 
 
 class _Daily(NamedTuple):
-    """A figure of each day, shape (days,); a week has their mean, or their maximum."""
+    """A figure by day, shape (days,); a week's value is the mean, or the maximum."""
 
     values: Floats
     is_peak: bool = False
 
 
 Daily = Mapping[str, _Daily]
-"""Daily figures by the names of `Forecast.figures`."""
+"""Daily figures, with the names of `Forecast.figures`."""
 
 
 def daily_figures(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Daily:
-    """Return the figures of each whole day of a view that can be summed over views.
+    """Return figures of each whole day of a view; they can be summed over views.
 
     `parts` maps the name of a part to its column, see `measures.Measures`.
     """
@@ -161,7 +161,7 @@ def forecast(
 
 
 def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> Forecast:
-    """Return the forecast of daily figures from a time, Unix ms, on; without limits.
+    """Return the forecast of daily figures after `end_ms`, Unix ms, without limits.
 
     It raises the errors of `forecast`.
     """
@@ -170,9 +170,9 @@ def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> For
 
 
 def sum_daily(views: Sequence[Daily]) -> Daily:
-    """Return the sums of the views' figures over the days that all of them have.
+    """Return the sums of the views' figures, for the days that all views have.
 
-    The busiest hours of a day are summed too, although they may be at different times.
+    Peak hours are summed too, although they may be at different times.
     """
     days = min(map(_days, views))
     names = dict.fromkeys(name for view in views for name in view)

@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Estimated duration, in no unit; long runs are started first."""
+        """Estimated relative duration; long runs are started first."""
         return self.plan.participants
 
 
@@ -76,9 +76,9 @@ class Grid:
         """Read a grid.
 
         Args:
-            mapping: `base` has the settings of all plans; `grid` has lists of values,
-                and each combination of them makes a plan. If `grid` is a list of
-                tables, the plans of all are used.
+            mapping: `base` has the settings of all plans; `grid` has lists of values by
+                setting, and each combination is a plan. If `grid` is a list of tables,
+                each table adds plans.
 
         Raises:
             TableError: The mapping is not a grid, has more than `MAX_RUNS` runs, or
@@ -109,7 +109,7 @@ class Grid:
         )
 
     def runs(self) -> Iterator[Run]:
-        """Yield all runs, by plan and seed; run n has the plan n // `seeds`."""
+        """Yield all runs, by plan and seed; run n has plan n // `seeds`."""
         pairs = product(self.cells, range(1, self.seeds + 1))
         for number, (plan, seed) in enumerate(pairs):
             yield Run(number, plan, seed, self.receptions, self.target_s)

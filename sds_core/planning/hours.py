@@ -1,6 +1,6 @@
 """The figures of a view by hour, from the rows of its history.
 
-A row has absolute figures at the end of its minute. A minute without a change has no
+A row has cumulative figures at the end of its minute. A minute without a change has no
 row, so the last row of each hour suffices.
 """
 
@@ -22,14 +22,14 @@ MINUTE_MS = 60_000
 SILENCE_MS = 3 * DAY_MS
 """Time without a row after which a view counts as silent: more than a weekend.
 
-The figures before a silence do not predict those after it.
+Figures before a silence do not predict later figures.
 """
 
 CLOCK_MS = DAY_MS
-"""Minutes this much later than now come from a clock that jumped."""
+"""A row that is further ahead of now than this, ms, comes from a wrong clock."""
 
 LEAST_DAYS = 14
-"""Minimum days of history: one of each day of the week may be chance, so two."""
+"""Minimum days of history: each day of the week twice, because once may be chance."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,16 +87,17 @@ def hours_of(
     Args:
         rows: One row per hour in which a figure changed, in order of ``minute``. A
             figure that is missing or null is 0.
-        counters: Fields that grow; a smaller value means that the counter restarted.
+        counters: Fields that only increase; a smaller value means that the counter
+            restarted.
         gauges: Fields that can increase and decrease.
         end_ms: End of the last hour, see `last_hour_ms`.
         now_ms: Wall time, Unix ms.
-        least_days: Fewest whole days.
+        least_days: Minimum number of whole days.
 
     Raises:
         ClockJumped: A row is more than `CLOCK_MS` later than now.
         Silent: The last `SILENCE_MS` before the end have no row.
-        TooLittleHistory: Fewer than `least_days` whole days, or no hour, remain.
+        TooLittleHistory: Fewer than `least_days` whole days remain, or no hour.
     """
     if not rows:
         raise TooLittleHistory(0, least_days)
@@ -108,7 +109,7 @@ def hours_of(
     silences = np.flatnonzero(np.diff(minutes) > SILENCE_MS)
     first = int(silences[-1]) + 1 if len(silences) else 0
     used = rows[first:]
-    # The changes in the first row's hour are unknown, because no row precedes it.
+    # No row precedes the first row, so the changes in its hour are unknown.
     begin = int(minutes[first]) // HOUR_MS + 1
     number = end_ms // HOUR_MS - begin
     whole_days = max(number, 0) // DAY_HOURS

@@ -1,4 +1,4 @@
-"""When possible futures reach a limit."""
+"""When simulated futures reach a limit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Reached(NamedTuple):
     Attributes:
         name: Figure to which the limit applies: ``epoch_messages``, ``message_bytes``,
             ``filter_ids``.
-        now: The value at the end of the history.
-        at_ms: Time by which half of the futures reach the limit, Unix ms; None if that
-            is after the last day of the forecast, or never. The same applies to the
-            other two.
-        earliest_ms: The same for the lower end of the interval.
-        latest_ms: The same for the upper end.
-        note: Why no time is given although the figure grows; else empty.
+        now: Value of the figure at the end of the history.
+        at_ms: Time by which half of the futures reach the limit, Unix ms. Times after
+            the last day of the forecast are None.
+        earliest_ms: The same time at the lower end of the interval.
+        latest_ms: The same time at the upper end of the interval.
+        note: If the figure grows but a time cannot be computed, the reason; otherwise
+            empty.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Reached(NamedTuple):
 
 
 def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
-    """Return when each future of a daily maximum reaches a limit.
+    """Return when each simulated future of a daily maximum reaches a limit.
 
     Args:
         paths: Shape (days, paths).
@@ -53,7 +53,7 @@ def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> 
         begin_ms: Start of the first day, Unix ms.
 
     Returns:
-        Begin of the first day on or above the limit, Unix ms, infinite for none, shape
+        Begin of the first day on or above the limit, Unix ms; infinite if none; shape
         (paths,).
     """
     above = paths >= limit
@@ -64,14 +64,14 @@ def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> 
 def reached_by_sum(
     paths: Floats, limit: float, now: float, begin_ms: int, profile: Floats
 ) -> Floats:
-    """Return when each future of a growing figure reaches a limit.
+    """Return when each simulated future of a growing figure reaches a limit.
 
     Args:
         paths: Growth on each day, shape (days, paths).
         limit: The limit.
         now: The figure at the end of the history.
         begin_ms: Start of the first day, Unix ms.
-        profile: Growth in each hour of a day, as shares of the day, shape (24,).
+        profile: Share of a day's growth in each of its hours, shape (24,).
 
     Returns:
         Times, Unix ms, exact to the hour; infinite if the limit is not reached; shape
@@ -96,10 +96,10 @@ def reached_by_sum(
 def reached(
     name: str, limit: float, now: float, times: Floats, coverage: float
 ) -> Reached:
-    """Return a limit with the times of the interval, rounded down to the hour.
+    """Return a limit with the median and interval of its times, rounded down to hours.
 
-    The first arguments are those of `Reached`. `times` is a result of one of the
-    functions above, and `coverage` the share of the futures inside the interval.
+    `times` is a result of one of the functions above. `coverage` is the share of the
+    futures inside the interval. For the other arguments, see `Reached`.
     """
     outside = (1 - coverage) / 2
     # Infinite times cannot be interpolated.

@@ -1,4 +1,4 @@
-"""Results of the benchmarks: the files to which the cost model is fitted."""
+"""Results of the benchmarks, to which the cost model is fitted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Measure(msgspec.Struct):
 
 
 class Performance(msgspec.Struct):
-    """A run of `make bench`; `data` describes the data sets in words, by name."""
+    """A run of `make bench`; `data` has descriptions of the data sets, by name."""
 
     version: str
     date: str
@@ -45,7 +45,7 @@ class Performance(msgspec.Struct):
         raise NotMeasured(row, what)
 
     def data_set(self, name: str) -> tuple[float, float, float]:
-        """Return channels, frames, and mean bytes of a frame of a data set.
+        """Return the channels, frames, and mean bytes per frame of a data set.
 
         Raises:
             NotMeasured: The run lacks it.
@@ -120,7 +120,7 @@ class HistoryCost(msgspec.Struct):
 
     Attributes:
         running_bytes: Files of the day before they are compacted.
-        pending_bytes: Rows in the ledger if a destination is unreachable all day.
+        pending_bytes: Bytes of the ledger if a destination is unreachable all day.
     """
 
     messages_a_day: int
@@ -130,7 +130,7 @@ class HistoryCost(msgspec.Struct):
 
 
 class Scaling(msgspec.Struct):
-    """Figures of the benchmarks other than `make bench`."""
+    """Figures of all benchmarks except `make bench`."""
 
     runs: Runs
     states: list[State]

@@ -25,7 +25,7 @@ from sds_core.planning.outcome import PART_FIGURES
 from sds_core.reading import read
 
 LEAST_MESSAGES = 20
-"""Number of events below which a ratio is not used."""
+"""Minimum number of events for a ratio."""
 
 _WEEK_HOURS = 7 * DAY_HOURS
 _PARTS = (
@@ -38,9 +38,10 @@ class MeasuredChannel(NamedTuple):
     """A channel as its history describes it.
 
     Attributes:
-        figures: Measured values, by the names of `Outcome`.
+        figures: Measured values, by field names of `Outcome`.
         hours: Hours of the history that were used, at most the last week.
-        assumed: Assumptions about what the history does not store, one sentence each.
+        assumed: Assumptions about values that the history does not store, one sentence
+            each.
     """
 
     plan: ChannelPlan
@@ -57,7 +58,7 @@ def measured_channel(
     now_ms: int,
     epoch_messages: int = 100,
 ) -> MeasuredChannel:
-    """Return the plan of a channel of SDS, from its last week.
+    """Return the plan of an SDS channel, measured over its last week.
 
     `epoch_messages` is the budget of a participant; the other arguments are those of
     `hours_of`.
@@ -82,7 +83,7 @@ def measured_channel(
     used = min(len(hours.grown["messages"]), _WEEK_HOURS)
     grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
     gauges = {name: one[-used:] for name, one in hours.gauges.items()}
-    # A message without a frame of its own has no known lengths.
+    # If no frame of a message was seen, its length is unknown.
     messages = min(grown["messages"], grown["frames_content"])
     participants = int(gauges[PARTICIPANTS].max())
     if messages < LEAST_MESSAGES or participants < 2:
@@ -95,7 +96,7 @@ def measured_channel(
 
 
 class _Week(NamedTuple):
-    """Events in the hours that are used, `days` long; of `repeated` bytes."""
+    """Figures of the `days` that are used; `repeated` is the retransmitted bytes."""
 
     grown: Mapping[str, float]
     gauges: Mapping[str, Floats]
@@ -118,7 +119,7 @@ class _Week(NamedTuple):
         contents = grown["frames_content"] + grown["frames_ephemeral"]
         mean_bytes = round(grown["bytes_content"] / contents)
         example = frame_parts(likely, mean_bytes)
-        # Excluding tag and length of the field.
+        # Subtract the tag and length of the field from its bytes.
         payload_bytes = max(1, 2 * mean_bytes - example.content)
         values |= dict.fromkeys(
             ("payload_least_bytes", "payload_most_bytes"), payload_bytes

@@ -1,4 +1,4 @@
-"""The columns of a kind's history that plans need, from its table of figures."""
+"""The columns of the history that plans need, by kind of view."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sds_core.planning.hours import Floats, Hours
 
 EPOCH = "epoch_messages_max"
 FILTER = ("bloom_bits_set", "bloom_bits", "bloom_hashes")
-"""Set bits, bits, and hash functions of the fullest filter."""
+"""Numbers of set bits, bits, and hash functions of the fullest filter."""
 
 _PART = "bytes_"
 _FRAMES = "frames_"
@@ -25,7 +25,7 @@ DELIVERIES = tuple(
     for outcome in ("first_pass", "recovered", "lost", "retracted")
 )
 ACK, RECOVERY = "ack_latency_ms_definite", "delivery_recovery_ms"
-"""Prefixes of the number and the sum of durations."""
+"""Prefixes of two columns: number and sum of durations."""
 PARTICIPANTS = "participants_lately"
 _SUMMED = ("_count", "_sum")
 _SINGLE = (
@@ -38,8 +38,8 @@ class Measures(NamedTuple):
     """Columns of the history.
 
     Attributes:
-        parts: Column by the name of a part of the bytes.
-        counters: Columns that grow, those of `parts` included.
+        parts: Column of each part of the bytes, by the name of the part.
+        counters: Columns that only increase, including those of `parts`.
         gauges: Columns that can increase and decrease.
     """
 
@@ -71,13 +71,13 @@ def measures_of(table: FigureTable[Any]) -> Measures:
 
 
 def frames(hours: Hours) -> Floats | None:
-    """Return the frames of each hour; None if the kind does not count them."""
+    """Return the number of frames in each hour; None if the kind has no count."""
     columns = [one for name, one in hours.grown.items() if name.startswith(_FRAMES)]
     return sum(columns[1:], start=columns[0]) if columns else None
 
 
 def bytes_sent(hours: Hours) -> Floats:
-    """Return the bytes of each hour, all parts."""
+    """Return the total bytes of each hour."""
     columns = [one for name, one in hours.grown.items() if name.startswith(_PART)]
     return sum(columns[1:], start=columns[0])
 
@@ -85,8 +85,8 @@ def bytes_sent(hours: Hours) -> Floats:
 def bytes_repeated(hours: Hours) -> Floats:
     """Return the retransmitted bytes of each hour.
 
-    Responses to repair requests are measured. The length of other repeated frames and
-    records is not known, so each counts with the mean length in that hour.
+    Responses to repair requests are measured. The lengths of other repeated frames and
+    records are unknown, so the mean length in the hour is used.
     """
     grown = hours.grown
     found = grown.get(_RESPONSES, 0.0) + 0.0 * bytes_sent(hours)
@@ -101,13 +101,13 @@ def bytes_repeated(hours: Hours) -> Floats:
 
 
 def records(hours: Hours) -> Floats | None:
-    """Return the Kafka records of each hour, because each tap writes each frame."""
+    """Return the number of Kafka records in each hour; each tap writes each frame."""
     sent = frames(hours)
     return None if sent is None else sent + hours.grown["replicas"]
 
 
 def mean_frame(hours: Hours) -> Floats | None:
-    """Return the mean length of the frames of each hour; 0 if it has none."""
+    """Return the mean length of a frame in each hour; 0 in an hour without frames."""
     sent = frames(hours)
     return None if sent is None else _ratio(bytes_sent(hours), sent)
 

@@ -1,9 +1,8 @@
-"""The model of a daily figure: growth, the days of the week, and chance.
+"""The model of a daily figure: growth, effects of weekdays, and random deviations.
 
 The logarithm of a figure is the sum of a straight line, an effect of the day of the
-week, and a deviation that depends on that of the previous day. So growth is a share per
-day, and a busy day exceeds others by a share. `docs/planning.md` compares this model
-with others.
+week, and a deviation that depends on that of the previous day. So growth and effects of
+weekdays are factors on the figure. `docs/planning.md` compares this model with others.
 """
 
 from __future__ import annotations
@@ -16,11 +15,11 @@ from sds_core.planning.errors import ModelMissing, NotFitted
 from sds_core.planning.hours import Floats
 
 PATHS = 500
-"""Number of simulated futures: enough for the tenth and the ninetieth percentile."""
+"""Number of simulated futures: enough for the 10th and 90th percentile."""
 
 _SEED = 20_261_124
 _WEEK = 7
-# e^41 is 600 PB: a steep line from a few days must not overflow.
+# A steep line from a few days must not overflow; e^41 bytes are 600 PB.
 _GREATEST_LOG = 41.0
 # Sums of floats that should be equal differ by less than this.
 _LEAST_CHANGE = 1e-9
@@ -29,11 +28,11 @@ _LEAST_CHANGE = 1e-9
 def draw_paths(values: Floats, days: int) -> Floats:
     """Return possible futures of a daily figure, shape (days, `PATHS`).
 
-    They differ by the deviation of each day, and by the uncertainty of line and weekday
-    effects. The same values give the same futures.
+    They differ in the deviation of each day, and because the line and the effects of
+    weekdays are uncertain. The same values give the same futures.
 
     Args:
-        values: The figure on each day, from 0 on, shape (n,) with n >= 14.
+        values: The figure on each day, not negative, shape (n,) with n >= 14.
         days: Days to look ahead.
 
     Raises:

@@ -34,10 +34,10 @@ class Outcome(NamedTuple):
     """Figures of a simulation; NaN for a figure without events.
 
     docs/planning.md ("Figures") defines the figures; shares are in [0, 1]. A message is
-    a payload; if it has segments, it is received when enough of them are. Delivery
-    counts pairs of a message and another participant of the channel, present or not.
-    Figures that begin with ``monitor_`` are those of a monitor (docs/figures.md, 4 and
-    5), which knows only what frames show.
+    a payload; if it has segments, it is received when enough segments have arrived. A
+    delivery is a pair of a message and another participant of the channel, present or
+    not. The names of figures that a monitor derives from frames (docs/figures.md, 4 and
+    5) begin with ``monitor_``.
     """
 
     messages: float
@@ -112,7 +112,7 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # Messages of each sender that no other participant has, and the filters seen
+        # Messages of each sender that no other participant has, with the filters seen
         # since.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
@@ -155,7 +155,7 @@ class Measurement:
         stories = self._truth.stories(self._channel_id)
         if not alone or self._is_known(arrival, stories):
             return
-        # If few others exist, several filters of one participant count
+        # In a small group, several filters of one participant count
         # (`Outgoing.filters`).
         has_few_others = len(self._members) - 1 < self._needed
         for message_id in list(alone):
@@ -215,7 +215,7 @@ class Measurement:
     def _epoch_messages(self, seconds: float) -> float:
         epochs = int(seconds // EPOCH_S)
         if not epochs:
-            # If scaled, the maximum of small counts would be far above that of an
+            # A shorter time cannot be scaled: its maximum would be far above that of an
             # epoch.
             return math.nan
         whole = [count for (_, at), count in self._epochs.items() if at < epochs]
@@ -297,7 +297,7 @@ class Measurement:
 def _complete_ms(
     payload: Sequence[Story], who: str, data: int, within_ms: float
 ) -> float:
-    """Return when a participant had enough segments, Unix ms; infinite if never.
+    """Return when a participant has enough segments, Unix ms; infinite if never.
 
     If `within_ms` is finite, only first sendings that arrive in this time count.
     """

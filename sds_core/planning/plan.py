@@ -19,13 +19,14 @@ class Plan(msgspec.Struct, frozen=True):
     """Forecasts of the views of one kind.
 
     Attributes:
-        computed_ms: When they were computed, wall time, Unix ms; None before that.
+        computed_ms: When they were computed, wall time, Unix ms; None before the first
+            computation.
         days: Number of days that they cover.
         interval: Probability of the intervals, percent.
         views: Forecasts by view.
         without: Views without a forecast, with the reason.
         total: Forecast of the sum of `views`; None if it is empty.
-        hidden: Number of views beyond the limit of the computation.
+        hidden: Number of views that were not computed because of a limit.
         problem: Why the newest computation failed; empty if it succeeded. If it failed,
             the forecasts are those of the previous computation.
     """
@@ -43,7 +44,7 @@ class Plan(msgspec.Struct, frozen=True):
     def of(
         cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int = 0
     ) -> Plan:
-        """Return the forecasts of a fleet; `coverage` is that of its settings."""
+        """Return the forecasts of a fleet; `coverage` is from its settings."""
         return cls(
             computed_ms,
             days,
@@ -62,7 +63,7 @@ NO_PLAN = Plan(problem="only the command run computes forecasts")
 
 
 def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
-    """Return all limits with their views, those that are reached first before others.
+    """Return all limits with their views, in the order in which they are reached.
 
     Limits without a time follow, in order of headroom.
     """
@@ -118,7 +119,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
 
 
 def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
-    """Metrics of the forecasts of a kind in total."""
+    """Metrics of all forecasts of a kind together."""
     many, prefix = kind.names.many, f"{kind.prefix}_plan"
     return [
         one_sample(

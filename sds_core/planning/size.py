@@ -1,8 +1,8 @@
-"""The resources that the monitor needs: a cost model fitted to the benchmarks.
+"""The resources that the monitor needs, by a cost model fitted to the benchmarks.
 
-A batch has a fixed cost, and costs per channel with news, per byte of these channels'
-states, per frame, per byte of frames, and per known channel. No cost is negative.
-docs/planning.md has the definitions.
+A batch has a fixed cost, and costs per channel with a frame in the batch, per byte of
+these channels' states, per frame, per byte of frames, and per known channel. No cost is
+negative. docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from sds_core.planning.cost_fit import Fit, FitRow, fit, fit_power
 from sds_core.planning.measured import Performance, Run, Scaling
 
 MIX = ((1, 10), (5, 5), (25, 3))
-"""Classes of `mix` in benchmarks/data.py: channels and participants.
+"""(channels, participants) of the classes of `mix` in benchmarks/data.py.
 
-Channels are per ten frames a second, counted twice (with and without filter); each
-class has a third of the frames.
+Numbers of channels are per 10 frames/s. Each class occurs with and without filter, and
+has a third of the frames.
 """
 
 USUAL = 5
-"""Participants of the data sets, unless a row says otherwise."""
+"""Number of participants of the data sets; some rows have other numbers."""
 
 _LIVE_HOURS = 50 / 3_600
-"""Traffic that the channels of a live row remember halfway through it."""
+"""Hours of traffic that channels remember in the middle of a live row."""
 
 _LIVE = re.compile(
     r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
 )
 
 _DRAIN_BATCHES = 8
-"""Batches in which the rows of `drain` read their topic."""
+"""Number of batches in which the `drain` rows read their topic."""
 
 _CATCH_UP = "catch-up of 60 min of 200 channels"
 
 KEPT_BATCHES = 100
-"""Batches whose files Spark keeps: its `spark.sql.streaming.minBatchesToRetain`."""
+"""Batches whose files Spark keeps (`spark.sql.streaming.minBatchesToRetain`)."""
 
 MOST_CORES = 1_024
 """Maximum number of cores that is considered."""
@@ -53,7 +53,8 @@ class Load:
     """The traffic to process.
 
     Attributes:
-        frames_per_s: Frames per second of all channels, which have equal traffic.
+        frames_per_s: Frames per second of all channels together; channels have equal
+            traffic.
         hours: Hours for which a channel remembers messages.
         frame_bytes: Mean bytes of a frame.
         trigger_s: Seconds of traffic in a batch.
@@ -67,7 +68,7 @@ class Load:
     trigger_s: float = 1.0
 
     def times(self, factor: float) -> Load:
-        """Return the load of a multiple of the channels, each with the same traffic."""
+        """Return the load of `factor` times as many channels with the same traffic."""
         return replace(
             self,
             channels=self.channels * factor,
@@ -81,18 +82,18 @@ class Load:
 
     @property
     def touched(self) -> float:
-        """Channels with a frame in a batch, if frames are independent."""
+        """Number of channels with a frame in a batch, if frames are independent."""
         return self.channels * -math.expm1(-self.frames / self.channels)
 
     @property
     def remembered(self) -> float:
-        """Messages that a channel remembers; every frame counts as one."""
+        """Number of messages that a channel remembers; each frame counts as one."""
         seen = self.frames_per_s / self.channels * self.hours * 3_600
         return min(seen, DEFAULTS.remembered)
 
 
 class BatchRow(NamedTuple):
-    """A row of the benchmarks: a batch of some loads; 0 for values without a figure."""
+    """A row of the benchmarks: costs of a batch with some loads; 0 if unknown."""
 
     name: str
     loads: list[Load]
@@ -129,20 +130,20 @@ class CostRows:
 
     @property
     def local_runs(self) -> list[Run]:
-        """Runs on the whole machine with the default partitions of the state."""
+        """Runs on all cores with the default number of state partitions."""
         runs = self._scaling.runs.sizes
         local = max(run.cores for run in runs), 2, 0
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return the batch of a run with this number; by default that in the middle."""
+        """Return the load of a batch by its number; default: the middle one."""
         runs = self._scaling.runs
         hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
         size = self._performance.data_set("small")[2]
         return Load(run.channels, runs.participants, runs.batch_records, hours, size)
 
     def batches(self) -> Iterator[BatchRow]:
-        """Yield the rows of whole jobs; batches last a second by default."""
+        """Yield the rows of whole jobs."""
         median = self._performance.median
         data = {name: self._performance.data_set(name) for name in ("big", "small")}
         big, small = (size for _, _, size in data.values())
@@ -195,7 +196,7 @@ class CostRows:
 
 
 class Limit(NamedTuple):
-    """The maximum load of this kind: more channels, each with the same traffic."""
+    """The maximum load if only the number of channels grows."""
 
     cores: float
     channels: int
@@ -268,11 +269,11 @@ class CostModel:
         return self.fits["cpu"].of(self._costs(load))
 
     def batch_s(self, load: Load, cores: float) -> float:
-        """Return the wall time of a batch, as measured for the cores of the machine."""
+        """Return the wall time of a batch on a number of cores."""
         return self.fits["batch"].of(self._costs(load)) * self._spread(cores)
 
     def extrapolated(self, load: Load) -> list[str]:
-        """Return which values of a load exceed those in all measured rows."""
+        """Return the names of values that exceed those of all measured rows."""
         participants = max(state.participants for state in self._scaling.states)
         channels, frames, remembered = (
             max(sum(getattr(load, name) for load in loads) for loads in self._loads)
@@ -287,7 +288,7 @@ class CostModel:
         return [name for name, (value, most) in greatest.items() if value > most]
 
     def size(self, load: Load, *, history_days: int) -> Size:
-        """Return the resources for a load if the history keeps this number of days."""
+        """Return the resources for a load and a history of `history_days`."""
         cpu_cores = self.cpu_s(load) / load.trigger_s
         enough = (
             cores
@@ -334,7 +335,7 @@ class CostModel:
         return Limit(cores, channels, load.frames_per_s * factor)
 
     def _spread(self, cores: float) -> float:
-        """Return the wall time of a batch as a share of that on the measured cores."""
+        """Return a factor for a batch's wall time; it is 1 on the measured cores."""
         return self._serial + (1 - self._serial) * self.measured_cores / cores
 
     def _state_bytes(self, load: Load) -> float:

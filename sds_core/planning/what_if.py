@@ -12,10 +12,10 @@ from sds_core.planning.estimates import NOTHING, Estimate, difference, estimated
 from sds_core.planning.experiment import Outcome
 
 TARGET_S = 5.0
-"""S of the field's targets.
+"""The time S in the delivery targets, s.
 
-A message reaches a participant within S, 90 % of the misses are found within 3 S, and
-all participants have it within 6 S.
+A message reaches one participant within S, 90 % of missing messages are noticed within
+3 S, and all participants have the message within 6 S.
 """
 
 
@@ -32,7 +32,7 @@ class PlannedFigure(NamedTuple):
 
     Attributes:
         estimate: Its value with an interval.
-        change: By how much it exceeds that of the base; None for the base.
+        change: Difference from the base's value; NaN for the base.
     """
 
     source: FigureSource
@@ -43,10 +43,10 @@ class PlannedFigure(NamedTuple):
 def closed_figures(plan: ChannelPlan) -> dict[str, float]:
     """Return the figures with a closed form, by name.
 
-    Other names than those of `Outcome`: ``frame_bytes`` and ``filter_frame_bytes`` of a
-    frame with the mean payload or its segment, ``days_to_full_filter``,
-    ``missed_messages``, the share of frames that some participant misses, and
-    ``fixed_syncs_per_day``.
+    Besides names of `Outcome`, these are ``frame_bytes``, ``filter_frame_bytes``,
+    ``days_to_full_filter``, ``missed_messages`` (share of frames that some participant
+    misses), and ``fixed_syncs_per_day``. The frame has the mean payload, or a segment
+    of it.
     """
     data, _ = plan.segments()
     mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2
@@ -68,7 +68,7 @@ def figures_of(
     outcomes: Sequence[Outcome],
     base: tuple[ChannelPlan, Sequence[Outcome]] | None = None,
 ) -> dict[str, PlannedFigure]:
-    """Return all figures of a plan, compared with those of a base.
+    """Return all figures of a plan, with their differences from a base plan.
 
     Runs of the base have the same seeds in the same order. An interval needs 2 runs.
 
@@ -106,7 +106,7 @@ def compared(
 ) -> dict[str, dict[str, PlannedFigure]]:
     """Return the figures of plans, each compared with the first.
 
-    Run i of each plan has the same seed.
+    The runs with number i have the same seed in all plans.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.

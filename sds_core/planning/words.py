@@ -1,4 +1,4 @@
-"""Names and values of forecast figures and limits, as terminal and pages show them."""
+"""Names and values of forecast figures and limits for terminal and pages."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ _PART = "bytes."
 
 
 def part_of(figure: str) -> str:
-    """Return the part of the bytes to which a figure refers; empty if to all."""
+    """Return the part of the bytes that a figure counts; empty if it counts all."""
     return figure.removeprefix(_PART) if figure.startswith(_PART) else ""
 
 
 def figure_name(figure: str) -> str:
-    """Return the words for a figure, see `Forecast.figures`; parts are indented."""
+    """Return the displayed name of a figure of a forecast; parts are indented."""
     part = part_of(figure)
     return f"  {part}" if part else _FIGURES.get(figure, figure)
 
 
 def limit_name(figure: str) -> str:
-    """Return the words for the limit of a figure."""
+    """Return the displayed name of the limit of a figure."""
     return _LIMITS.get(figure, figure)
 
 
@@ -61,7 +61,7 @@ def interval(figure: str, value: Interval) -> str:
 
 
 def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str]]:
-    """Return name, last seven days, next seven days and their interval by figure."""
+    """Return name, last seven days, next seven days and interval of each figure."""
     return [
         (
             figure_name(name),
@@ -74,7 +74,7 @@ def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str
 
 
 def limit_line(limit: Reached, days: int) -> str:
-    """Return a limit and its times, within this number of days, in one line."""
+    """Return a limit and its times in one line; `days` is the forecast's length."""
     what = f"{limit_name(limit.name)} ({amount(limit.name, limit.limit)})"
     if limit.is_reached:
         return f"{what}: reached"
@@ -90,7 +90,7 @@ def limit_line(limit: Reached, days: int) -> str:
 
 
 def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean with half its interval's width: ``?`` if one run has it."""
+    """Return a mean with half its interval's width; ``?`` if only one run has it."""
     if math.isnan(estimate.value):
         return "-"
     half = (estimate.high - estimate.low) / 2

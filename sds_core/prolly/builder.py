@@ -1,7 +1,6 @@
-"""Builds a tree from left to right, from leaves and whole subtrees of an older tree.
+"""Builds a tree from left to right, from leaves and subtrees of an older tree.
 
-Building, inserting, deleting and cutting use this one traversal, so the result depends
-only on the messages.
+All changes of trees use this builder, so the result depends only on the messages.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Builder:
         self._levels: list[list[Node]] = []
 
     def add_leaf(self, key: bytes, node_hash: bytes) -> None:
-        """Add a message; `node_hash` is that of its leaf."""
+        """Add a message; `node_hash` is the hash of its leaf."""
         self._keys.append(key)
         self._hashes.append(node_hash)
         if node_hash < self._limit:
@@ -48,7 +47,7 @@ class Builder:
         self._hashes += hashes[begin:]
 
     def can_take(self, node: Node) -> bool:
-        """Return whether a subtree may be added: a bucket of its level begins."""
+        """Return whether a subtree can be added: a bucket of its level begins here."""
         return not self._keys and not any(self._levels[: node.level - 1])
 
     def take(self, node: Node) -> None:
@@ -60,14 +59,14 @@ class Builder:
         self._add_node(node, top)
 
     def finish(self) -> Node:
-        """Return the root. The builder must not be used after it.
+        """Return the root. Do not use the builder afterwards.
 
-        The tail must not have been added, except in a subtree that ends with it.
+        Add the tail only as the end of a subtree, never as a leaf.
         """
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # A bucket creates its leaves at each access.
+        # A bucket creates leaves on access; for the empty tree, return the constant.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

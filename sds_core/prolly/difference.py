@@ -1,8 +1,9 @@
 """Finds the messages that only one of two trees has.
 
-At each level from the root, nodes that both trees have are dropped, and the others are
-replaced by their children. Equal Merkle hashes mean equal subtrees, so no differing
-message is missed. The time depends on the size of the difference, not of the trees.
+At each level from the root, the comparison drops nodes that both trees have, and
+replaces the others by their children. Equal Merkle hashes mean equal subtrees, so it
+finds every difference. The time depends on the size of the difference, not on that of
+the trees.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sds_core.prolly.tree import ProllyTree
 
 
 class OtherFanOut(ValueError):
-    """Trees with different fan-outs cannot be compared; the text has both values."""
+    """Trees with different fan-outs cannot be compared; the message has both values."""
 
     def __init__(self, ours: int, theirs: int) -> None:
         super().__init__(
@@ -46,7 +47,7 @@ def difference(first: ProllyTree, second: ProllyTree) -> Difference:
 def unequal_on(
     level: int, first: ProllyTree, second: ProllyTree
 ) -> tuple[list[Node], list[Node]]:
-    """Return the nodes of a level that only one of two trees with one fan-out has."""
+    """Return a level's nodes that only one of two trees has; their fan-out is equal."""
     height = max(level, first.root.level, second.root.level)
     ours, theirs = _unequal([first.raised(height)], [second.raised(height)])
     for _ in range(height - level):

@@ -1,9 +1,9 @@
 """The server of the document's protocol (steps 3 and 4, and requests of step 5).
 
-A reference in the document is a time (`int64`), and two messages may have the same
-time. Therefore a time refers to the first node of its level with that time, in the
-order of hashes. A client descends with `GetNonBoundaryNodesRequest` alone, which names
-nodes by their message hash too.
+A reference in the document is a time (`int64`), but several messages may have the same
+time. Here a time refers to the first node of its level with that time, in the order of
+hashes. A client can descend with `GetNonBoundaryNodesRequest` alone, which also
+contains the message hash of the nodes.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ _NO_REFERENCE = 0
 
 
 class Neighbours(NamedTuple):
-    """Nodes around a node on its level; None at the ends."""
+    """A node's neighbours on its level; None at the ends."""
 
     left: Node | None
     right: Node | None
 
 
 def written(node: Node, tree: ProllyTree, around: Neighbours | None = None) -> pb.Node:
-    """Return a node with its references; by default, search its neighbours."""
+    """Return a node with its references; if omitted, neighbours are searched."""
     if around is None:
         around = Neighbours(tree.left_of(node), tree.right_of(node))
     is_tail = node.key == TAIL_KEY
@@ -88,11 +88,11 @@ class DocumentServer:
     """Answers requests about one tree.
 
     Args:
-        tree: The messages of this side. It does not change during the connection.
+        tree: The messages of this side; must not change during the connection.
 
     Attributes:
-        client_differs: Whether the latest `ExchangeRootRequest` has another root, so
-            this side may lack messages too; None before the first request.
+        client_differs: Whether the root in the latest `ExchangeRootRequest` differs, so
+            that this side may lack messages too; None before the first request.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -104,7 +104,7 @@ class DocumentServer:
         """Return the answer to a request.
 
         Raises:
-            SyncError: It is not a valid request, or requests too much.
+            SyncError: The request is invalid, or requests too much.
         """
         return [frame_of(self._answer(message_in(frame)))]
 
@@ -122,7 +122,7 @@ class DocumentServer:
     def _root(self, root: pb.Node) -> pb.ExchangeRootResponse:
         own = self._tree.root
         self.client_differs = (root.level, root.merkle_hash) != (own.level, own.merkle)
-        # 4a and 4b: the same height as the client's, or the maximum.
+        # Steps 4a and 4b: the client's height, or the maximum height.
         level = min(max(root.level, 0), own.level)
         tail = self._tree.node(level, TAIL_KEY)
         assert tail is not None  # noqa: S101 - every level has a tail
@@ -151,7 +151,7 @@ class DocumentServer:
         return pb.GetNonBoundaryNodesResponse(non_boundary_nodes=nodes)
 
     def _below(self, node: Node) -> Iterator[pb.Node]:
-        """Yield the children of a node except the last, which is its boundary."""
+        """Yield the children of a node except its boundary, the last child."""
         children = node.children
         before = self._tree.left_of(children[0])
         for left, (child, right) in zip(

@@ -10,7 +10,7 @@
     ├── Unauthorised        the peer sent no token that this side knows
     └── PeerRefused         the peer does not answer, and reports the reason
 
-After each of them, the state is that before the synchronisation.
+After each error, the state is as before the synchronisation.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class BrokenFrame(BadFrame):
 
 
 class UnexpectedMessage(SyncError):
-    """A message of the wrong kind, or at the wrong time."""
+    """The message has the wrong kind, or is not expected now."""
 
 
 class BadNode(SyncError):
-    """A node that is in the wrong place, or whose own hash is wrong."""
+    """A node is in the wrong place, or its own hash is wrong."""
 
 
 class WrongHash(SyncError):
@@ -45,7 +45,7 @@ class LimitExceeded(SyncError):
 
 
 class Unauthorised(SyncError):
-    """The peer sent no token that this side knows."""
+    """The peer did not send a token that this side knows."""
 
     def __init__(self) -> None:
         super().__init__("a token of this server is needed: set SDS_MONITOR_PEER_TOKEN")

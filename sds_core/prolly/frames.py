@@ -1,4 +1,4 @@
-"""Frames on a byte stream: 4 bytes length, big-endian, 1 byte kind, and the message.
+"""Frames on a byte stream: length (4 bytes, big-endian), kind (1 byte), message.
 
 The document leaves framing to the transport.
 """
@@ -23,7 +23,7 @@ _LONGEST_REASON: Final = 200
 
 
 class Kind(enum.IntEnum):
-    """The message in a frame: 1 to 6 are the document's, from 16 on our own."""
+    """Kind of the message in a frame: 1 to 6 are the document's, 16 and up are ours."""
 
     EXCHANGE_ROOT_REQUEST = 1
     EXCHANGE_ROOT_RESPONSE = 2
@@ -101,7 +101,7 @@ class FrameReader:
     """Splits a stream into frames.
 
     Args:
-        first_bytes: Maximum length of the first message; None if `max_bytes` applies.
+        first_bytes: Maximum length of the first message; None: `max_bytes`.
     """
 
     def __init__(self, max_bytes: int, first_bytes: int | None = None) -> None:
@@ -111,14 +111,14 @@ class FrameReader:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether the stream may end here, between two frames."""
+        """Whether the stream can end here, between two frames."""
         return not self._buffer
 
     def feed(self, data: bytes) -> list[Frame]:
         """Process the next bytes; returns the frames that are complete.
 
         Raises:
-            LimitExceeded: A frame is too long; it is refused when its header arrives.
+            LimitExceeded: A frame is too long; raised when its header arrives.
             BadFrame: The kind of a frame is unknown.
         """
         self._buffer += data

@@ -2,10 +2,10 @@
 
 A node's hash depends only on its key and level, so two trees of the same messages have
 the same shape, whatever the order of insertion. A leaf's hash is the SHA-256 of its
-encoded key, the tail's that of an empty string; each higher level hashes the hash
-below. A node is a *boundary* if the first four bytes of its hash, as a number, are
-below 2**32 / fan-out: it ends a bucket, and is also a node of the next level. The tail
-ends the last bucket of each level.
+encoded key, the tail's that of an empty string. At each higher level, the hash of the
+level below is hashed again. A node is a *boundary* if the first four bytes of its hash,
+as a number, are below 2**32 / fan-out. A boundary ends a bucket, and is also a node of
+the next level. The tail ends the last bucket of each level.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ DEFAULT_FAN_OUT: Final = 16
 """Mean number of nodes in a bucket; docs/sync.md has the comparison."""
 
 MAX_FAN_OUT: Final = 65_536
-"""Maximum fan-out; with larger buckets, the tree would have one level."""
+"""Maximum fan-out; a tree with larger buckets would have one level."""
 
 MAX_LEVEL: Final = 64
-"""Maximum level of a boundary, which limits the length of a chain of hashes."""
+"""Maximum level of a boundary; limits the length of a chain of hashes."""
 
 TAIL_HASH: Final = sha256().digest()
 """Node hash of the tail of the lowest level."""
@@ -48,7 +48,7 @@ def leaf_hash(key: bytes) -> bytes:
 
 
 def hash_at(leaf: bytes, level: int) -> bytes:
-    """Return the node hash at a level, from that of the leaf."""
+    """Return the node hash at a level from the leaf's node hash."""
     for _ in range(level):
         leaf = sha256(leaf).digest()
     return leaf

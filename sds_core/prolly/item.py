@@ -1,4 +1,4 @@
-"""The key of a message in a tree: sender's time, then message hash."""
+"""The key of a message in a tree: the sender's time, then the message hash."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ KEY_BYTES: Final = 8 + HASH_BYTES
 """Length of an encoded key."""
 
 TAIL_TIMESTAMP_NS: Final = 2**63 - 1
-"""Time that represents the tail of a level; no message may have it."""
+"""Time of the tail of a level; no message may have this time."""
 
 _TIMESTAMP: Final = Struct(">Q")
 
 TAIL_KEY: Final = _TIMESTAMP.pack(TAIL_TIMESTAMP_NS) + b"\xff" * HASH_BYTES
-"""Encoded key of the tail: greater than that of any message."""
+"""Encoded key of the tail; it is greater than all keys of messages."""
 
 
 class BadItem(ValueError):
-    """A tree cannot contain the message; the text has the value."""
+    """A tree cannot contain the message; the error has the value."""
 
 
 class Item(NamedTuple):
-    """A message of a tree; items have the order of their encoded keys.
+    """A message in a tree; items sort like their encoded keys.
 
     Attributes:
         timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`); 0 means that
@@ -58,7 +58,7 @@ def unpack(key: bytes) -> Item:
 
 
 def first_key_at(timestamp_ns: int) -> bytes:
-    """Return the smallest key that a message of this time or a later one may have."""
+    """Return the smallest key of messages at or after a time."""
     return _TIMESTAMP.pack(min(max(timestamp_ns, 0), TAIL_TIMESTAMP_NS)) + bytes(
         HASH_BYTES
     )

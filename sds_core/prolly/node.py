@@ -1,7 +1,7 @@
-"""Nodes of a tree, which are immutable, so that a snapshot needs no copy.
+"""Nodes of a tree; they are immutable, so a snapshot needs no copy.
 
-A node above the lowest level is a *bucket* of nodes of the level below: those after its
-left neighbour, up to the node with its own key.
+A node above the lowest level is a *bucket* of nodes of the level below. The bucket
+begins after the left neighbour's key, and ends with the node's own key.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Leaf:
 class LeafBucket:
     """A node of level 1, with the keys and node hashes of its leaves in byte strings.
 
-    A tree can have more than a million leaves; objects need ten times the memory.
+    A tree can have more than a million leaves; as objects, they would need ten times
+    the memory.
 
     Attributes:
         key: Its own key, which is the last of `keys`.
@@ -76,7 +77,8 @@ class Bucket:
     """A node above level 1.
 
     Attributes:
-        children: The nodes of its bucket, from left to right; the last one has its key.
+        children: The nodes of its bucket, from left to right; the last child has the
+            same key.
         merkle: SHA-256 of the Merkle hashes of its children.
     """
 

@@ -16,8 +16,9 @@ class Limits(NamedTuple):
     Attributes:
         frame_bytes: Maximum length of a frame that is read or sent.
         nodes: Maximum number of nodes and messages that are accepted from a peer in
-            total. Each needs less than 500 bytes, so the default allows 500 MB.
-        records_bytes: Maximum size of whole records that one call accepts.
+            total. Each needs less than 500 bytes of memory, so the default allows 500
+            MB.
+        records_bytes: Maximum total size of whole records that one call accepts.
     """
 
     frame_bytes: int = 16 * 1024 * 1024
@@ -61,7 +62,7 @@ class Client(Protocol):
         """The result; None until the synchronisation ends."""
 
     def start(self) -> Sequence[Frame]:
-        """Return the first frames for a new connection; also after one that broke."""
+        """Return the first frames for a new connection, also after a broken one."""
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
         """Process a frame of the server; returns the frames to send.

@@ -1,6 +1,6 @@
 """The part of a tree that a node store must hold: the buckets of the lowest level.
 
-All other nodes can be computed from them without hashing a message again.
+All other nodes can be computed from these buckets without hashes of messages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sds_core.prolly.tree import ProllyTree
 
 
 class DamagedBucket(ValueError):
-    """A bucket differs from the stored one; the text has its key."""
+    """A stored bucket is damaged; the message has its key."""
 
     def __init__(self, key: bytes) -> None:
         super().__init__(f"the bucket of {key.hex()} is damaged")
@@ -37,14 +37,14 @@ class StoredBucket(NamedTuple):
 
 
 class BucketChanges(NamedTuple):
-    """Keys of removed buckets, and buckets that are new or differ."""
+    """Keys of removed buckets, and buckets that are new or changed."""
 
     removed: Sequence[bytes]
     added: Sequence[StoredBucket]
 
 
 def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
-    """Return the changes after which a store of the first tree holds the second."""
+    """Return the changes that turn the stored first tree into the second tree."""
     old, new = unequal_on(1, before, after)
     added = [
         StoredBucket(node.key, node.merkle, node.keys)
@@ -56,13 +56,14 @@ def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
 
 
 def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
-    """Return the tree of stored buckets, which are in order of their keys.
+    """Return the tree of stored buckets; they must be in order of their keys.
 
-    A bucket with only the tail may be omitted. The root shows whether a bucket is lost.
+    A bucket with only the tail may be omitted. To detect lost buckets, compare the
+    root.
 
     Raises:
-        DamagedBucket: A bucket does not match its hash, or cannot belong to such a
-            tree.
+        DamagedBucket: A bucket does not match its hash, or cannot belong to a tree with
+            this fan-out.
         BadFanOut: The fan-out is out of range.
     """
     tree = ProllyTree(fan_out=fan_out)

@@ -1,9 +1,9 @@
 """A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
 
-Sources of the design: the document, and Gustafson's okra (a node is promoted by its own
-hash, so no change cascades to the right). As in the document's proof of concept, the
-tail ("fake root") is the rightmost node of every level, and the root is the tail of the
-highest level.
+Sources of the design: the document, and Gustafson's okra, where a node's own hash
+promotes it to the next level, so that no change cascades to the right. As in the
+document's proof of concept, the tail ("fake root") is the rightmost node of every
+level, and the root is the tail of the highest level.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class ProllyTree:
     ) -> Self:
         """Return the tree with some messages inserted and some deleted.
 
-        To insert a present message, or to delete an absent one, changes nothing. A
+        Present messages in `insert` and absent messages in `delete` change nothing. A
         message in both arguments is deleted.
 
         Raises:
@@ -145,7 +145,7 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root, extended to at least this height by levels of one node."""
+        """Return the root after adding levels of one node up to this height."""
         root = self.root
         if root.level == 0 and level:
             root = LeafBucket(TAIL_KEY, root.merkle)
@@ -167,7 +167,7 @@ class ProllyTree:
         return here
 
     def with_root(self, root: Node) -> Self:
-        """Return a tree with the same fan-out; `root` is that of a valid tree."""
+        """Return a tree with the same fan-out and the root of a valid tree."""
         made = object.__new__(type(self))
         made.fan_out = self.fan_out
         made._limit = self._limit
@@ -225,7 +225,8 @@ def _take_between(
 ) -> None:
     """Copy the messages of a subtree with a key in [first, end).
 
-    `before` is the key of the left neighbour; all keys of the subtree are greater.
+    `before` is the key of the left neighbour, which is less than all keys of the
+    subtree.
     """
     if node.key < first or before >= end:
         return

@@ -1,4 +1,4 @@
-"""What applications use: a channel whose senders learn what did not arrive.
+"""The channel for applications: it informs senders which messages did not arrive.
 
 `ReliableChannelCore` combines segmentation, SDS, encryption and rate limiting. It has
 no sockets, threads or clock: it takes inputs with their times, and returns what the

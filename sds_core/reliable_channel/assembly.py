@@ -1,7 +1,7 @@
-"""From payloads to the contents of SDS messages, and back.
+"""Converts payloads to the contents of SDS messages, and back.
 
-A segment is an SDS message of its own: the chunks of a message may be sent over several
-epochs of the rate limit, and each is acknowledged and repaired like any message.
+Each segment is an SDS message of its own, which is acknowledged and repaired like any
+other. The segments of a payload may be sent over several epochs of the rate limit.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Assembly:
     segmentation, such as js-waku's, can be in the same channel.
 
     Args:
-        options: Sizes and limits; None to send and accept every payload unsplit.
+        options: Sizes and limits; if None, all payloads are sent and accepted unsplit.
     """
 
     def __init__(self, options: SegmentationOptions | None) -> None:
@@ -71,7 +71,7 @@ class Assembly:
         """Return the contents of the SDS messages of a payload.
 
         Raises:
-            PayloadTooLarge: There would be too many.
+            PayloadTooLarge: The payload needs too many segments.
         """
         if self._segmenter is None:
             return [payload]
@@ -104,13 +104,13 @@ class Assembly:
         return events
 
     def expire(self, now_ms: int) -> list[Event]:
-        """Drop payloads that have had no new segment for too long."""
+        """Drop incomplete payloads without a new segment for too long."""
         if self._reassembler is None or self.next_ms > now_ms:
             return []
         return self._given_up(self._reassembler.expire(now_ms))
 
     def touch(self, now_ms: int) -> None:
-        """Restart the wait for segments, after a time in which none could arrive."""
+        """Restart the wait for segments after a time in which none could arrive."""
         if self._options is None:
             return
         self.restore(

@@ -1,4 +1,4 @@
-"""The interface of a rate limit, as the way out needs it."""
+"""The interface of a rate limit that `Outward` uses."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sds_core.reliable_channel.events import DropReason
 class Urgency(Enum):
     """What happens to a frame when the budget runs low.
 
-    FIRST: sent while budget remains, then queued. AGAIN: a retry, repair or sync
-    message; queued once the limit is near. DROPPABLE: an ephemeral message; dropped
-    once the limit is near.
+    FIRST: A first sending; queued if the budget is spent. AGAIN: A retry, repair or
+    sync message; queued if the limit is approached. DROPPABLE: An ephemeral message;
+    dropped if the limit is approached.
     """
 
     FIRST = auto()
@@ -23,22 +23,22 @@ class Urgency(Enum):
 
 
 class Budget(Protocol):
-    """A number of messages per period."""
+    """Limits the number of messages per period."""
 
     def allows(self, urgency: Urgency, now_ms: int) -> bool:
         """Return whether a message may be sent now."""
 
     def take(self, urgency: Urgency, now_ms: int) -> bool:
-        """Count a message if it may be sent now; returns whether it may."""
+        """Count a message if it may be sent now; return whether it may be sent."""
 
     def drop_reason(self, now_ms: int) -> DropReason | None:
         """Return why ephemeral messages are dropped now; None if they are sent."""
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return when more may be sent, Unix ms, later than now; inf if never."""
+        """Return when more messages may be sent, Unix ms, after now; inf if never."""
 
     def state(self) -> bytes:
-        """Return what `restore` of the same kind of budget takes."""
+        """Return the state for `restore` of the same kind of budget."""
 
     def restore(self, state: bytes) -> None:
         """Continue with the result of `state`."""

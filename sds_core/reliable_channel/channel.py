@@ -1,6 +1,6 @@
-"""A reliable channel as a pure state machine, without I/O, clock or chance.
+"""A reliable channel as a pure state machine without I/O or clock.
 
-Inputs and times go in; messages to dispatch, queries to a store and events come out:
+It takes inputs and times; it returns messages to dispatch, store queries and events:
 
     Send ──▶ segments ──▶ SDS ──▶ encryption ──▶ rate limit ──▶ Output.dispatches
     Arrived ──▶ decryption ──▶ SDS, in causal order ──▶ reassembly ──▶ Output.events
@@ -58,10 +58,11 @@ class ReliableChannelCore:
     Args:
         channel_id: The same for all participants of the channel.
         sender_id: Unique for each participant, and the same after a restart.
-        content_topic: Topic of the channel's messages, which no other channel uses.
+        content_topic: Topic of the channel's messages; no other channel may use this
+            topic.
         pubsub_topic: Topic on which the node relays them.
         random: Source of ids and of the times of sync messages.
-        encryption: Encrypts every frame; None if they are sent as they are.
+        encryption: Encrypts every frame; if None, frames are sent unencrypted.
     """
 
     def __init__(
@@ -173,21 +174,21 @@ class ReliableChannelCore:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Messages that others named and that have not arrived, first named first."""
+        """Messages that others named but that have not arrived, in order of naming."""
         return self._participant.missing
 
     def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
         """Return an id before a message is sent: `Send(payload, message_id)`.
 
-        The application can then await all events of the message, from the first on.
-        `random` must not be the channel's own source.
+        The application can then await the message's events from the first one. `random`
+        must not be the channel's own source.
         """
         identity = self.channel_id, self.sender_id
         return new_message_id(*identity, payload, now_ms, random)
 
     @property
     def sync_status(self) -> sds.SyncStatus:
-        """How many chunks were received, are missing, and are lost."""
+        """Numbers of received, missing and lost chunks."""
         return self._participant.sync_status
 
     # -- time
@@ -215,11 +216,11 @@ class ReliableChannelCore:
     def apply(
         self, event: Input, now_ms: int, *, ciphertexts: Sequence[bytes] = ()
     ) -> Output:
-        """Apply one input; for a replay, with the ciphertexts of the first time.
+        """Apply one input; a replay passes the `ciphertexts` of the original call.
 
         Raises:
             NotStarted: A message is sent while the channel is stopped.
-            MessageIdRefused: The id of a send is too long, or another message has it;
+            MessageIdRefused: The message id is too long, or another message has it;
                 nothing changes.
         """
         if isinstance(event, Send | SendEphemeral):
@@ -241,7 +242,7 @@ class ReliableChannelCore:
     def snapshot(self) -> bytes:
         """Return the whole state as bytes for `restore`.
 
-        It draws a new seed, so that this channel and a restored one behave alike.
+        It sets a new random seed, so that this channel and a restored one behave alike.
         """
         seed = self._random.randbytes(32)
         self._random.seed(seed)

@@ -21,20 +21,21 @@ NONCE_BYTES: Final = 12
 _TAG_BYTES = 16
 
 _OPENING = b"\0\1"
-"""First two bytes of every ciphertext.
+"""The first two bytes of every ciphertext.
 
 No protobuf message begins with a zero byte, so a ciphertext is never read as a frame or
-segment. The second byte is the version of the form.
+segment. The second byte is the version of the format.
 """
 
 
 class EncryptionScope(StrEnum):
     """Which part of a message is encrypted.
 
-    FRAME: The whole frame; only its length is visible. CONTENT: Each segment, before
+    FRAME: The whole frame, so that only its length is visible. CONTENT: Each segment,
+        before
     SDS puts it into a frame (logos-delivery, channels/reliable_channel.nim). Ids,
-    causal history and filter are readable, so participants without the key can store
-    and repair.
+    causal history and filter stay readable, so participants without the key can store
+    and repair messages.
     """
 
     FRAME = "frame"
@@ -89,9 +90,9 @@ class ChaChaEncryption:
 
     Args:
         key: Shared secret, 32 bytes.
-        channel_id: Authenticated with each message, so that a message cannot be
-            replayed in another channel with the same key.
-        nonces: Returns the requested number of random bytes; `os.urandom` except in
+        channel_id: Authenticated with each message, so that no message can be replayed
+            in another channel that has the same key.
+        nonces: Function that returns a number of random bytes; `os.urandom` except in
             tests. If a nonce is used twice, an attacker can read both messages.
 
     Raises:
@@ -99,7 +100,7 @@ class ChaChaEncryption:
     """
 
     overhead_bytes: Final = len(_OPENING) + NONCE_BYTES + _TAG_BYTES
-    """How much longer a ciphertext is than its frame, bytes."""
+    """Number of bytes by which a ciphertext is longer than its frame."""
 
     def __init__(
         self, key: bytes, channel_id: str, nonces: Callable[[int], bytes]

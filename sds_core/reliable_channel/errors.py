@@ -5,7 +5,8 @@
     ├── MessageIdRefused (a ValueError)
     └── StateError (a ValueError)
 
-Later failures are events. Segmentation and encryption have errors of their own.
+Failures after a call has returned are events. Segmentation and encryption have errors
+of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ class ReliableChannelError(Exception):
 
 
 class NotStarted(ReliableChannelError):
-    """The channel is not started, so it sends nothing."""
+    """The channel is not started, so it cannot send."""
 
     def __init__(self, channel_id: str) -> None:
         super().__init__(f"channel {channel_id!r:.80} is not started: call start()")

@@ -1,7 +1,7 @@
 """Events for the application (RELIABLE-CHANNEL-API, "Event handling").
 
-The names are those of the document. Events of dropped messages and of limits follow;
-the document does not have them.
+The names are those of the document. Other events, about dropped messages and limits,
+are not in the document.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EventName(StrEnum):
 
 
 class ChunkInfo(msgspec.Struct, frozen=True):
-    """The chunks of a message for which this event or an earlier one was emitted.
+    """All chunks of a message for which this event was emitted so far.
 
     Attributes:
         chunks: Indices of chunks, ascending; (0,) if the message has one.
@@ -50,11 +50,11 @@ class ChunkInfo(msgspec.Struct, frozen=True):
 
 
 class _Event(msgspec.Struct, frozen=True):
-    """A value that equals only values of its own type."""
+    """Base of events; an event equals only events of its own type."""
 
 
 class _ChunkEvent(_Event, frozen=True):
-    """An event of a message of ours.
+    """An event about one of our messages.
 
     Attributes:
         chunk_info: All chunks to which the event applies so far.
@@ -65,13 +65,13 @@ class _ChunkEvent(_Event, frozen=True):
 
 
 class SendingMessage(_ChunkEvent, frozen=True):
-    """A chunk is given to the network, for the first time or again."""
+    """A chunk is passed to the network, for the first time or again."""
 
     name: ClassVar = EventName.SENDING_MESSAGE
 
 
 class MessageSent(_ChunkEvent, frozen=True):
-    """The network has accepted a chunk, which no participant has acknowledged yet."""
+    """The network accepted a chunk, but no participant has acknowledged it yet."""
 
     name: ClassVar = EventName.MESSAGE_SENT
 
@@ -89,7 +89,7 @@ class MessageAcknowledged(_ChunkEvent, frozen=True):
 
 
 class SendError(StrEnum):
-    """Why a message is not sent; the first four errors are the document's."""
+    """Why a message is not sent; the document defines the first four."""
 
     ENCODING_FAILED = "encoding failed"
     EMPTY_PAYLOAD = "empty payload"
@@ -103,7 +103,7 @@ class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
     """A chunk cannot be sent, and is not sent again.
 
     Attributes:
-        detail: Its values, for a log line.
+        detail: Details for a log line.
     """
 
     error: SendError
@@ -113,7 +113,7 @@ class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
 
 
 class MessageReceived(_Event, frozen=True):
-    """A whole message of another participant, after all its dependencies."""
+    """A whole message of another participant arrived, after all its dependencies."""
 
     payload: bytes
     sender_id: str
@@ -133,8 +133,8 @@ class IrretrievableMessage(_Event, frozen=True):
     """The wait for a message, or for the rest of its chunks, has ended.
 
     Attributes:
-        entry: The message. For chunks, its id is the hash of the whole payload in
-            hexadecimal, and it has no hint.
+        entry: The message. If chunks are missing, its id is the hash of the whole
+            payload in hexadecimal, and it has no hint.
     """
 
     entry: HistoryEntry
@@ -182,10 +182,10 @@ class Unusable(StrEnum):
 
 
 class UnusableMessage(_Event, frozen=True):
-    """A message on the content topic is not from a participant of this channel.
+    """A message on the content topic cannot be used in this channel.
 
     Attributes:
-        detail: Its values, for a log line.
+        detail: Details for a log line.
     """
 
     why: Unusable
@@ -199,7 +199,7 @@ class LimitReached(_Event, frozen=True):
 
     Attributes:
         limit: The option with the limit.
-        message_id: What was dropped; empty if it has no id.
+        message_id: Id of the dropped entry; empty if it has no id.
     """
 
     limit: str

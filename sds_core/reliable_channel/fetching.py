@@ -1,6 +1,6 @@
-"""Queries to a store: by hash for missing messages, by time after connecting.
+"""Queries a store: by hash for missing messages, by time after a connection.
 
-At most one query of each kind is under way, so the load on stores is limited. Source:
+At most one query of each kind runs at a time, which limits the load on stores. Source:
 RELIABLE-CHANNEL-API, "Missing message retrieval".
 """
 
@@ -25,7 +25,7 @@ class Retrieval:
 
     Attributes:
         next_ms: When the next query is due, Unix ms; inf while stopped.
-        asked_ms: When each missing message was last queried, by its id, Unix ms; 0 if
+        asked_ms: When each missing message was last queried, by id, Unix ms; 0 if
             never.
     """
 
@@ -46,7 +46,7 @@ class Retrieval:
     def take_due(
         self, missing: Mapping[str, Iterable[bytes]], now_ms: int
     ) -> tuple[bytes, ...]:
-        """Return the hashes to query now; those with the oldest query come first.
+        """Return the hashes to query now; least recently queried messages come first.
 
         Args:
             missing: Hints of each missing message, newest first. A message without a
@@ -72,7 +72,7 @@ class Retrieval:
 
 
 class FetchingState(msgspec.Struct, array_like=True):
-    """State for a snapshot; numbers are those of queries under way."""
+    """State for a snapshot; numbers identify running queries."""
 
     has_store: bool
     number: int
@@ -107,7 +107,7 @@ class Fetching:
 
     @property
     def next_ms(self) -> float:
-        """When a query is due, Unix ms; inf if none is planned or can be made."""
+        """When a query is due, Unix ms; inf if none is planned or possible."""
         if not self._has_store:
             return inf
         retrieval_ms = inf if self._retrieval_number else self._retrieval.next_ms
@@ -120,7 +120,7 @@ class Fetching:
         self._on_connect.reconnected()
 
     def stop(self) -> None:
-        """Make no more queries, and ignore answers to queries under way."""
+        """Make no more queries, and ignore answers to running queries."""
         self._retrieval.stop()
         self._on_connect.failed()
         self._connect_number = self._retrieval_number = None
@@ -179,7 +179,7 @@ class Fetching:
             self._on_connect.failed()
 
     def state(self) -> FetchingState:
-        """Return everything that changes, for a snapshot."""
+        """Return the state for a snapshot."""
         return FetchingState(
             self._has_store,
             self._number,

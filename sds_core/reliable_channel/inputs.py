@@ -37,7 +37,7 @@ class Send(_Input, frozen=True):
 
 
 class SendEphemeral(_Input, frozen=True):
-    """The application sends a message without reliability; attributes as above."""
+    """The application sends a message without reliability; see `Send`."""
 
     payload: bytes
     message_id: str = ""
@@ -77,7 +77,7 @@ class StoreAnswered(_Input, frozen=True):
     """A store answered a query with one page.
 
     Attributes:
-        cursor: Cursor for the next page; None on the last.
+        cursor: Cursor for the next page; None on the last page.
     """
 
     number: int
@@ -104,11 +104,11 @@ class ConnectionChanged(_Input, frozen=True):
 
 
 class Advance(_Input, frozen=True):
-    """Time has passed: do what is due."""
+    """Time has passed: the channel does everything that is due."""
 
 
 class Restarted(_Input, frozen=True):
-    """The process ended without `Stop`, and another process resumes from its state."""
+    """The process ended without `Stop`, and a new process resumes from its state."""
 
 
 Input = (

@@ -1,8 +1,8 @@
-"""The way in: decrypts a Waku message, and gives its frame to SDS.
+"""The receiving path: decrypts Waku messages and passes their frames to SDS.
 
 SDS delivers payloads or their segments in causal order. Ephemeral messages have no
-order, and SDS remembers none of them. So this module recognises their copies, by the
-Waku hash, because deployed libraries give equal contents the same SDS id.
+order, and SDS does not remember them, so this module recognises their copies. It
+compares Waku hashes, because deployed libraries give equal contents the same SDS id.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class Intake:
     `process_task_min_elapse_ms`.
 
     Args:
-        limit: Number of messages; the oldest is dropped, and SDS then finds it missing.
+        limit: Maximum number of messages; the oldest is dropped, so SDS later finds it
+            missing.
 
     Attributes:
         processed_ms: When the queue was processed last, Unix ms; -inf if never.
@@ -46,7 +47,7 @@ class Intake:
         return self.processed_ms + self._min_elapse_ms if self._queue else inf
 
     def add(self, arrived: Arrived) -> int:
-        """Add a message; returns how many the limits drop."""
+        """Add a message; return how many messages were dropped by the limits."""
         self._queue.append(arrived)
         self._bytes += len(arrived.message.payload)
         dropped = 0
@@ -81,8 +82,8 @@ class Inward:
     """Reads messages of the content topic.
 
     Args:
-        limit: Number of ephemeral messages whose copies are recognised; the oldest is
-            dropped.
+        limit: Maximum number of ephemeral messages whose copies are recognised; the
+            oldest is dropped.
     """
 
     def __init__(
@@ -98,13 +99,13 @@ class Inward:
         self._pubsub_topic = pubsub_topic
         self._encryption = encryption
         self._limit = limit
-        # Their Waku hashes, in order of arrival.
+        # Waku hashes of ephemeral messages, in order of arrival.
         self._ephemerals: dict[bytes, None] = {}
 
     def receive(
         self, arrived: Arrived, now_ms: int
     ) -> tuple[Sequence[sds.Event], UnusableMessage | None]:
-        """Give a message to SDS; returns its events, or why it is unusable."""
+        """Pass a message to SDS; return the events, or why the message is unusable."""
         if arrived.message.content_topic != self._content_topic:
             return (), None
         try:
@@ -125,19 +126,19 @@ class Inward:
         return step.events, None
 
     def is_ephemeral(self, arrived: Arrived) -> bool:
-        """Return whether a message is received without waiting for others.
+        """Return whether a message is ephemeral, so that it waits for no others.
 
-        The frame decides. The Waku message's flag does not, because repairs have it
+        The frame decides, not the Waku message's flag, because repairs have the flag
         too.
         """
         frame = self._read(arrived)
         return frame is not None and frame.kind is FrameKind.EPHEMERAL
 
     def is_of_channel(self, arrived: Arrived) -> bool:
-        """Return whether a message of another participant names a causal history.
+        """Return whether a message is of another participant and has a causal history.
 
-        Only such a message names the messages before it, so that a query on connect can
-        stop.
+        At such a message, a query on connect stops, because SDS finds the earlier
+        messages.
         """
         frame = self._read(arrived)
         return (

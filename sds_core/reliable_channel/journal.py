@@ -1,9 +1,9 @@
 """A channel that resumes after its process was killed.
 
-The journal stores every input before the outputs are executed. From time to time the
-whole state replaces the journal, because the state may be a hundred times as long as an
-input. A restart loads the last state and applies the later inputs again. It discards
-their outputs, because these were executed, or are executed again after `Restarted`.
+The journal stores every input before the outputs are executed. The whole state may be a
+hundred times as long as an input, so it replaces the journal only from time to time. A
+restart loads the last state and applies the later inputs again. The outputs are
+discarded: either they were executed, or `Restarted` causes them again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Stored(NamedTuple):
 
     Attributes:
         state: The last whole state.
-        entries: The entries of the journal after that state, in order.
+        entries: The entries of the journal since that state, in order.
     """
 
     state: bytes
@@ -39,7 +39,7 @@ class Stored(NamedTuple):
 
 
 class ChannelStorage(Protocol):
-    """Stores one channel; what a call has written survives the process."""
+    """Stores one channel; after a call returns, its data survives the process."""
 
     def load(self) -> Stored | None:
         """Return the stored content; None if nothing is stored."""
@@ -61,11 +61,11 @@ _decoder = msgspec.msgpack.Decoder(_Entry)
 
 
 class StoredChannel:
-    """A channel with a storage; use it instead of the core.
+    """A channel whose state is stored; use it instead of the core.
 
     Args:
         core: The channel.
-        entries: Number of entries in the journal that led to this state.
+        entries: Number of entries in the journal.
 
     Attributes:
         core: The channel. Apply inputs to this object, not to the core.
@@ -129,13 +129,13 @@ class StoredChannel:
         return self.core.next_deadline_ms
 
     def apply(self, event: Input, now_ms: int) -> Output:
-        """Apply one input and store it; the caller then executes the output.
+        """Apply and store one input; the caller then executes the output.
 
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # If the process ended between the input and a checkpoint, the events would be
-        # lost, so the checkpoint comes first.
+        # A checkpoint after the input would delete the entry from which a restart
+        # recovers the events, so it comes before the input.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)

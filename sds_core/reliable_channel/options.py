@@ -1,6 +1,6 @@
 """Options of a channel (RELIABLE-CHANNEL-API, "Create reliable channel").
 
-The first eleven are the document's, with its defaults.
+The first eleven options are the document's, with its defaults.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""For timers of the participant that the channel replaces by its own timers."""
+"""Interval that turns off a timer of the participant; the channel has its own."""
 
 _ENVELOPE_BYTES: Final = 1_024
-"""Room around a frame: encryption, content topic, proof of RLN, protobuf."""
+"""Bytes reserved around a frame: encryption, content topic, RLN proof, protobuf."""
 
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -43,7 +43,7 @@ class RetrievalStrategy(StrEnum):
 
     @property
     def uses_repair(self) -> bool:
-        """Whether other participants are asked for repairs, and answered."""
+        """Whether repairs are requested from other participants, and answered."""
         return self in (RetrievalStrategy.BOTH, RetrievalStrategy.SDS_R)
 
 
@@ -52,13 +52,14 @@ class Limits:
     """Limits on everything that a channel tracks (document, "Resource exhaustion").
 
     Attributes:
-        messages: Own messages whose events are tracked; the oldest is dropped.
+        messages: Maximum number of own messages whose events are tracked; the oldest is
+            dropped.
         retries, retries_bytes: Own chunks that may be sent again; the oldest is
             dropped.
-        queue, queue_bytes: Frames that wait to be sent. If it is full, the oldest retry
-            is dropped; if no retry waits, a new message is refused.
-        intake, intake_bytes: Received messages before they are processed; the oldest is
-            dropped, and SDS then finds it missing.
+        queue, queue_bytes: Frames that wait to be sent. If the queue is full, the
+            oldest retry is dropped; if no retry waits, a new message is refused.
+        intake, intake_bytes: Received messages that wait to be processed; the oldest is
+            dropped, so SDS later finds it missing.
         ephemerals: Received ephemeral messages whose copies are recognised.
     """
 
@@ -71,7 +72,7 @@ class Limits:
     intake_bytes: int = 67_108_864
     ephemerals: int = 1_000
     missing: int = 10_000
-    # More hashes do not fit into the head of a request to a node's REST API.
+    # More hashes do not fit into the URL and headers of a node's REST request.
     hashes_per_query: int = 50
     pages_per_query: int = 100
     page_size: int = 20  # js-waku's
@@ -87,7 +88,7 @@ class ReliableChannelOptions:
 
     Attributes:
         sync_min_interval_ms: Minimum time between sync messages of all participants
-            together; 0 for none.
+            together; 0: no sync messages.
         retry_interval_ms: Time until an unacknowledged message is sent again.
         retrieve_frequency_ms: Time between queries for missing messages.
         sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
@@ -95,16 +96,16 @@ class ReliableChannelOptions:
         process_task_min_elapse_ms: Minimum time between two processings of received
             messages.
         timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
-            None or 0 for never.
-        possible_acks_threshold: Filters that make a possible acknowledgement count.
-        segmentation: How payloads are split; None to send each in one message. If a
+            None or 0: never.
+        possible_acks_threshold: Number of filters that acknowledge a message.
+        segmentation: How payloads are split; None: each is sent in one message. If a
             frame cannot hold a segment of the configured size, segments are shorter.
         retrieval: How missing messages are fetched.
         query_on_connect_after_ms: A query on connect is repeated after this time.
-        query_on_connect_range_ms: Age of the oldest messages that it requests.
+        query_on_connect_range_ms: Maximum age of the messages that it requests.
         max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
-        meta: `meta` of every Waku message, at most 64 bytes. logos-delivery drops
-            messages without `RELIABLE_CHANNEL_META`; here all are read.
+        meta: `meta` of every sent Waku message, at most 64 bytes. logos-delivery drops
+            messages without `RELIABLE_CHANNEL_META`; this channel accepts any value.
         profile: Other behaviour of the SDS participant. The options above override it.
     """
 
@@ -122,7 +123,7 @@ class ReliableChannelOptions:
 
     segmentation: SegmentationOptions | None = field(
         default_factory=lambda: SegmentationOptions(
-            # The rest of a large message may wait for the next epochs of its sender.
+            # A sender may need several epochs to send a large message.
             idle_timeout_ms=_HOUR_MS
         )
     )
@@ -156,7 +157,7 @@ class ReliableChannelOptions:
         if len(self.meta) > MAX_META_BYTES:
             message = f"meta has {len(self.meta)} bytes, at most {MAX_META_BYTES}"
             raise ValueError(message)
-        # Checks segmentation and profile, whose errors name their own options.
+        # This call checks segmentation and profile; their errors name the options.
         self.fitting_segmentation()
 
     def fitting_segmentation(self) -> SegmentationOptions | None:
@@ -174,8 +175,8 @@ class ReliableChannelOptions:
     def participant_profile(self) -> Profile:
         """Return the options of the SDS participant.
 
-        Its timers of retries and sync messages never expire: the channel has its own
-        timers, which know whether the node is online and what the rate limit allows.
+        Its timers of retries and sync messages never expire. The channel has its own
+        timers, which consider the connection and the rate limit.
 
         Raises:
             ValueError: The participant does not allow a value.
@@ -197,9 +198,9 @@ class ReliableChannelOptions:
 
     @classmethod
     def js_waku(cls) -> ReliableChannelOptions:
-        """Return the behaviour of `ReliableChannel` in `@waku/sdk` 0.0.36.
+        """Return options that behave like `ReliableChannel` in `@waku/sdk` 0.0.36.
 
-        It does not split messages, and waits twice as long after its own sync message.
+        It does not split messages, and doubles the wait after its own sync message.
         """
         return cls(
             segmentation=None,
@@ -209,7 +210,7 @@ class ReliableChannelOptions:
 
     @classmethod
     def lip_173(cls) -> ReliableChannelOptions:
-        """Return the defaults of the API as it was published later (LIP-173).
+        """Return the defaults of the API's later version (LIP-173).
 
         Its names of events are `LIP_173_NAMES`.
         """

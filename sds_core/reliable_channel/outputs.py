@@ -14,8 +14,8 @@ class Dispatch(NamedTuple):
     """A message to send; answer with `Dispatched` or `DispatchFailed`.
 
     Attributes:
-        number: Identifies it in the answer.
-        message_hash: Its deterministic hash, 32 bytes.
+        number: Number of the dispatch for the answer.
+        message_hash: Deterministic hash of the message, 32 bytes.
     """
 
     number: int
@@ -46,8 +46,8 @@ class Output:
     """Result of one input; each list in order.
 
     Attributes:
-        message_id: After a send, its id; else empty.
-        ciphertexts: What the encryption returned, for the journal.
+        message_id: Id of the message that was sent; otherwise empty.
+        ciphertexts: Results of the encryption, for the journal.
     """
 
     dispatches: list[Dispatch] = field(default_factory=list)

@@ -1,10 +1,10 @@
-"""The way out: dispatches messages in order when node and rate limit allow it.
+"""The sending path: dispatches messages in order when node and rate limit allow it.
 
-The document puts the rate limiter above SDS. Here it is below, because retries, sync
-messages and repairs begin in SDS and use the same budget. New content receives its
-frame when it is dispatched, so that its causal history names the messages before it by
-the hash that a store has. A message receives its time and its Waku hash when it is
-dispatched, because stores refuse messages whose time differs by more than 20 s.
+The document puts the rate limiter above SDS. Here it is below SDS, because retries,
+sync messages and repairs begin in SDS and use the same budget. New content gets its
+frame only when it is dispatched, because its causal history needs the final hashes of
+the previous messages. A message also gets its time and Waku hash then, because stores
+refuse messages whose time is wrong by more than 20 s.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _URGENCY = {
 
 
 class Queued(msgspec.Struct, array_like=True, frozen=True):
-    """A frame on its way out.
+    """A frame that waits for its dispatch.
 
     Attributes:
         sds_id: The id inside the frame.
@@ -58,7 +58,7 @@ class Unframed(msgspec.Struct, array_like=True, frozen=True):
 
 
 class OutwardState(msgspec.Struct, array_like=True):
-    """State for a snapshot; frames under way have their numbers."""
+    """State for a snapshot; `under_way` has frames without an answer, by number."""
 
     first: list[Queued]
     again: list[Queued]
@@ -71,7 +71,8 @@ class Outward:
     """Queues and dispatches frames.
 
     Attributes:
-        waits_for_budget: Whether the last release left frames because of the budget.
+        waits_for_budget: Whether frames still wait because of the budget after the last
+            release.
     """
 
     def __init__(
@@ -105,20 +106,20 @@ class Outward:
         return len(self._first) + len(self._unframed) + len(self._again)
 
     def next_ms(self, now_ms: int) -> float:
-        """When waiting frames may be sent, Unix ms; inf if none waits for a time."""
+        """When the budget next allows waiting frames, Unix ms; inf if never."""
         if not self.is_online or not len(self):
             return inf
         return self._budget.renewed_ms(now_ms)
 
     def has_room(self, frames: int, size_bytes: int) -> bool:
-        """Return whether this number of further frames may wait."""
+        """Return whether the queue has room for further frames."""
         return (
             len(self) + frames <= self._limit
             and self._bytes + size_bytes <= self._limit_bytes
         )
 
     def allows(self, cause: Cause, now_ms: int) -> bool:
-        """Return whether a frame would be dispatched at once; no budget is taken."""
+        """Return whether a frame would be dispatched at once; does not use budget."""
         return (
             self.is_online
             and not len(self)
@@ -130,7 +131,7 @@ class Outward:
         return any(chunk.message_id == message_id for chunk in self._unframed)
 
     def wait(self, unframed: Unframed) -> None:
-        """Queue a chunk, which gets its frame later."""
+        """Queue a chunk; it gets its frame later."""
         self._bytes += len(unframed.content)
         self._unframed.append(unframed)
 
@@ -146,7 +147,7 @@ class Outward:
         """Encrypt a frame and queue it for `release`.
 
         Returns:
-            Id of a retry that was dropped because the queue was full, if any.
+            Id of a retry that was dropped because the queue was full; None if none was.
 
         Raises:
             EncryptionError: It cannot be encrypted.
@@ -210,19 +211,19 @@ class Outward:
         return frame(unframed)
 
     def sds_id(self, number: int) -> str:
-        """Return the id inside a frame under way.
+        """Return the id of a dispatched frame by its number.
 
         Raises:
-            KeyError: It was answered already.
+            KeyError: The dispatch was answered already.
         """
         return self._under_way[number][0].sds_id
 
     def ended(self, number: int) -> tuple[Queued, bytes] | None:
-        """Return a frame under way and its hash, because its answer has arrived."""
+        """Remove and return a dispatched frame and its hash; its answer has arrived."""
         return self._under_way.pop(number, None)
 
     def requeue(self) -> None:
-        """Queue frames under way again after the process that sent them ended."""
+        """Queue dispatched frames without an answer again, after a restart."""
         for queued, _ in reversed(self._under_way.values()):
             if queued.cause is Cause.CONTENT:
                 self._bytes += len(queued.payload)
@@ -233,7 +234,7 @@ class Outward:
         self._under_way.clear()
 
     def state(self) -> OutwardState:
-        """Return what waits and what is under way, for a snapshot."""
+        """Return the waiting and the dispatched frames, for a snapshot."""
         return OutwardState(
             list(self._first),
             list(self._again),
@@ -262,7 +263,8 @@ class Outward:
             self._content_topic,
             now_ms * _NS_PER_MS,
             meta=self._meta,
-            # Stores do not keep ephemeral messages, which no participant fetches later.
+            # Ephemeral: stores need not keep these messages, as no participant fetches
+            # them later.
             ephemeral=queued.cause is Cause.EPHEMERAL,
         )
         message_hash = message.hash_on(self._pubsub_topic)

@@ -90,8 +90,8 @@ class ParticipantDriver:
             self.report(step.events, now_ms, out)
         if self.repair_ms <= now_ms:
             self.repair_ms = now_ms + self._repair_sweep_ms
-            # A message that is due while the node is offline would be late when it is
-            # sent.
+            # While the node is offline, repairs are discarded, because they would be
+            # sent too late.
             step = self._participant.sweep_repairs(now_ms)
             if self._outward.is_online:
                 self._sending.submit(step.broadcasts, now_ms, out)
@@ -99,16 +99,16 @@ class ParticipantDriver:
     def sync(self, now_ms: int, out: Output) -> None:
         """Send a sync message if one is due and can be dispatched at once.
 
-        A sync message that waits would be out of date.
+        A sync message is not queued, because it would be outdated when it is sent.
         """
         if self._sync_ms > now_ms:
             return
         multipliers = self._options.sync_multipliers
-        # Events that are due at the same moment need not wait.
+        # Frames that are due at the same moment are sent first.
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed, now_ms)
-            # Repair requests wait until then too, or each would wake the channel
+            # Repair requests wait until then too; otherwise they would wake the channel
             # repeatedly.
             self.sync_timer.requests_ms = self.sync_timer.next_ms
             return
@@ -151,7 +151,7 @@ class ParticipantDriver:
                 case sds.PossiblyAcknowledged(message_id):
                     self._sending.possibly_acknowledged(message_id, out)
                 case sds.Delivered(_, sender_id, _, content):
-                    # Our own message can return after a restore from an older state.
+                    # After a restore from an older state, our own messages can arrive.
                     if sender_id != self._participant.participant_id:
                         plain = self._decrypted(content, out)
                         if plain is not None:

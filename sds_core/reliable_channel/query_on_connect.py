@@ -1,8 +1,8 @@
 """When to query a store for messages missed while offline ("Query on connect").
 
-A query reads backwards in time, page by page. It stops at the first page that has a
-message of another participant of this channel with a causal history, because SDS finds
-the missing messages from there.
+A query reads backwards in time, page by page. If a page has a message of another
+participant of this channel with a causal history, the query stops, because SDS finds
+earlier missing messages from there.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import msgspec
 
 _CLOCK_DRIFT_MS = 20_000
-"""Clock error of senders that stores accept (logos-delivery), ms.
+"""Maximum clock error of senders that stores accept (logos-delivery), ms.
 
-A message may be stored this much later than a query that covers its time.
+A store may receive a message up to this long after a query that covers its time.
 """
 
 
@@ -30,9 +30,9 @@ class QueryState(msgspec.Struct, array_like=True):
     """For a snapshot.
 
     Attributes:
-        is_wanted: Whether a query is due for a reason other than time.
+        is_wanted: Whether a query is due regardless of the time since the last query.
         done_ms: End of the covered time, Unix ms; None before the first query.
-        range: Time that the running query covers; None if none runs.
+        range: Time that the running query covers; None if no query runs.
     """
 
     is_wanted: bool = True
@@ -71,7 +71,7 @@ class QueryOnConnect:
 
     @property
     def next_ms(self) -> float:
-        """When a query is due if a store can be queried, Unix ms; inf if one runs."""
+        """When a query is due if a store is available, Unix ms; inf if one runs."""
         if not self._is_enabled or self.state.range is not None:
             return inf
         earliest_ms = self.state.began_ms + self._min_gap_ms

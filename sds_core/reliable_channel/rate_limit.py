@@ -1,16 +1,17 @@
 """A budget of messages per epoch (RELIABLE-CHANNEL-API, "Rate limit management").
 
 Every message counts: each segment, retry, sync message and repair takes one slot of the
-budget that RLN gives a member. A message over the budget waits in `Outward`, or is
-dropped.
+budget that RLN gives a member. A message that exceeds the budget waits in `Outward`, or
+is dropped.
 
     level       first sendings   retries, syncs, repairs   ephemeral messages
     FREE        sent             sent                      sent
     APPROACHED  sent             wait                      dropped
     REACHED     wait             wait                      dropped
 
-The three classes are the priorities critical, normal and optional of the rate limit
-manager's requirements (logos-co/roadmap, furps/application/rate_limit_manager.md).
+The three classes of messages are the priorities critical, normal and optional in the
+rate limit manager's requirements (logos-co/roadmap,
+furps/application/rate_limit_manager.md).
 """
 
 from __future__ import annotations
@@ -29,15 +30,15 @@ from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
 
 _SHARE_STEPS = 1_000_000
-"""Shares are multiples of 1 / this number, so that 0.7 of 10 is 7."""
+"""Shares are rounded to multiples of 1 / this number, so that 0.7 of 10 is 7."""
 
 
 class Window(StrEnum):
     """The period to which the budget applies.
 
-    EPOCH: Each epoch since 1970, as RLN counts. Two budgets can be spent within a
-        moment, when one epoch ends and the next begins.
-    SLIDING: Any time of the length of an epoch, wherever the epochs of RLN begin.
+    EPOCH: Epochs begin at multiples of their length since 1970, as for RLN. When an
+        epoch ends and the next begins, two budgets can be spent within a moment.
+    SLIDING: Any period of the length of an epoch.
     """
 
     EPOCH = "epoch"
@@ -58,8 +59,8 @@ class RateLimitOptions:
 
     Attributes:
         messages_per_epoch: The budget; 0 sends nothing.
-        approached_share: Share of the budget, above 0 and up to 1, from which the limit
-            counts as approached.
+        approached_share: Share of the budget, in (0, 1], from which the limit counts as
+            approached.
     """
 
     # 64/WAKU2-NETWORK: 100 messages in 600 s.
@@ -72,7 +73,7 @@ class RateLimitOptions:
     def __post_init__(self) -> None:
         """Raise ValueError if an option is out of its range."""
         check_least(self, {"messages_per_epoch": 0, "epoch_ms": 1})
-        # With 0, retries would wait forever.
+        # If the share were 0, retries would wait forever.
         if not 0 < self.approached_share <= 1:
             share = self.approached_share
             message = f"approached_share is {share}, must be above 0 and up to 1"
@@ -80,7 +81,7 @@ class RateLimitOptions:
 
     @property
     def approached_messages(self) -> int:
-        """Number of messages from which on the limit counts as approached."""
+        """Number of messages from which the limit counts as approached."""
         share = Fraction(round(self.approached_share * _SHARE_STEPS), _SHARE_STEPS)
         exact = share * self.messages_per_epoch
         return -(-exact.numerator // exact.denominator)
@@ -89,8 +90,8 @@ class RateLimitOptions:
 class RateLimit:
     """Counts messages against the budget, for all channels of an RLN member.
 
-    Times are Unix ms and never decrease within a run. After a restart, times that are
-    more than an epoch ahead come from a wrong clock, so they count as now.
+    Times are Unix ms and never decrease within a run. After a restart, stored times
+    more than an epoch in the future come from a wrong clock and count as now.
     """
 
     def __init__(self, options: RateLimitOptions) -> None:
@@ -99,7 +100,7 @@ class RateLimit:
         self._times_ms: deque[int] = deque()
 
     def used(self, now_ms: int) -> int:
-        """Return how many messages the window holds."""
+        """Return the number of messages in the window."""
         epoch_ms = self._options.epoch_ms
         times = self._times_ms
         while times and self._freed_ms(times[0]) <= now_ms:
@@ -143,10 +144,9 @@ class RateLimit:
                 return DropReason.RATE_LIMIT_REACHED
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return when the next class of messages may be sent; inf if never.
+        """Return when the next class of messages may be sent, Unix ms; inf if never.
 
-        If the budget is reached, this is when it is no longer reached; if it is
-        approached, this is when it is free.
+        The level then is no longer REACHED or, if it is APPROACHED now, becomes FREE.
         """
         used = self.used(now_ms)
         budget = self._options.messages_per_epoch
@@ -157,14 +157,14 @@ class RateLimit:
         return self._freed_ms(self._times_ms[used - limit])
 
     def state(self) -> bytes:
-        """Return what `restore` takes."""
+        """Return the state for `restore`."""
         return msgspec.msgpack.encode(list(self._times_ms))
 
     def restore(self, state: bytes) -> None:
-        """Continue with the result of `state`, also of other options.
+        """Continue with the result of `state`; the options may have changed.
 
         Raises:
-            StateError: The bytes are not such a state.
+            StateError: The bytes are not a result of `state`.
         """
         try:
             times = msgspec.msgpack.decode(state, type=list[int])

@@ -1,8 +1,8 @@
 """When to send our messages again (document, "Message retries").
 
 A message is sent again at a fixed interval, up to the maximum number of retries. The
-interval begins when the network has accepted the message, so that a message that waits
-for the rate limit is not queued twice.
+interval begins when the network accepts the message. So a message that waits for the
+rate limit is not queued twice.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Retry(msgspec.Struct, array_like=True):
 
     Attributes:
         frame: Its SDS frame, the same at every sending.
-        due_ms: When it will be sent again, Unix ms; None while it is queued or under
-            way.
+        due_ms: When it will be sent again, Unix ms; None while it is queued or being
+            sent.
     """
 
     frame: bytes
@@ -36,10 +36,10 @@ class Due(NamedTuple):
 
 
 class Retries:
-    """The retry timers of all messages of ours.
+    """The retry timers of all our messages.
 
     Args:
-        limit: Number of messages; the oldest is dropped.
+        limit: Maximum number of messages; the oldest is dropped.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Retries:
         self._limit_bytes = limit_bytes
         self._retries: dict[str, Retry] = {}
         self._bytes = 0
-        # Times may be out of date: the time in the entry is the valid one.
+        # Times may be outdated; the `due_ms` of the `Retry` is valid.
         self._heap: list[tuple[int, str]] = []
 
     def __len__(self) -> int:

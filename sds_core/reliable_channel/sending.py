@@ -1,4 +1,4 @@
-"""Our own messages, from `send` to the acknowledgement of their last chunk."""
+"""Tracks our messages from `send` to the acknowledgement of their last chunk."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ _MOST_ID_CHARACTERS = 256
 
 
 class Sending:
-    """Sends messages, repeats them if necessary, and reports the state of each chunk.
+    """Sends messages, retries if necessary, and reports the state of each chunk.
 
     Attributes:
-        chunks: Messages that can still change.
+        chunks: Messages whose chunks can still change their state.
         retries: Timers of chunks that are not acknowledged.
-        waits_for_budget: Whether frames wait for the rate limit; this was reported.
+        waits_for_budget: Whether an event reported that frames wait for the rate limit.
     """
 
     def __init__(
@@ -82,13 +82,14 @@ class Sending:
         """Check an id that the application gives to a message.
 
         Raises:
-            MessageIdRefused: It is too long, no text, or that of another message.
+            MessageIdRefused: The id is too long, not valid text, or that of another
+                message.
         """
         try:
             check_name("message_id", message_id, _MOST_ID_CHARACTERS)
         except ValueError as error:
             raise MessageIdRefused(message_id, str(error)) from error
-        # Chunks of a message that is no longer tracked may still wait.
+        # Chunks of a message may still wait when the message is no longer tracked.
         is_taken = self.chunks.get(message_id) is not None
         if is_taken or self._outward.has_unframed(message_id):
             raise MessageIdRefused(message_id, "another message has it")
@@ -151,12 +152,12 @@ class Sending:
             return
         reason = self._budget.drop_reason(now_ms)
         if reason is None and not self._outward.allows(Cause.EPHEMERAL, now_ms):
-            # Other chunks wait already, and this message would overtake them.
+            # This message would overtake other chunks that wait.
             reason = DropReason.RATE_LIMIT_REACHED
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        # Only its events need an id, and they have this one.
+        # The frame's id is used only in events, which have the application's id.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS sends, and its results
@@ -184,7 +185,7 @@ class Sending:
             out.dispatches.append(dispatch)
             sds_id = self._outward.sds_id(dispatch.number)
             if dispatch.cause is Cause.CONTENT:
-                # The channel's next messages name this one by its hash.
+                # The channel's next messages contain this hash as retrieval hint.
                 self._participant.note_retrieval_hint(sds_id, dispatch.message_hash)
             if dispatch.cause in (Cause.CONTENT, Cause.RETRY):
                 self._mark(SendingMessage, Stage.SENDING, sds_id, out)
@@ -199,8 +200,8 @@ class Sending:
         """Record that the network accepted a frame."""
         sds_id = queued.sds_id
         if queued.cause in (Cause.CONTENT, Cause.RETRY):
-            # A retry has another time and so another hash, which is the one that a
-            # store has.
+            # A retry has another time, so its hash differs; stores know it by the new
+            # hash.
             self._participant.note_retrieval_hint(sds_id, message_hash)
             self._mark(MessageSent, Stage.SENT, sds_id, out)
             self.retries.sending_ended(sds_id, now_ms)
@@ -224,7 +225,7 @@ class Sending:
     def possibly_acknowledged(self, sds_id: str, out: Output) -> None:
         """Record that another participant's filter seems to hold a chunk."""
         tracked = self.chunks.find(sds_id)
-        # One report for each chunk, whatever the number of filters that hold it.
+        # Only the first filter that holds a chunk causes an event.
         if tracked is not None and not tracked[0].has(
             tracked[1], Stage.POSSIBLY_ACKNOWLEDGED
         ):
@@ -238,7 +239,7 @@ class Sending:
         self._mark(MessageAcknowledged, Stage.ACKNOWLEDGED, sds_id, out)
 
     def evicted(self, sds_id: str, out: Output) -> None:
-        """Record that SDS forgot a chunk before any participant acknowledged it."""
+        """Record that SDS dropped a chunk before any participant acknowledged it."""
         self._stop(sds_id)
         self._give_up(sds_id, out)
 
@@ -247,13 +248,13 @@ class Sending:
     def _split(self, payload: bytes) -> list[bytes]:
         """Return the contents of a message's chunks.
 
-        Without segmentation, the frame may show only later that a content is too long.
-        If a message has several chunks, all must fit.
+        If a message has one chunk, the size of its final frame may later be too large.
+        If a message has several chunks, all must fit here.
 
         Raises:
-            PayloadTooLarge: There would be too many segments.
+            PayloadTooLarge: The payload needs too many segments.
             FrameTooLarge: No frame holds the content.
-            EncryptionError: Contents are encrypted, and one could not be.
+            EncryptionError: A content could not be encrypted.
         """
         segments = self._assembly.split(payload)
         contents = [self._contents.encrypt(segment) for segment in segments]
@@ -274,7 +275,7 @@ class Sending:
             return None
         (broadcast,) = step.broadcasts
         sds_id = broadcast.message_id
-        # A message that is no longer tracked is sent once, without events.
+        # If a message is no longer tracked, it is sent once, without events.
         if message is not None:
             self.chunks.name(message, chunk, sds_id)
             for dropped in self.retries.add(sds_id, broadcast.value):
@@ -302,7 +303,7 @@ class Sending:
             return
         if dropped is not None:
             out.events.append(LimitReached("queue", dropped))
-            # It is tried again after another interval.
+            # The retry happens after another interval.
             self.retries.sending_ended(dropped, now_ms)
 
     def _mark(
@@ -381,7 +382,7 @@ def _failed(
 def new_message_id(
     channel_id: str, sender_id: str, payload: bytes, now_ms: int, random: Random
 ) -> str:
-    """Return an id that depends on the payload, and differs for equal payloads."""
+    """Return an id that depends on the payload, but differs for equal payloads."""
     hashed = sha256()
     for part in (
         channel_id.encode(),

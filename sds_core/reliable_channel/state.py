@@ -1,7 +1,7 @@
 """The state of a channel as bytes.
 
-It is sealed (`sds_core.sealed`). New fields go to the end and have a default; any other
-change raises the version.
+It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. For any
+other change, increase the version.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Message(msgspec.Struct, array_like=True):
 
     Attributes:
         message_id: Id for the application.
-        sds_ids: Ids of its chunks, by index; empty for a chunk that has no frame yet.
+        sds_ids: SDS ids of its chunks, by index; empty for a chunk without a frame yet.
         stages: For each `Stage`, the chunks that have reached it.
     """
 
@@ -68,7 +68,7 @@ class Message(msgspec.Struct, array_like=True):
 
 
 class Chunks:
-    """Our messages that can still change, oldest first."""
+    """Our messages whose chunks can still change their state, oldest first."""
 
     def __init__(self) -> None:
         self._messages: dict[str, Message] = {}
@@ -122,7 +122,7 @@ VERSION = 1
 
 
 class RunningState(msgspec.Struct, array_like=True, kw_only=True):
-    """The part that ends with the process: `Restarted` resets it. Times are Unix ms."""
+    """The part that `Restarted` resets. Times are Unix ms."""
 
     is_started: bool
     is_online: bool
@@ -133,7 +133,7 @@ class RunningState(msgspec.Struct, array_like=True, kw_only=True):
     sync_ms: int | float
     latest_sync_ms: int | float
     fetching: FetchingState
-    # States before 0.15.0 do not have this time: not before the next frame.
+    # States before 0.15.0 do not have this time; inf applies until the next frame.
     requests_sync_ms: int | float = inf
 
 
@@ -141,9 +141,9 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     """Everything that a channel remembers.
 
     Attributes:
-        seed: Seed of all random values from here on.
-        retries: Their chunks that may be sent again, by SDS id.
-        running: Timers and connections. A journal continues from them.
+        seed: Seed of all later random values.
+        retries: Chunks that may be sent again, by SDS id.
+        running: Timers and connections, from which a replay of the journal continues.
         ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """
 
@@ -162,4 +162,4 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
 
 
 SEAL = Seal(VERSION, ChannelState, StateError)
-"""Makes bytes of states."""
+"""Encodes states as bytes."""

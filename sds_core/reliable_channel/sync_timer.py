@@ -1,12 +1,12 @@
 """When the next sync message is due (document, "Synchronisation messages").
 
-All participants share the work: each draws a random time, and draws it again after
-traffic of others, which replaces a sync message. No other participant sends our repair
-requests: when a request is due, nothing delays the sync message that carries it (SDS-R
-guide, "Periodic Sync Messages").
+Participants share the work: each draws a random time, and draws again after traffic of
+others, which replaces its sync message. But other participants do not send our repair
+requests, so nothing delays a sync message that carries them (SDS-R guide, "Periodic
+Sync Messages").
 
-It replaces the timer of the SDS participant (`sds_core.message_channel.sync`), whose
-limit grows with the group and which never stops.
+This timer replaces that of the SDS participant (`sds_core.message_channel.sync`). The
+latter cannot stop, and its limit grows with the group.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from math import inf
 from random import Random
 
 MOST_POSTPONEMENT = 2
-"""Number of intervals after our last frame for which traffic delays a sync message.
+"""Maximum delay by traffic after our last frame, in intervals.
 
 Without a limit, a participant that only listens to a steady sender would never
 acknowledge anything.
@@ -25,14 +25,14 @@ acknowledge anything.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncMultipliers:
-    """Factors on the drawn time, by cause; the defaults are the document's.
+    """Factors on the drawn time, by cause of the draw, with the document's defaults.
 
     Attributes:
-        content_received: Earlier, to acknowledge it.
-        content_sent: Later, because it carried our history.
-        sync_received: Later, because others know the same from it as from ours.
-        sync_sent: After our own; js-waku uses 2.
-        sync_failed: Later, since the network or the budget is exhausted.
+        content_received: The next sync message is earlier, to acknowledge the content.
+        content_sent: Later, because our content carried our history.
+        sync_received: Later, because another participant's sync message replaces ours.
+        sync_sent: After our own sync message; js-waku uses 2.
+        sync_failed: Later, because the network or the budget is exhausted.
     """
 
     content_received: float = 0.5
@@ -53,14 +53,14 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        requests_factor: Time from one of our frames to a sync message with requests, as
-            a factor on the drawn time.
+        requests_factor: The minimum time between our last frame and a sync message with
+            repair requests is the drawn time multiplied by this.
 
     Attributes:
-        next_ms: When the next one is due, Unix ms; inf if never.
-        latest_ms: Until when traffic of others may put it off, Unix ms.
-        requests_ms: Time from which one may be sent for requests, Unix ms; inf if
-            never.
+        next_ms: When the next sync message is due, Unix ms; inf if never.
+        latest_ms: Latest time to which traffic of others may delay it, Unix ms.
+        requests_ms: When a sync message may first be sent for repair requests, Unix ms;
+            inf if never.
     """
 
     def __init__(
@@ -100,5 +100,5 @@ class ChannelSyncTimer:
             self.next_ms = min(drawn_ms, self.latest_ms)
 
     def _drawn_ms(self, multiplier: float) -> int:
-        # At least 1 ms: a timer that is due again immediately would never end.
+        # At least 1 ms, because a timer that is always due would cause an endless loop.
         return 1 + int(self._random.random() * self._interval_ms * multiplier)

@@ -1,7 +1,7 @@
 """Encryption whose results a journal stores: a replay gives the same ciphertexts.
 
 Ciphers draw a new nonce each time. A retry after a restart must have the hash that
-others store as retrieval hint, so a replay uses the first result.
+others store as retrieval hint, so a replay uses the recorded ciphertexts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class TapedEncryption:
         self._replayed: deque[bytes] = deque()
 
     def replay(self, ciphertexts: Iterable[bytes]) -> None:
-        """Make the next encryptions return these."""
+        """Make the next encryptions return these ciphertexts."""
         self._replayed = deque(ciphertexts)
 
     def take_recorded(self) -> list[bytes]:
@@ -30,7 +30,7 @@ class TapedEncryption:
         return recorded
 
     def encrypt(self, plaintext: bytes) -> bytes:
-        """Encrypt a frame; see `Encryption`. Without a cipher, return it."""
+        """Encrypt a frame; see `Encryption`. If no cipher is set, return it."""
         if self._encryption is None:
             return plaintext
         if self._replayed:
@@ -40,7 +40,7 @@ class TapedEncryption:
         return ciphertext
 
     def decrypt(self, ciphertext: bytes) -> bytes:
-        """Decrypt a frame; see `Encryption`. Without a cipher, return it."""
+        """Decrypt a frame; see `Encryption`. If no cipher is set, return it."""
         if self._encryption is None:
             return ciphertext
         return self._encryption.decrypt(ciphertext)

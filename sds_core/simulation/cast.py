@@ -29,15 +29,16 @@ class Member:
         position: Index among the channel's members.
         clock: Clock of the participant, which may be wrong.
         library_syncs_every_ms: Time between two sync messages that its application
-            sends through the library; None without them.
-        sds: SDS state; None before it joins and while it is stored as a snapshot.
-        snapshot: State that is stored while it is offline and will be restored.
-        fetch_after_ms: Time after a return at which it fetches what it missed; None:
+            sends through the library; None if it sends none.
+        sds: SDS state; None before it joins, and while the state is stored as a
+            snapshot.
+        snapshot: State that is stored while it is offline.
+        fetch_after_ms: Time after a return at which it fetches missed messages; None:
             never.
         state: What happens to its state while it is offline.
         missed: Messages that were sent while it was offline, if it will fetch them.
-        wake_ms: Simulation time of the next call that it needs.
-        wake_reading_ms: The same time as its own clock shows it.
+        wake_ms: Simulation time at which it must be called next.
+        wake_reading_ms: Reading of its own clock at that time.
     """
 
     index: int
@@ -77,15 +78,15 @@ class Channel:
 class Flight:
     """A transmission that has not reached all its receivers yet.
 
-    All receivers share one object, because a hundred receivers and a thousand
-    transmissions may be in transit at a time.
+    All receivers share one object, because a thousand transmissions to a hundred
+    receivers may be in transit at a time.
 
     Attributes:
-        frame, value: The frame as libraries accept it, and its bytes; those of the
-            transmission unless the application removed its content.
-        retrieval_hint: Hint to fetch it again.
-        receivers: Members that it has not reached yet, the next one last.
-        times_ms: Time of arrival at each of them, in the same order.
+        frame, value: The frame that libraries receive, and its bytes. They differ from
+            the transmission if the application removed the content.
+        retrieval_hint: Retrieval hint of the transmission.
+        receivers: Members that it has not reached yet; the next one is last.
+        times_ms: Time of arrival at each of these members, in the same order.
     """
 
     transmission: Transmission

@@ -23,14 +23,12 @@ class Clock(NamedTuple):
     """A clock whose reading is linear in simulation time, except for jumps.
 
     Attributes:
-        start_ms: Start of the simulation; the error is `offset_ms` then.
-        offset_ms: Milliseconds that the clock is ahead at the start.
+        start_ms: Start of the simulation, Unix ms.
+        offset_ms: Milliseconds by which the clock is ahead at the start.
         drift_ppm: Millionths by which it runs too fast.
-        jumps: Moments at which it is changed, in order of time; a negative jump sets it
-            back.
-        never_back: Whether the clock stands still where a jump would set it back, until
-            it has caught up. A participant needs this, because its time must not
-            decrease.
+        jumps: Jumps in order of time; a negative jump sets the clock back.
+        never_back: Whether the clock stands still at a negative jump until it has
+            caught up. A participant needs this, because its time must not decrease.
     """
 
     start_ms: int
@@ -60,7 +58,7 @@ class Clock(NamedTuple):
         drift_ppm: float,
         jumps: Iterable[ClockJump],
     ) -> Clock:
-        """Return a clock that a negative jump sets back."""
+        """Return a clock whose reading can decrease at a jump."""
         moments = [
             Jump(start_ms + round(one.at_s * 1_000), one.by_ms)
             for one in sorted(jumps, key=lambda one: one.at_s)
@@ -70,7 +68,7 @@ class Clock(NamedTuple):
     def reading(self, at_ms: int) -> int:
         """Return the clock's reading at a simulation time."""
         if not self.jumps:
-            # The usual case, at each arrival.
+            # Most clocks have no jumps, and each arrival reads a clock.
             if not self.drift_ppm:
                 return at_ms + self.offset_ms
             return self._without_jumps(at_ms)
@@ -86,7 +84,7 @@ class Clock(NamedTuple):
         return int(max(latest_ms, self._without_jumps(at_ms) + set_by_ms))
 
     def time_of(self, reading_ms: int) -> int:
-        """Return the first simulation time at which the clock shows this or more."""
+        """Return the first simulation time at which the clock shows at least this."""
         set_by_ms = 0
         since_ms = -math.inf
         for jump in self.jumps:
@@ -108,7 +106,7 @@ class Clock(NamedTuple):
         if not self.drift_ppm:
             return due_ms
         elapsed_ms = (due_ms - self.start_ms) / (1 + self.drift_ppm / _MILLION)
-        # Start one ms early and count up, because `reading` rounds.
+        # `reading` rounds, so start one ms early and count up.
         due_ms = self.start_ms + math.floor(elapsed_ms) - 1
         while self._without_jumps(due_ms) < reading_ms:
             due_ms += 1

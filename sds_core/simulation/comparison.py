@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One figure of the truth and the monitor's value.
+    """A figure's true value and the monitor's value.
 
     Attributes:
         channel: Channel id, or name of a group; empty for the totals.
@@ -32,7 +32,7 @@ class Comparison:
 def compare(
     truth: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Comparison]:
-    """Return every figure of a truth with the report's value, totals first."""
+    """Return all figures of a truth with the report's values, totals first."""
     if "channels" in truth:
         yield from _compared_channels(truth, report)
     for prefix, views in truth.get("views", {}).items():
@@ -64,7 +64,8 @@ def _compared(
 ) -> Iterator[Comparison]:
     for figure, value in _flat(truth):
         if figure == "ack_latencies":
-            # The truth lists each value; the report without detail has count and sum.
+            # The truth lists each value; a report without detail has only count and
+            # sum.
             yield Comparison(
                 channel,
                 "ack_latency_ms.definite.sum",

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from sds_core.reading import Table
 
-# One hour; a longer delay would count as a loss.
+# Maximum: one hour; a longer delay would count as a loss.
 Milliseconds = Annotated[float, Meta(ge=0, le=3_600_000)]
 _PositiveMilliseconds = Annotated[float, Meta(gt=0, le=3_600_000)]
 
 
 class _Distribution(Table, frozen=True, kw_only=True, tag_field="distribution"):
-    """Base of all: a table with the key `distribution`."""
+    """Base of all distributions: a table with the key `distribution`."""
 
 
 class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
@@ -42,7 +42,7 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
 
 
 class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
-    """`least_ms` plus an exponentially distributed time; `mean_ms` is their mean."""
+    """`least_ms` plus an exponentially distributed time; the mean is `mean_ms`."""
 
     mean_ms: _PositiveMilliseconds
     least_ms: Milliseconds = 0.0
@@ -67,8 +67,8 @@ class Lognormal(_Distribution, frozen=True, kw_only=True, tag="lognormal"):
 
     Attributes:
         median_ms: median; half of the delays are shorter.
-        sigma: standard deviation of the logarithm; 0.5 makes one in a hundred more
-            than three times the median.
+        sigma: standard deviation of the logarithm; at 0.5, one delay in a hundred
+            exceeds three times the median.
     """
 
     median_ms: _PositiveMilliseconds

@@ -16,13 +16,14 @@ Delays = NDArray[np.int64]
 
 
 class Links:
-    """All links from some senders to some receivers, with equal settings, independent.
+    """Links from senders to receivers, with equal settings and independent draws.
 
     Loss and delay are drawn for every link, even if the result is not used, so the
     random streams do not depend on who is present.
 
     Args:
-        senders, receivers: Number of each; both are identified by index.
+        senders, receivers: Number of senders and of receivers; both are identified by
+            index.
         name: Purpose of the random streams.
     """
 
@@ -43,8 +44,8 @@ class Links:
     ) -> tuple[Flags, Delays]:
         """Send over the links to some receivers.
 
-        `elapsed_ms` is not before the previous sending. The result has for each
-        receiver whether it arrives, and after how many ms, at least 1.
+        `elapsed_ms` is not before the previous sending. For each receiver, the result
+        has whether the transmission arrives, and its delay in ms, at least 1.
         """
         count = len(receivers)
         loss: float | NDArray[np.float64] = self._loss
@@ -67,8 +68,8 @@ def delay_draws(delay: Delay, generator: Generator) -> Draws[np.int64]:
 class BurstyLinks:
     """Tracks which links are in the bad state of the Gilbert-Elliott model.
 
-    The states follow a Markov chain in continuous time. A state is drawn when it is
-    needed, from its exact probability given the last drawn state.
+    The states follow a Markov chain in continuous time. When a state is needed, it is
+    drawn with its exact probability, given the last drawn state.
 
     Args:
         bursts: mean lengths of the states.
@@ -90,7 +91,7 @@ class BurstyLinks:
         self._chances = Draws(generator.random)
 
     def are_bad(self, sender: int, receivers: Indices, elapsed_ms: int) -> Flags:
-        """Return which of the links to some receivers are bad at a time."""
+        """Return which links from a sender are in the bad state at a time."""
         known_ms, bad = self._known_ms[sender], self._bad[sender]
         since_ms = elapsed_ms - known_ms[receivers]
         # Remaining influence of the last state, in [0, 1].

@@ -1,8 +1,8 @@
 """The log of a simulation: everything that happens, as values.
 
 The simulator yields entries in order of time. Records of taps and the truth are derived
-from them. Times are Unix ms of the simulation's own clock, unless an attribute says
-that a participant's or tap's clock gives them.
+from them. Times are Unix ms by the simulation's clock; exceptions name a participant's
+or tap's clock.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Transmission(NamedTuple):
     """One sending of one frame to all participants of its channel.
 
     Attributes:
-        number: Identity: transmissions of the simulation are counted from 0.
+        number: Identifies the transmission; counted from 0.
         by: Participant that sent it; for a repair, this is not the sender in the frame.
-        cause: Why it was sent, which only its sender knows.
+        cause: Why it was sent; in reality, only its sender knows this.
         frame: The frame. If it is a sync frame and its cause is not `Cause.SYNC`, its
-            library treats it as a message: it has the same id at every sending, and its
-            id enters causal histories.
+            library treats it as a message: all sendings have the same id, which enters
+            causal histories.
         value: The frame's bytes; the same at every sending of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
-        waku_timestamp_ns: the time by the sender's clock that the hash covers.
+        waku_timestamp_ns: the time in the Waku message, by the sender's clock.
     """
 
     number: int
@@ -48,7 +48,7 @@ class Transmission(NamedTuple):
 
     @property
     def is_of_message(self) -> bool:
-        """Whether its library remembers it by its id, and repairs it."""
+        """Whether its library remembers and repairs it."""
         return self.cause not in (Cause.SYNC, Cause.EPHEMERAL)
 
 
@@ -85,12 +85,12 @@ class Presence(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A tap recorded a transmission; a second record of the same one is a replica.
+    """A tap recorded a transmission; further records of a transmission are replicas.
 
     Attributes:
         at_ms: event time of the record, by the tap's clock.
-        seq: number given by the tap, consecutive from 1; a record that is lost on its
-            way to Kafka has a number too.
+        seq: sequence number from the tap, from 1; records that are lost on the way to
+            Kafka have numbers too.
         transmission: the recorded transmission.
     """
 
@@ -105,7 +105,7 @@ class Heartbeat(NamedTuple):
 
     Attributes:
         at_ms: time by the tap's clock.
-        seq: the last number that it gave to a frame, 0 if none.
+        seq: the last sequence number of a frame; 0 if none.
     """
 
     at_ms: int
@@ -116,7 +116,7 @@ class Heartbeat(NamedTuple):
 class GapCause(enum.StrEnum):
     """Why a tap did not record what was sent.
 
-    DOWN: it did not run, and sent no heartbeats. DEAF: it ran and received nothing.
+    DOWN: it did not run, and sent no heartbeats. DEAF: it ran, but received nothing.
     RECORD_LOST: one of its records did not reach the topic.
     """
 
@@ -128,8 +128,8 @@ class GapCause(enum.StrEnum):
 class TapGap(NamedTuple):
     """A period in which a tap recorded nothing; logged when it begins.
 
-    Losses on the links to the tap do not count, because the network loses messages of
-    all receivers.
+    Losses on the links to the tap do not count, because links to all receivers lose
+    messages.
 
     Attributes:
         at_ms: start, by the tap's clock.
@@ -146,5 +146,5 @@ Entry = Transmission | Arrival | Happening | Presence | Sighting | Heartbeat | T
 
 
 def content_topic(channel_id: str) -> str:
-    """Return the topic that a simulated channel is sent on (23/WAKU2-TOPICS)."""
+    """Return the content topic of a simulated channel (23/WAKU2-TOPICS)."""
     return f"/sds-simulator/1/{channel_id}/proto"

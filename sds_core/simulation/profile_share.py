@@ -14,22 +14,23 @@ from sds_core.wire import BloomParameters
 
 
 class ProfileShare(Table, frozen=True, kw_only=True):
-    """The profile of a share of a channel's participants.
+    """The profile of some of a channel's participants.
 
     Attributes:
-        base: the profile's name. Acknowledgements are those of versions up to 0.14
-            (`possible_acks_capped`), and "spec" has the repairs of the default, so that
-            a scenario and a seed give the traffic for which figures are published.
-            `overrides` can restore the profile's own value of each option.
-        share: relative to the other shares.
+        base: the profile's name. To reproduce the traffic of published figures,
+            acknowledgements are those of versions up to 0.14 (`possible_acks_capped`),
+            and "spec" has the repair options of the default. `overrides` can restore
+            the profile's own values.
+        share: weight relative to the other shares.
         overrides: fields of `Profile` with other values; `bloom` is a table with
             capacity and error_rate.
-        library_syncs_every_s: time between two messages that the application sends
-            through its library and whose content it removes before it broadcasts them;
-            if omitted, it sends none. To the library they are ordinary messages: their
-            ids enter causal histories, and others repair them. Applications of nim-sds
-            do this; give each participant of a channel the same setting, and an
-            override of sync_interval_ms, because nim-sds sends no other sync messages.
+        library_syncs_every_s: time between two sync messages of the application; if
+            omitted, it sends none. The application sends an ordinary message through
+            its library, and removes the content before the broadcast. To the library
+            these are ordinary messages: their ids enter causal histories, and others
+            repair them. Applications of nim-sds do this. Give each participant of a
+            channel the same setting, and override sync_interval_ms, because nim-sds
+            sends no other sync messages.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"
@@ -101,4 +102,4 @@ _OVERRIDES = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""Every field of `Profile`; UNSET if the table does not have it."""
+"""Every field of `Profile`; UNSET if the table lacks it."""

@@ -54,7 +54,7 @@ class Reception(NamedTuple):
 
 
 Loss = Callable[[Transmission, str], bool]
-"""Whether a transmission to the participant with that name is lost."""
+"""Takes a participant's name; returns whether a transmission to it is lost."""
 
 
 class SimulatedStore:
@@ -105,14 +105,14 @@ class ReliableNetwork:
 
     Attributes:
         now_ms: Virtual time, Unix ms.
-        events: Everything that channels emitted, in order.
-        transmissions: Everything that was sent, in order.
-        receptions: Everything that reached a participant, in order, with repeats. What
-            a participant that runs elsewhere received from a store is not included.
+        events: All events of channels, in order.
+        transmissions: All messages that were sent, in order.
+        receptions: All messages that reached a participant, in order, with repeats.
+            Messages from a store to attached participants (`attach`) are not included.
         losses: A transmission to a participant is lost if any of these functions
             returns True.
-        store: The store, which all participants share.
-        keeps: Whether the store receives the messages that are sent.
+        store: The store of all participants.
+        keeps: Whether the store receives sent messages.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class ReliableNetwork:
         return self._channels[name]
 
     def join(self, name: str, channel: ReliableChannelCore) -> None:
-        """Connect a participant, or another process of the same one."""
+        """Connect a participant, or a new process of a participant."""
         self._channels[name] = channel
         self._index.setdefault(name, len(self._index))
         self.connect(name)
@@ -152,13 +152,13 @@ class ReliableNetwork:
     def attach(self, name: str, receive: Callable[[Arrived], None]) -> None:
         """Connect a participant that runs outside of this network.
 
-        `receive` is called with what arrives; `transmit` sends its messages.
+        `receive` is called with its messages; call `transmit` to send its messages.
         """
         self._outside[name] = receive
         self._index.setdefault(name, len(self._index))
 
     def leave(self, name: str) -> None:
-        """Remove a participant, as when its process is killed."""
+        """Remove a participant as if its process were killed."""
         del self._channels[name]
         self._online.discard(name)
 
@@ -244,7 +244,7 @@ class ReliableNetwork:
             self._later(wait_ms, partial(self._advance, name, channel))
 
     def _advance(self, name: str, channel: ReliableChannelCore, _: int) -> None:
-        # The plan may be out of date: then another plan exists.
+        # This plan may be outdated; then a newer plan exists.
         is_present = self._channels.get(name) is channel
         if is_present and channel.next_deadline_ms <= self.now_ms:
             self.apply(name, Advance())

@@ -1,7 +1,8 @@
 """A scenario: all settings of a simulation except its seed and its start.
 
-It is read from a mapping, for example from a TOML file. Keys ending in `_s` are seconds
-from the start, or lengths in seconds; `_ms` milliseconds; shares are in [0, 1].
+It is read from a mapping, for example from a TOML file. Keys that end in `_s` are
+seconds from the start or durations in seconds, those in `_ms` are milliseconds, and
+shares are in [0, 1].
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.text import shown
 
-# Thirty days: a longer time is probably a wrong unit, and TOML allows infinity.
+# Thirty days: a longer time probably has a wrong unit, and TOML allows infinity.
 LONGEST_S = 2_592_000
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
@@ -48,7 +49,7 @@ class Span(Table, frozen=True, kw_only=True):
 
 
 class Spell(Span, frozen=True, kw_only=True):
-    """A period with more or less traffic than usual.
+    """A period in which the rate of messages differs from the usual rate.
 
     Attributes:
         rate: factor on the usual rate; 0 is silence.
@@ -61,14 +62,15 @@ class Traffic(Table, frozen=True, kw_only=True):
     """Senders, numbers and times of messages.
 
     Attributes:
-        mean_interval_s: mean of the exponentially distributed time between two
-            occasions to send.
-        per: whether each participant has its own occasions, or the channel has
-            occasions, each for one random participant that is present.
-        burst: messages at an occasion.
+        mean_interval_s: mean time between two occasions to send; exponentially
+            distributed.
+        per: `participant`: each participant has its own occasions; `channel`: each
+            occasion is for one random participant that is present.
+        burst: number of messages at an occasion.
         burst_spacing_ms: time between messages of a burst.
         spells: periods with more or less traffic; if two overlap, their rates multiply.
-        payload_least_bytes, payload_most_bytes: range of the content's length, uniform.
+        payload_least_bytes, payload_most_bytes: range of the content's length,
+            uniformly distributed.
         ephemeral_share: share of messages that are ephemeral.
     """
 
@@ -93,14 +95,14 @@ class Traffic(Table, frozen=True, kw_only=True):
 
 
 class LostTail(Table, frozen=True, kw_only=True):
-    """Last messages of a channel, which no other participant ever receives.
+    """The last messages of a channel; no other participant ever receives them.
 
     They are sent when the scenario's duration ends, by a participant that was present.
 
     Attributes:
-        messages: number of them.
-        sender_leaves: whether the sender never sends anything afterwards; if it does,
-            its sync messages and retries show the others which messages they lack.
+        messages: number of these messages.
+        sender_leaves: whether the sender stops sending afterwards. Otherwise its sync
+            messages and retries show the others which messages they lack.
         seen_by_taps: whether taps can receive them.
     """
 
@@ -139,11 +141,12 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
 class Bursts(Table, frozen=True, kw_only=True):
     """Loss in bursts: the Gilbert-Elliott model, in continuous time.
 
-    Each link changes between a good and a bad state, independently of the others.
+    Each link alternates between a good and a bad state, independently of others.
 
     Attributes:
-        mean_good_s: mean length of the good state, where `loss` of the link holds.
-        mean_bad_s: mean length of the bad state.
+        mean_good_s: mean duration of the good state, in which the link's `loss`
+            applies.
+        mean_bad_s: mean duration of the bad state.
         loss: share of transmissions that are lost in the bad state.
     """
 
@@ -156,7 +159,7 @@ class Link(Table, frozen=True, kw_only=True):
     """Loss and delay between two participants, or between a participant and a tap.
 
     Attributes:
-        loss: share of the transmissions that are lost, each independently.
+        loss: share of transmissions that are lost, independently of each other.
         bursts: loss in bursts; if omitted, none.
         delay: distribution of the delay; a delay is at least 1 ms.
     """
@@ -169,7 +172,7 @@ class Link(Table, frozen=True, kw_only=True):
 class Partition(Span, frozen=True, kw_only=True):
     """A period in which some participants are cut off from all others.
 
-    The taps are on the others' side.
+    The taps stay connected to the others.
 
     Attributes:
         participants: number of participants that are cut off, drawn by the seed.
@@ -198,17 +201,17 @@ class Absences(Table, frozen=True, kw_only=True):
 
     Attributes:
         share: share of the participants.
-        mean_present_s: mean of the time until one leaves.
-        mean_away_s: mean of the time until it is back.
-        lengths: distribution of these times: `exponential`, or `regular`: always the
-            mean, except that part of the first presence is random.
-        least_away_s, most_away_s: limits of the time offline; a drawn time outside them
-            becomes the limit.
-        fetch_after_s: time after the return at which it fetches from a Store node the
-            messages that were sent meanwhile; if omitted, never.
-        state: state after the return: `restored` from a snapshot of when it left, as
-            after a restart; `kept`, as after the sleep of a phone; `lost`, so that it
-            starts with an empty state under its old id.
+        mean_present_s: mean time until a participant leaves.
+        mean_away_s: mean time until it returns.
+        lengths: distribution of these times: `exponential`, or `regular`, which is
+            always the mean, except that the length of the first presence is random.
+        least_away_s, most_away_s: limits of the time offline; a drawn time outside is
+            set to the nearer limit.
+        fetch_after_s: time after the return at which it fetches the messages of the
+            absence from a Store node; if omitted, never.
+        state: state after the return: `restored` from a snapshot made when it left, as
+            after a restart; `kept`, as when a phone sleeps; `lost`: empty, with the old
+            id.
     """
 
     share: Share
@@ -235,10 +238,10 @@ class Churn(Table, frozen=True, kw_only=True):
     """Participants that join and leave, in all their channels at the same time.
 
     Attributes:
-        joining_share: share of participants that join at some time after the start.
-        leaving_share: share of participants that leave forever at some time.
-        absences: participants that leave and return, one table or several; if omitted,
-            none. The participants of several tables are distinct.
+        joining_share: share of participants that join after the start.
+        leaving_share: share of participants that leave forever.
+        absences: participants that leave and return: one table, or several with
+            distinct participants; if omitted, none.
     """
 
     joining_share: Share = 0.0
@@ -253,11 +256,11 @@ class Churn(Table, frozen=True, kw_only=True):
 
 
 class ClockJump(Table, frozen=True, kw_only=True):
-    """A moment at which a clock is set.
+    """A jump of a clock.
 
     Attributes:
         at_s: time of the jump.
-        by_ms: length of the jump; negative if the clock is set back.
+        by_ms: size of the jump; negative if the clock is set back.
     """
 
     at_s: Seconds
@@ -270,11 +273,10 @@ class ClockSkew(Table, frozen=True, kw_only=True):
     Attributes:
         offset_ms: maximum offset in either direction, uniformly distributed.
         drift_ppm: maximum drift in either direction, millionths, uniformly distributed.
-        mean_jump_interval_s: mean of the exponentially distributed time between two
-            jumps of a clock; if omitted, no clock jumps.
-        jump_ms: maximum jump in either direction, uniformly distributed. If a
-            participant's clock is set back, the participant sees it stand still until
-            it has caught up.
+        mean_jump_interval_s: mean time between two jumps of a clock, exponentially
+            distributed; if omitted, no clock jumps.
+        jump_ms: maximum jump in either direction, uniformly distributed. If a jump is
+            negative, the clock stands still for the participant until it has caught up.
         share: share of participants with wrong clocks.
     """
 
@@ -292,16 +294,16 @@ class Tap(Link, frozen=True, kw_only=True):
         name: observer id.
         start_s: time when the tap starts.
         heartbeat_interval_s: time between two heartbeats.
-        blackouts: periods in which the tap is down: no records and heartbeats;
-            afterwards its sequence numbers continue.
-        deaf: periods in which the tap runs but receives nothing: it sends heartbeats,
+        blackouts: periods in which the tap is down and sends no records or heartbeats.
+            Its sequence numbers continue afterwards.
+        deaf: periods in which the tap runs but receives nothing. It sends heartbeats,
             and no sequence number is missing.
         record_loss: share of its records that are lost after the tap, so that sequence
             numbers are missing.
         replica_share: share of frames that it records twice.
         clock_offset_ms: offset of its clock; positive if it is ahead.
         clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
-        clock_jumps: moments at which its clock is set.
+        clock_jumps: jumps of its clock.
     """
 
     name: Name
@@ -317,13 +319,14 @@ class Tap(Link, frozen=True, kw_only=True):
 
 
 class BaseScenario(Table, frozen=True, kw_only=True):
-    """Settings that every protocol has; see the module for the units.
+    """Settings of all protocols; the module's docstring has the units.
 
     Attributes:
         name: name of the scenario.
         description: purpose of the scenario, in one sentence.
-        duration_s: time in which new messages are sent.
-        settle_s: time after that in which participants still retry, repair and sync.
+        duration_s: length of the period in which new messages are sent.
+        settle_s: length of the period afterwards in which participants still retry,
+            repair and sync.
         network: links between participants.
         taps: the observers.
     """
@@ -352,8 +355,8 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
     Attributes:
         participants: the population from which channels draw their participants.
         channels: groups of channels, at least one.
-        profiles: profiles with shares, for groups without profiles; the shares hold in
-            every channel.
+        profiles: profiles for groups without profiles; their shares apply in every
+            channel.
         churn: participants that join and leave.
         clocks: errors of the participants' clocks.
     """
@@ -371,7 +374,7 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: the mapping is not a scenario; the error has place, value and
+            TableError: the mapping is not a scenario; the error has position, value and
                 allowed values.
         """
         scenario = read(mapping, cls)

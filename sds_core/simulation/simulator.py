@@ -1,7 +1,7 @@
 """Participants of many channels on one network, in virtual time.
 
-The participants are those of `sds_core.message_channel`, driven like an application
-does: by messages to send, received frames and `next_deadline_ms`.
+The participants are those of `sds_core.message_channel`, called like by an application:
+with messages to send, received frames, and at `next_deadline_ms`.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class _Simulation(World[Entry, Transmission]):
             for name in self._names
         ]
         self._memberships: list[list[Member]] = [[] for _ in range(count)]
-        # Before the first message, so that participants that join at the start are
-        # present.
+        # Planned before the first message, so that participants that join at the start
+        # are present.
         for index in range(count):
             self._plan_change(index, attendance.changes(index))
         for group in scenario.channels:
@@ -120,7 +120,7 @@ class _Simulation(World[Entry, Transmission]):
             channel.members.append(member)
             self._memberships[index].append(member)
             if member.library_syncs_every_ms is not None:
-                # At a different time for each, like the timers of real participants.
+                # Each participant has a different time, like real timers.
                 phase = streams.scalar("library syncs", name, channel_id).random()
                 first_ms = int(phase * member.library_syncs_every_ms)
                 sync = partial(self._library_sync, member)
@@ -285,8 +285,8 @@ class _Simulation(World[Entry, Transmission]):
     def _send(
         self, member: Member, sds: MessageChannel, content: bytes, reading_ms: int
     ) -> Step:
-        # If the id depended on the start time, another start would give another
-        # simulation, because ids decide who repairs a message, and when.
+        # The id must not depend on the start time: ids decide who repairs a message,
+        # and when, so another start would give another simulation.
         message_id = f"{member.channel.contents.getrandbits(256):064x}"
         return sds.send(content, reading_ms, message_id=message_id)
 
@@ -312,7 +312,7 @@ class _Simulation(World[Entry, Transmission]):
         self, member: Member, sds: MessageChannel, broadcast: Broadcast, now_ms: int
     ) -> None:
         channel = member.channel
-        # Decoded once into plain values, for all receivers.
+        # The frame is decoded once, into plain values, for all receivers.
         taken = decode(broadcast.value).detached()
         frame, value = taken, broadcast.value
         if broadcast.message_id in self._library_syncs:
@@ -349,7 +349,7 @@ class _Simulation(World[Entry, Transmission]):
         if lost_tail is None:
             arrives[member.position] = False
             positions = arrives.nonzero()[0]
-            # The next receiver is last, because a list removes its last element
+            # The next receiver is last, because a list removes the last element
             # fastest.
             positions = positions[delays_ms[positions].argsort(kind="stable")[::-1]]
             members = channel.members
@@ -382,7 +382,7 @@ class _Simulation(World[Entry, Transmission]):
 
     def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
-        # Otherwise an earlier wake-up was planned.
+        # If the times differ, an earlier wake-up replaced this one.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
         member.wake_ms = member.wake_reading_ms = NEVER_MS

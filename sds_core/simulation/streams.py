@@ -1,4 +1,4 @@
-"""Random streams, one for every purpose, so that one does not affect the others.
+"""Random streams, one for each purpose, so that draws for one do not affect others.
 
 For example, a further tap does not change what the participants receive.
 """
@@ -20,7 +20,7 @@ Action = Callable[[int], None]
 
 
 class Agenda:
-    """A calendar queue: actions of the same ms share an entry; only ms are sorted."""
+    """A calendar queue: actions of one ms share an entry; only entries are sorted."""
 
     __slots__ = ("_days", "_times")
 
@@ -38,7 +38,7 @@ class Agenda:
             day.append(action)
 
     def until(self, end_ms: int) -> Iterator[tuple[int, Action]]:
-        """Yield the actions before `end_ms` in order, with those added meanwhile."""
+        """Yield the actions before `end_ms` in order, also those added meanwhile."""
         times, days = self._times, self._days
         while times and times[0] < end_ms:
             now_ms = heappop(times)
@@ -61,7 +61,7 @@ class Streams:
 
     def scalar(self, *purpose: str) -> Random:
         """Return the stream of a purpose, for one value at a time."""
-        # A simulation must be repeatable and holds no secret.
+        # A simulation must be repeatable, and nothing in it is secret.
         return Random(self._entropy(purpose))  # noqa: S311
 
     def vector(self, *purpose: str) -> Generator:
@@ -84,7 +84,7 @@ class Draws(Generic[ScalarT]):
         self._used = 0
 
     def take(self, count: int) -> NDArray[Any]:
-        """Return the next `count` values, which must not be changed."""
+        """Return the next `count` values; do not change them."""
         start = self._used
         end = start + count
         if end > len(self._block):

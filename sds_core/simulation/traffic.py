@@ -38,13 +38,13 @@ class Attendance:
         return self._patterns.get(participant)
 
     def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
-        """Yield (ms since the start, whether it is present from then on), in order.
+        """Yield (ms since the start, whether it is present after this time), in order.
 
         The first pair is the participant's arrival. The sequence may be infinite.
         """
         random = self._streams.scalar("churn", "times", str(participant))
-        # All values are always drawn, so that one share does not change the random
-        # draws of another.
+        # All values are always drawn, so that one share does not affect the draws for
+        # another.
         join, leave = random.random(), random.random()
         at_ms = join * self._duration_ms if participant in self._joining else 0.0
         end_ms = math.inf
@@ -83,9 +83,9 @@ def occasions(
 ) -> Iterator[int]:
     """Yield times of occasions, in ms since the start, below `duration_ms`, in order.
 
-    It is a Poisson process whose rate the spells change, by thinning (Lewis and
-    Shedler, 1979): times are drawn at the highest rate, then accepted in proportion to
-    the rate at that time.
+    It is a Poisson process with a rate that depends on the spells. By thinning (Lewis
+    and Shedler, 1979), times are drawn at the highest rate, then accepted in proportion
+    to the rate at each time.
     """
     mean_ms = traffic.mean_interval_s * 1_000
     if traffic.per == "participant":

@@ -15,7 +15,7 @@ from sds_core.simulation.log import GapCause, Heartbeat, TapGap
 from sds_core.simulation.scenario import BaseScenario
 from sds_core.simulation.streams import Agenda, Draws, Streams
 
-# A tap is the only receiver at the end of its links.
+# Index of the tap, which is the only receiver of its links.
 _HERE = np.zeros(1, np.intp)
 
 EntryT = TypeVar("EntryT")
@@ -36,11 +36,10 @@ class Tap(Generic[SentT]):
     """One observer.
 
     Args:
-        participants: Number of participants that it receives from.
+        participants: Number of participants from which the tap receives.
         sighted: Called for each record with its event time by the tap's clock, the
-            tap's name and number, and what was recorded.
-        report: Called with the tap's heartbeats, and with the periods in which it is
-            down, is deaf or loses a record.
+            tap's name, the sequence number, and the recorded object.
+        report: Called with the tap's heartbeats and gaps.
     """
 
     def __init__(
@@ -199,8 +198,8 @@ class World(Generic[EntryT, SentT]):
     """Base of a simulation.
 
     Args:
-        sighting: Makes the log entry for a tap's record from its event time by the
-            tap's clock, the tap's name and number, and what was recorded.
+        sighting: Function that makes the log entry for a tap's record; for the
+            arguments, see `sighted` of `Tap`.
     """
 
     def __init__(
@@ -230,7 +229,7 @@ class World(Generic[EntryT, SentT]):
         ]
 
     def run(self) -> Iterator[EntryT | Heartbeat | TapGap]:
-        """Execute everything that is due until the end; yields what happens."""
+        """Execute everything that is due until the end, and yield the log entries."""
         news = self._news
         for now_ms, action in self._agenda.until(self._end_ms):
             action(now_ms)

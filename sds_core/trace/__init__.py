@@ -1,1 +1,1 @@
-"""Traces single messages: turns records into a `Trace`, which renderers print."""
+"""Traces single messages: converts records to a `Trace` for renderers."""

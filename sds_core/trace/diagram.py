@@ -1,8 +1,8 @@
 """A trace as a sequence diagram: Mermaid or PlantUML.
 
 Untrusted senders choose ids and names, and both languages have commands, comments and
-markup. So a label keeps letters, digits and harmless ASCII characters; every other
-character is written as its code point. Lanes have short ids of our own.
+markup. So a label keeps only letters, digits and harmless ASCII characters; all others
+become code points. Lanes have short generated ids.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SAID = {": ": " - ", "…": "(cut)"}
 _LONGEST_NAME = 40
 _LONGEST_TEXT = 160
 _TAPS = "T"
-"""Lane of all taps, which show frames and over which conclusions are drawn."""
+"""Lane of all taps, for frames and conclusions."""
 
 
 def mermaid(trace: Trace) -> str:
@@ -45,8 +45,8 @@ def label(text: str) -> str:
     harmless = "".join(
         char if char in _HARMLESS else f"(U+{ord(char):04X})" for char in short
     )
-    # Two of these characters in a row can be markup, and a line must not begin with
-    # one.
+    # Two of these characters in a row can be markup, and so can one at the start of a
+    # line.
     for sign in "._,+-":
         while sign * 2 in harmless:
             harmless = harmless.replace(sign * 2, f"{sign} {sign}")

@@ -25,10 +25,10 @@ class ConclusionObject(TypedDict):
 
     Attributes:
         at_ms: Event time, Unix ms.
-        figure: Figure that counts it; null if no figure does.
-        section: Section of docs/figures.md with the rule.
+        figure: Figure that counts the conclusion; null if none does.
+        section: Section of docs/figures.md that has the rule.
         text: The conclusion.
-        names: Participants that it concerns.
+        names: Participants that the conclusion concerns.
     """
 
     at_ms: int
@@ -47,11 +47,11 @@ class ReadObject(TypedDict):
 
 
 class TraceTapObject(TypedDict):
-    """A tap of the records, and periods in which it may have missed records.
+    """A tap, and the periods in which it may have missed records.
 
     Attributes:
         name: Its id.
-        holes: From and to, event time, Unix ms.
+        holes: Pairs of from and to, event time, Unix ms.
     """
 
     name: str
@@ -68,7 +68,7 @@ class TraceObject(TypedDict):
         message_id: Id of the message.
         summary: The most important conclusion; null if no conclusion was made.
         facts: Facts of its first copy, by name.
-        appeared_ms: When it appeared, event time, Unix ms.
+        appeared_ms: When the message appeared, event time, Unix ms.
         read: What was read.
         participants: In order of appearance, the sender first.
         taps: Taps of the records.
@@ -76,7 +76,7 @@ class TraceObject(TypedDict):
         steps_omitted: Number of further steps.
         incidents: Incidents of the message.
         conclusions: In order of time.
-        unknown: What cannot be known.
+        unknown: Facts that cannot be known.
         observer: Settings of the model.
     """
 
@@ -154,7 +154,7 @@ def conclusion_object(conclusion: Conclusion) -> ConclusionObject:
 
 
 def sentence(text: str, names: Iterable[str]) -> str:
-    """Return a sentence and the participants that follow it, safe to print."""
+    """Return a sentence, followed by names of participants, safe to print."""
     listed = ", ".join(printable(name) for name in names)
     return f"{text}: {listed}" if listed else text
 

@@ -15,7 +15,7 @@ _NAMED_FACTS = frozenset({"sender", "named_sender"})
 
 
 class Pseudonyms:
-    """Replaces each participant's name by another, the same in every trace."""
+    """Replaces participants' names; the replacements are the same in all traces."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}

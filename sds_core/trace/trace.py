@@ -1,8 +1,8 @@
-"""What happened to a message, as a value, and the reader that builds it from digests.
+"""A message's history as a value, and the reader that builds it from digests.
 
-This module reads neither a topic nor a clock. The rows come from the job's reader, and
-the views are those of the job; so a trace concludes what a job would have concluded
-from the same records.
+This module reads neither a topic nor a clock. Rows come from the job's reader, and
+views are those of the job. So a trace reaches the same conclusions as a job with the
+same records.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class Trace(msgspec.Struct, frozen=True):
 
     Attributes:
         evidence: Evidence from frames, and conclusions of the view.
-        taps: Taps of the records that were read, with the periods in which each may
-            have missed records: from, to, Unix ms.
-        in_gaps: Kinds of incidents during which every tap of the channel had a capture
-            gap.
+        taps: Taps of the records that were read, each with the periods (from, to; Unix
+            ms) in which it may have missed records.
+        in_gaps: Kinds of the message's incidents during which every tap of the channel
+            had a capture gap.
         records: Number of records of the channel that were read.
         from_ms, to_ms: Record times of the first and of the last record that was read,
             Unix ms; None if none was read.
@@ -68,7 +68,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def begin_ms(self) -> int:
-        """Time from which relative times count, Unix ms."""
+        """The zero of relative times, Unix ms."""
         appeared_ms = self.evidence.appeared_ms
         return appeared_ms if appeared_ms is not None else self.from_ms or 0
 
@@ -78,9 +78,9 @@ class TraceReader:
 
     Args:
         subjects: Messages to trace, all of the same channel.
-        has_all_numbers: Whether the rows include every record of the taps, so that a
+        has_all_numbers: Whether the rows include all records of the taps, so that a
             missing sequence number means a missing record.
-        unread: Sentences about records that could not be read.
+        unread: Sentences about unreadable records.
 
     Raises:
         Untraceable: The protocol has no tracing.
@@ -108,8 +108,8 @@ class TraceReader:
     def take(self, rows: Iterable[tuple[str, bytes]], clock_ms: int) -> None:
         """Process the rows of the next records, then advance the clock.
 
-        A row is the key of a view and an encoded digest. Other views are ignored. The
-        clock is the maximum record time so far, Unix ms.
+        A row is the key of a view and an encoded digest. Views of other kinds are
+        ignored. The clock is the maximum record time so far, Unix ms.
         """
         kind = self._protocol.kind
         digests: defaultdict[str, list[Any]] = defaultdict(list)
@@ -176,11 +176,11 @@ class TraceReader:
     def _complete(
         self, evidence: Evidence, taps: Mapping[str, Sequence[tuple[int, int]]]
     ) -> Evidence:
-        """Add the capture gaps of the taps, and those caused by the reading itself."""
+        """Add capture gaps of taps, and gaps in the records that were read."""
         if evidence.appeared_ms is None:
             return evidence
         settings = self._settings
-        # A lost message may have been sent this long before a frame names it.
+        # A lost message may have been sent up to this time before a frame names it.
         since_ms = evidence.appeared_ms - settings.gap_deadline_ms
         gaps = [
             Step(

@@ -1,4 +1,4 @@
-"""The words of a trace, for terminal and pages."""
+"""Texts of a trace for terminal and pages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def lane_names(trace: Trace) -> list[str]:
 
 
 def facts_of(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield the facts about the message itself, by their labels."""
+    """Yield (label, fact) for the message itself."""
     yield "message", printable(trace.message_id)
     yield "channel", printable(trace.channel)
     for name, value in trace.evidence.facts.items():
@@ -59,7 +59,7 @@ def facts_of(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def findings_of(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield incidents, conclusions and what cannot be known, by their labels."""
+    """Yield (label, text) for incidents, conclusions and unknown facts."""
     evidence = trace.evidence
     for incident in incident_objects(trace):
         ended = incident["ended"]
@@ -76,7 +76,7 @@ def findings_of(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def conclusion_text(conclusion: Conclusion) -> str:
-    """Return a conclusion with its rule."""
+    """Return a conclusion with its figure and section of figures.md."""
     figure = f"{conclusion.figure}, " if conclusion.figure else ""
     text = sentence(conclusion.text, conclusion.names)
     return f"{text} ({figure}figures.md section {conclusion.section})"

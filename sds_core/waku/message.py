@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import msgspec
 
-# Which pubsub topic carries a content topic. Sources: 23/WAKU2-TOPICS;
+# Pubsub topics of content topics (autosharding). Sources: 23/WAKU2-TOPICS;
 # 51/WAKU2-RELAY-SHARDING, "Automatic sharding"; `@waku/utils`
 # src/common/sharding/topics.ts.
 
@@ -31,8 +31,8 @@ class ContentTopic:
     """The parts of a content topic; none is empty.
 
     Attributes:
-        application, version: They determine its shard.
-        name, encoding: They distinguish topics of one application.
+        application, version: These parts determine the topic's shard.
+        name, encoding: These parts distinguish topics of one application.
     """
 
     application: str
@@ -47,7 +47,7 @@ def parse_content_topic(topic: str) -> ContentTopic:
     The leading number is the generation of the sharding; only 0 exists.
 
     Raises:
-        BadContentTopic: It has another form, or another generation.
+        BadContentTopic: The topic has another form, or another generation.
     """
     root, *parts = topic.split("/")
     if root or len(parts) not in (4, 5):
@@ -99,11 +99,11 @@ class WakuMessage(msgspec.Struct, frozen=True):
     """A message as nodes relay it.
 
     Attributes:
-        timestamp_ns: Time by the sender's clock, Unix ns, in [-2**63, 2**63); 0 if
+        timestamp_ns: Time by the sender's clock, Unix ns, a signed 64-bit number; 0 if
             absent.
         version: 0, or 1 if the payload is encrypted by 26/WAKU2-PAYLOAD.
         meta: Metadata of the application, at most 64 bytes.
-        ephemeral: Whether store nodes should not store it.
+        ephemeral: Whether the message is not for store nodes.
     """
 
     payload: bytes
@@ -131,6 +131,6 @@ def message_hash(
     hashed.update(payload)
     hashed.update(topic.encode())
     hashed.update(meta)
-    # A time before 1970 is hashed in two's complement, as logos-delivery casts it.
+    # Times before 1970 are hashed in two's complement, as in logos-delivery.
     hashed.update((timestamp_ns & _UINT64).to_bytes(8, "big"))
     return hashed.digest()

@@ -2,10 +2,10 @@
 
 A participant adds the ids of received messages to a filter, and sends the filter with
 every message. Both dialects use the same size and derive k indices from two hashes in
-the same way. Hash, byte order and wire form differ, so a filter of one dialect cannot
-be read as one of the other.
+the same way. Hash, byte order and wire form differ, so a filter of one dialect is
+unusable in the other.
 
-Sources: js-waku packages/sds/src/bloom_filter and nim_hashn, whose results are in
+Sources: js-waku packages/sds/src/bloom_filter and nim_hashn, with their results in
 tests/vectors; nim-sds sds/bloom.nim and sds/protobuf.nim, and Nim's hash of strings
 since version 2.2.4.
 """
@@ -34,36 +34,36 @@ _BITS_TAG = 0x0A
 _ERROR_RATE_UNIT = 1_000_000
 
 MAX_K = 32
-"""Maximum number of hashes in a header, because each costs time in every search.
+"""Maximum number of hash functions in a header; each costs time in all look-ups.
 
-An error rate of 2**-32 needs 32 hashes.
+An error rate of 2**-32 needs 32 hash functions.
 """
 
 MAX_M_BITS = 1 << 23
 """Maximum number of bits in a header: 1 MiB, six times the longest Waku message."""
 
 _FEW = 32
-"""Number of ids below which arrays cost more than they save."""
+"""Number of ids below which arrays are slower than a loop."""
 
 _SPEC = Dialect.SPEC
 
-# nim-sds sds/bloom.nim, hashN: compiled with overflow checks off, and the minimum
+# nim-sds sds/bloom.nim, hashN: it is compiled without overflow checks, and the minimum
 # integer has no positive counterpart.
 _INT64_MIN = -(1 << 63)
 
-# hashN of both libraries: the second hash is that of the id with this suffix.
+# hashN of both libraries: the second hash is the hash of the id with this suffix.
 _SECOND_HASH_SUFFIX = b" b"
 
 
 @dataclass(frozen=True, slots=True)
 class BloomParameters:
-    """Capacity and error rate of a filter, and the size that follows from them.
+    """Capacity and error rate of a filter, and the size derived from them.
 
     Attributes:
         capacity: Number of ids for which the filter is designed, at least 1.
         error_rate: Share of false positives at that number of ids, in (0, 1).
-        length_bytes: Length of the bits on the wire: whole words, always one word more
-            than the bits need.
+        length_bytes: Length of the bits on the wire: the number of full words in
+            `m_bits`, plus one word.
     """
 
     capacity: int
@@ -74,7 +74,7 @@ class BloomParameters:
     length_bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Derive the size, by the formula that both libraries use."""
+        """Derive the size by the formula of both libraries."""
         if self.capacity < 1:
             message = f"capacity is {self.capacity}, must be at least 1"
             raise ValueError(message)
@@ -100,8 +100,8 @@ def probes(
     """Return the positions of an id's k bits in a filter, as (byte index, bit mask).
 
     With `bits` from `filter_bits`, the id is (probably) in the filter if
-    `all(bits[index] & mask for index, mask in probes)`. Filters of the same dialect,
-    m_bits and k share their probes.
+    `all(bits[index] & mask for index, mask in probes)`. The positions are the same in
+    all filters with equal dialect, m_bits and k.
 
     Ids are hashed as UTF-8. js-waku hashes UTF-16 code units instead, which is the same
     for ASCII; all ids in use are ASCII.
@@ -115,8 +115,8 @@ def probes(
     return tuple([(index >> 3, 1 << (index & 7)) for index in indices])
 
 
-# Participants in the same process add the same ids to their filters, soon after each
-# other. Each entry needs about a kilobyte.
+# Participants in one process add the same ids to their filters at about the same time.
+# Each entry needs about a kilobyte.
 _recent_probes = functools.lru_cache(maxsize=16_384)(probes)
 
 
@@ -136,8 +136,8 @@ def filter_bits(
 ) -> tuple[bytes | memoryview, int, int]:
     """Return (bits, m_bits, k) of a filter as it was on the wire, without copying it.
 
-    A filter of SPEC does not contain its parameters, which are an argument; a filter of
-    NIM does.
+    A filter of NIM contains its parameters; a filter of SPEC does not, so they are an
+    argument.
 
     Raises:
         BloomWrongLength: The length of a SPEC filter does not fit `parameters`.
@@ -296,10 +296,10 @@ def _split_nim(
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
     """Return the checked bits of a nim-sds filter, its header, and m_bits and k.
 
-    nim-sds writes the bits first, so only the rest needs to be parsed. Another order is
-    valid protobuf too, and costs a copy. The size in the header never causes an
-    allocation. nim-sds requires all fields; this function requires only those that it
-    needs.
+    nim-sds writes the bits first, so only the rest needs to be parsed. Any other order
+    is valid protobuf too, but costs a copy. The size in the header never causes an
+    allocation. nim-sds requires all fields; this function requires only the fields that
+    it uses.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)
@@ -309,7 +309,8 @@ def _split_nim(
             bits = header.bits
         else:
             header = sds_nim_pb2.BloomFilter.FromString(raw[span.stop :])
-            # No library writes the bits twice; protobuf uses the last value.
+            # If the bits occur twice, protobuf uses the last value; no library does
+            # this.
             bits = header.bits or memoryview(raw)[span]
     except DecodeError as error:
         raise BloomBadHeader(str(error), len(raw)) from None
@@ -328,7 +329,7 @@ def _split_nim(
 
 
 def _leading_bits(raw: bytes) -> slice | None:
-    """Return the position of the bits if field 1 is first and whole; else None."""
+    """Return the position of the bits if field 1 is first and complete; else None."""
     if not raw or raw[0] != _BITS_TAG:
         return None
     length = 0
@@ -364,8 +365,8 @@ def _signed64(value: int) -> int:
 
 
 def _residue(hashed: int, m_bits: int) -> int:
-    """Return |hashed| mod m_bits as both libraries compute it on 64-bit machines."""
+    """Return |hashed| mod m_bits as both libraries compute it with 64 bits."""
     if hashed == _INT64_MIN:
-        # The absolute value stays negative, and so does its remainder.
+        # In 64 bits, the absolute value stays negative, and so does its remainder.
         return -(-hashed % m_bits)
     return abs(hashed) % m_bits

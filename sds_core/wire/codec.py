@@ -1,4 +1,4 @@
-"""Bytes <-> Frame, in either dialect; `nim` has the part of nim-sds.
+"""Bytes <-> Frame, in either dialect; `nim` has the dialect of nim-sds.
 
 Sources of the specification's dialect: SDS, "Wire protocol"; js-waku
 packages/proto/src/lib/sds_message.proto.
@@ -31,7 +31,7 @@ MAX_VALUE_BYTES = 4 * 1024 * 1024
 """Maximum length of a value that is decoded, bytes (docs/records.md).
 
 Relays carry at most 150 KB (64/WAKU2-NETWORK), so real frames are far shorter. A longer
-record could cost the memory and time of thousands.
+record could cost as much memory and time as thousands of frames.
 """
 
 # Tags, (field number << 3 | wire type), of the first fields of a message.
@@ -46,8 +46,8 @@ _NIM = Dialect.NIM
 def decode(value: bytes) -> Frame:
     """Decode one SDS message.
 
-    The checks are in the order of the classes in errors.py; the first that fails gives
-    the reason.
+    Checks run in the order of the classes in errors.py; the first failure is the
+    reason.
 
     Raises:
         UndecodableFrame: The bytes are not an SDS message; `reason` says why.
@@ -68,8 +68,8 @@ def decode(value: bytes) -> Frame:
 def encode(frame: Frame) -> bytes:
     """Encode `frame` in its dialect, byte for byte as the dialect's own library does.
 
-    Decoding returns an equal frame if it has an id, a channel and a matching kind
-    (`Frame.build` ensures the latter), and is not longer than MAX_VALUE_BYTES.
+    `decode` returns an equal frame if the frame has an id, a channel and a matching
+    kind (`Frame.build` ensures the kind), and has at most MAX_VALUE_BYTES.
 
     Raises:
         ValueError: A lamport timestamp is not in [0, 2**64), or UTF-8 cannot represent
@@ -82,13 +82,14 @@ def encode(frame: Frame) -> bytes:
 
 
 def dialect_of(value: bytes) -> Dialect:
-    """Return the dialect of `value`, provided that it is a message.
+    """Return the dialect of a message.
 
-    Both libraries write fields in order, so that field 2 is first or follows field 1.
-    Any other order is valid protobuf too: then the protobuf library searches for field
-    2, at a cost that does not depend on the input. Without field 2, as in an ephemeral
-    message of nim-sds, the fields 4 to 7 decide: only nim-sds has them. No library
-    writes field 2 in both wire types; the one in its usual position counts, else SPEC.
+    Both libraries write fields in order, so field 2 is first or follows field 1. Any
+    other order is valid protobuf too; then the protobuf library searches for field 2,
+    at a cost that does not depend on the input. If field 2 is absent, as in an
+    ephemeral message of nim-sds, fields 4 to 7 decide, because only nim-sds has them.
+    If field 2 occurs in both wire types, which no library writes, its usual position
+    decides, else SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.

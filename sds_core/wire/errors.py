@@ -15,7 +15,7 @@
         └── BloomBadHeader
 
 Each class has its values as attributes and in its message. The values are the
-exception's `args`, so that an error survives pickling between processes.
+exception's `args`, so that an error can be pickled.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class MalformedProtobuf(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class NoMessageId(UndecodableFrame):
-    """The message has no id, so no other message could refer to it."""
+    """The message has no id, so other messages cannot refer to it."""
 
     reason = Reason.NO_MESSAGE_ID
     text = "a message in dialect {dialect} has no message id"

@@ -1,7 +1,7 @@
 """One SDS message of either dialect as a value.
 
-SDS calls it *message*. In this project, *frame* means the bytes on the wire, and
-*message* what participants send: one message may appear in many frames.
+SDS calls it *message*. In this project, a *frame* is the bytes on the wire, and a
+*message* is what a participant sends. One message may appear in many frames.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Dialect(StrEnum):
 
     SPEC is that of the specification and of js-waku, NIM that of nim-sds. Each has its
     own bloom filter and its own unit of lamport timestamps: milliseconds in SPEC,
-    seconds in NIM. They cannot be compared.
+    seconds in NIM. Timestamps of different dialects cannot be compared.
     """
 
     SPEC = "spec"
@@ -53,7 +53,7 @@ class HistoryEntryLike(Protocol):
 
     @property
     def retrieval_hint(self) -> bytes:
-        """Helps to fetch the message elsewhere; empty if unknown."""
+        """Hint to fetch the message from a store; empty if unknown."""
 
     @property
     def sender_id(self) -> str:
@@ -61,7 +61,7 @@ class HistoryEntryLike(Protocol):
 
 
 class HistoryEntry(NamedTuple):
-    """A message that another names: a causal dependency, or a requested one (SDS-R)."""
+    """A message that another one names: a dependency, or a repair request (SDS-R)."""
 
     message_id: str
     retrieval_hint: bytes = b""
@@ -71,9 +71,9 @@ class HistoryEntry(NamedTuple):
 class Frame(NamedTuple):
     """One SDS message as a value.
 
-    It is a named tuple because no other immutable type is created faster, and a frame
-    is made for every record. `decode` leaves the entries in protobuf's containers,
-    which cannot be pickled or hashed; `detached` copies them.
+    It is a named tuple, the immutable type that is created fastest, because every
+    record makes a frame. `decode` leaves the entries in protobuf's containers, which
+    cannot be pickled or hashed; `detached` copies them.
 
     Attributes:
         sender_id: Empty if unknown, as in most frames of nim-sds.
@@ -111,7 +111,7 @@ class Frame(NamedTuple):
         """Return a frame whose kind follows from its lamport timestamp and content.
 
         Raises:
-            NeitherLamportNorContent: It would have no kind.
+            NeitherLamportNorContent: The frame would have no kind.
         """
         kind = kind_of(lamport, content)
         if kind is None:
@@ -152,9 +152,10 @@ class Frame(NamedTuple):
 
 
 def kind_of(lamport: int | None, content: bytes) -> FrameKind | None:
-    """Return the kind of a frame, or None if it has no kind.
+    """Return the kind of a frame; None if it has no kind.
 
-    A lamport timestamp of 0 is present; empty content is absent, as in js-waku.
+    A lamport timestamp of 0 counts as present, and empty content as absent, as in
+    js-waku.
     """
     if lamport is not None:
         return _CONTENT if content else _SYNC

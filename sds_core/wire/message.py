@@ -16,8 +16,8 @@ from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 MAX_ID_CHARACTERS = 512
 """Maximum length of an id: message, participant, channel, peer, tap (docs/records.md).
 
-Message ids of js-waku have 64 characters, content topics about 50, and peer ids 53. All
-of these are kept in memory for longer than their frames."""
+Message ids of js-waku have 64 characters, content topics about 50, and peer ids 53. Ids
+stay in memory longer than their frames."""
 
 
 def read_message(
@@ -31,7 +31,7 @@ def read_message(
 
     Raises:
         NoMessageId: The message id is empty.
-        NeitherLamportNorContent: It has neither lamport timestamp nor content.
+        NeitherLamportNorContent: The message has neither lamport timestamp nor content.
         NoChannel: The channel id is empty.
         NameTooLong: One of its own ids is too long.
     """
@@ -39,7 +39,7 @@ def read_message(
     if not message_id:
         raise NoMessageId(dialect)
     lamport: int | None = message.lamport_timestamp
-    # Checking presence costs as much as the access, and only 0 can mean absent.
+    # A check of presence costs as much as the access, so only a 0 is checked.
     if not lamport and not message.HasField("lamport_timestamp"):
         lamport = None
     content = message.content

@@ -21,7 +21,7 @@ _NIM = Dialect.NIM
 _ID_OF = attrgetter("message_id")
 
 _MOST_BARE_IDS = 1_000
-"""Maximum length of a history of bare ids that is read; nim-sds sends ten."""
+"""Maximum number of bare ids in a history that is read; nim-sds sends ten."""
 
 _MESSAGE_ID_TAG = 0x0A
 """Tag of field 1 of a HistoryEntry, length-delimited; as text, a line feed."""
@@ -30,8 +30,8 @@ _MESSAGE_ID_TAG = 0x0A
 def decode(value: bytes) -> Frame:
     """Decode `value` as a message of this dialect.
 
-    nim-sds itself is stricter: it refuses a message without a lamport timestamp or
-    without content, which may be empty.
+    nim-sds itself is stricter: it refuses messages without the lamport timestamp or the
+    content field.
 
     Raises:
         UndecodableFrame: The bytes are not a message of nim-sds.
@@ -44,7 +44,7 @@ def decode(value: bytes) -> Frame:
             causal_history = message.causal_history
             old = not all(map(_ID_OF, causal_history))
         except DecodeError:
-            # This may be because bare ids are not entries.
+            # A possible reason is that the history has bare ids.
             old = True
         if old:
             message = OldSdsMessage.FromString(value)
@@ -72,9 +72,9 @@ def encode(frame: Frame) -> bytes:
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
     """Decode one entry: a HistoryEntry, or the bare message id of an older peer.
 
-    Both are length-delimited field 3. Bytes that parse as an entry and name a message
-    are an entry; unknown fields are skipped, as everywhere in protobuf. A bare id would
-    need a line feed to be read as an entry.
+    Both are length-delimited field 3. Bytes that parse as an entry with a message id
+    are an entry; unknown fields are skipped. A bare id could only be read as an entry
+    if it contained a line feed.
     """
     if _MESSAGE_ID_TAG in raw:
         try:

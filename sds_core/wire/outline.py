@@ -1,9 +1,9 @@
-"""Frames in their usual encoding, split into fields without decoding these.
+"""Splits frames in their usual encoding into fields that are not decoded.
 
 Most parts of a frame are known from previous frames. An `Outline` keeps ids and entries
-as bytes, so that the caller can look them up and decode only new ones. Only frames of
-the specification's dialect have an outline, if every field occurs once, in its shortest
-form, and none is unknown. `decode` decodes all others, and reports what is wrong.
+as bytes, so that the caller can look them up and decode only new ones. A frame has an
+outline if it is in the specification's dialect, has no unknown field, and has every
+field once, in its shortest form. `decode` decodes all other frames and reports errors.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _FILTER_FIELD = sds_spec_pb2.Outline(
 """Tag and length of the field with a filter of the libraries' size."""
 
 _ID_TAG, _HINT_TAG, _SENDER_TAG = 0x0A, 0x12, 0x1A
-"""Number of fields of an entry."""
+"""Tags of the fields of an entry."""
 
 _SHORT, _MIDDLE, _LONG = 1 << 7, 1 << 14, 1 << 21
-"""Values from which a varint has two, three and four bytes."""
+"""Smallest values whose varint has two, three and four bytes."""
 
 MAX_OUTLINED_BYTES = _LONG
-"""Length from which a value has no outline."""
+"""Maximum length of a value with an outline."""
 
 
 class Outline(NamedTuple):
     """A frame with a Lamport timestamp, whose history has not been decoded.
 
-    It is valid for the frame only if `entry_bytes` of all its entries add up to
-    `sizes.history`; otherwise the frame has further fields.
+    If `entry_bytes` of all entries do not add up to `sizes.history`, the frame has
+    other fields, and the outline is invalid.
 
     Attributes:
-        sender_id: UTF-8 or not; empty if unknown.
-        message_id, channel_id: UTF-8 or not; never empty.
+        sender_id: Not checked to be UTF-8; empty if unknown.
+        message_id, channel_id: Not checked to be UTF-8; never empty.
         causal_history: Each entry in its wire form.
         bloom_filter: In its wire form, possibly a view of the frame's bytes; empty if
             absent.
@@ -70,7 +70,7 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
 
     Args:
         value: The frame in its wire form.
-        most_entries: Length of a history from which a frame has no outline.
+        most_entries: Maximum number of history entries of a frame with an outline.
     """
     size = len(value)
     if size > MAX_OUTLINED_BYTES:
@@ -86,8 +86,7 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
     if len(entries) > most_entries:
         return None
     sender_id = read.sender_id
-    # Each text, number or part consists of its tag, its length if it has one, and its
-    # value.
+    # Each field consists of tag, length (except numbers) and value.
     length: int = len(message_id)
     other: int = length + (2 if length < _SHORT else _overhead(length))
     length = len(channel_id)
@@ -126,10 +125,10 @@ def outline_of(value: bytes, most_entries: int) -> Outline | None:
 def _parsed(
     value: bytes, size: int
 ) -> tuple[sds_spec_pb2.Outline | None, bytes | memoryview]:
-    """Return the fields of a frame, and its filter, without a copy of it if possible.
+    """Return a frame's fields and its filter; if possible, the filter is not copied.
 
-    Protobuf decodes a message like the concatenation of its parts. So if the bytes
-    before a filter are a message, the filter is not inside a field.
+    A concatenation of protobuf messages is a message with their merged fields. So if
+    the bytes before a filter are a message, the filter is not inside another field.
     """
     if size > _FILTER_BYTES:
         begin = value.rfind(_FILTER_FIELD, 0, size - _FILTER_BYTES)
@@ -162,7 +161,7 @@ def entry_bytes(entry: bytes) -> int:
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
     """Decode an entry of an outline; None if `decode` must decode its frame."""
     size: int = len(entry)
-    # Both libraries write it so: id, hint and sender of less than 128 bytes each.
+    # The form of both libraries: id, hint and sender, each of less than 128 bytes.
     id_end: int = _end_of(entry, 0, _ID_TAG)
     hint_end: int = _end_of(entry, id_end, _HINT_TAG)
     if _end_of(entry, hint_end, _SENDER_TAG) == size:
@@ -178,7 +177,7 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
     except DecodeError:
         return None
     parts = read.message_id.encode(), read.retrieval_hint, read.sender_id.encode()
-    # No empty field, and no field that is not decoded.
+    # If the sizes differ, the entry has an empty field or an unknown field.
     if size != sum([entry_bytes(part) for part in parts if part]):
         return None
     return HistoryEntry(read.message_id, read.retrieval_hint, read.sender_id)
@@ -186,7 +185,7 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
 
 @native
 def _end_of(entry: bytes, at: int, tag: int) -> int:
-    """Where a field of 1 to 127 bytes ends; the start itself if the field is absent."""
+    """Return where a field of 1 to 127 bytes ends; the start if the field is absent."""
     if at + 1 >= len(entry) or entry[at] != tag:
         return at
     length: int = entry[at + 1]

@@ -9,7 +9,7 @@ from sds_core.wire.frame import Dialect
 
 _CONTENT, _HISTORY, _BLOOM, _REPAIR, _OTHER = range(5)
 
-# By tag, that is (field number << 3 | wire type 2, length-delimited): the numbers of
+# Parts by tag, (field number << 3 | wire type 2, length-delimited), with the numbers of
 # proto/sds_spec.proto and proto/sds_nim.proto.
 _PARTS = {
     Dialect.SPEC: {
@@ -27,7 +27,7 @@ _PARTS = {
 }
 
 _MOST_FIELDS = 2_000
-"""Maximum number of top-level fields that are counted; a history entry is one."""
+"""Maximum number of top-level fields that are counted; each history entry is one."""
 
 _VARINT, _FIXED64, _LENGTH_DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 

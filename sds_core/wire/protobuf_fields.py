@@ -30,7 +30,7 @@ class Field(NamedTuple):
 
 
 class BrokenProtobuf(ValueError):
-    """From the field at `offset` on, the bytes are not valid protobuf."""
+    """The field at `offset` is not valid protobuf."""
 
     def __init__(self, offset: int, detail: str) -> None:
         super().__init__(offset, detail)
@@ -38,7 +38,7 @@ class BrokenProtobuf(ValueError):
         self.detail = detail
 
     def __str__(self) -> str:
-        """Return the offset and the error."""
+        """Return the offset and the error as text."""
         return f"at offset {self.offset}: {self.detail}"
 
 

@@ -2,7 +2,7 @@
 
 Three layouts are in use, and a segment does not contain its layout. All have the hash
 of the whole payload in field 1. The types of the other fields distinguish the layouts,
-except that some segments fit two of them:
+but some segments fit two layouts:
 
     field  status-go, LIP-243        nim-segmentation
     2      index                     length of the whole payload
@@ -56,8 +56,8 @@ class SegmentHeader:
     """Header of one segment.
 
     Attributes:
-        layouts: The layouts that fit it, at least one: a data segment of status-go is
-            one of LIP-243 too.
+        layouts: All layouts that fit, at least one; a data segment of status-go fits
+            LIP-243 too.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
         index: Position among the segments of its kind, from 0.
         is_parity: Whether it is a parity segment (erasure code) or a data segment.
@@ -81,8 +81,8 @@ class SegmentHeader:
 def read_segment_header(content: bytes) -> SegmentHeader | None:
     """Decode a segment; None if the bytes are not a segment.
 
-    It checks the fields, their order, the length of the hash, and the index. Only
-    crafted other bytes pass these checks.
+    It checks the fields, their order, the length of the hash, and the index. Other
+    bytes pass these checks only if they are crafted.
     """
     if not content.startswith(_OPENING):
         return None
@@ -91,7 +91,7 @@ def read_segment_header(content: bytes) -> SegmentHeader | None:
     last = 0
     try:
         for number, wire_type, _, value in protobuf_fields(content):
-            # All three libraries write in the order of the numbers.
+            # All three libraries write fields in the order of their numbers.
             if not last < number <= 7:
                 return None
             last = number
@@ -118,7 +118,7 @@ def _lip(numbers: Mapping[int, int], parts: Mapping[int, bytes]) -> SegmentHeade
     if 7 in numbers:
         is_parity = numbers[7] == 1
     else:
-        # status-go has no field 7, and wraps only payloads that do not fit into one
+        # status-go has no field 7, and segments only payloads that do not fit into one
         # message.
         is_parity = data_count == 0
         if is_parity:
@@ -171,7 +171,7 @@ def _is_possible(header: SegmentHeader) -> bool:
 def payload_hash(payload: bytes) -> bytes:
     """Return Keccak-256 of a payload, 32 bytes, which all its segments contain.
 
-    This is Keccak before its standardisation as SHA-3, which pads differently;
-    `hashlib` has only SHA-3.
+    SHA-3, the standardised form of Keccak, pads differently, and `hashlib` has only
+    SHA-3.
     """
     return keccak.new(digest_bits=256, data=payload).digest()

@@ -28,9 +28,9 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 _MANY_MORE: Final = 6
-"""Ratio of the server's unequal nodes to ours above which messages are requested.
+"""Ratio of the server's differing nodes to ours above which messages are requested.
 
-To compare them would cost more than to receive the common ones.
+A comparison of these nodes would cost more than the transfer of common messages.
 """
 
 
@@ -38,9 +38,9 @@ class BatchedClient:
     """Finds the messages that only one of two trees has.
 
     Args:
-        random_bytes: Returns the requested number of random bytes, for salts.
-        start_ns, end_ns: Compares only messages of these times, Unix ns, from inclusive
-            to exclusive.
+        random_bytes: Function that returns a number of random bytes, for salts.
+        start_ns, end_ns: Only messages with times in [start_ns, end_ns), Unix ns, are
+            compared.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class BatchedClient:
         self._end_ns = end_ns
         self._limits = limits
         self._own = self._tree = tree.between(start_ns, end_ns)
-        """The tree of this side, and the same with messages from the server."""
+        """The tree of this side, without and with messages from the server."""
         self._outcome: Outcome | None = None
         self._begin(b"")
 
@@ -66,9 +66,9 @@ class BatchedClient:
         return self._outcome
 
     def start(self) -> Sequence[Frame]:
-        """Return the message that opens a connection, the first or a later one.
+        """Return the message that opens the first or a later connection.
 
-        The server does not send messages of an earlier connection again.
+        The server does not resend messages that arrived in an earlier connection.
         """
         self._tree = self._tree.changed(insert=self._received)
         self._begin(self._random_bytes(SALT_BYTES))
@@ -174,7 +174,7 @@ class BatchedClient:
 
     def _finish(self) -> None:
         received = set(self._received)
-        # The server may send common messages instead of comparing them.
+        # The server may send common messages without a comparison.
         lacking = [
             item for item in map(unpack, below(self._only_here)) if item not in received
         ]

@@ -1,4 +1,4 @@
-"""Lists of nodes as messages contain them: fingerprints and bitmaps."""
+"""Lists of nodes in the form of messages: fingerprints and bitmaps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 FINGERPRINT_BYTES: Final = 6
 """Length of a fingerprint, bytes.
 
-Two nodes have the same fingerprint once in 2**48 pairs; the root's whole hash reveals
-such a case.
+One in 2**48 pairs of nodes has the same fingerprint; the root's full hash reveals this.
 """
 
 SALT_BYTES: Final = 16
@@ -25,11 +24,12 @@ _T = TypeVar("_T")
 
 
 class Compared(NamedTuple):
-    """A list of nodes of this side, compared with one of the other side.
+    """The difference between a list of nodes here and a list of the other side.
 
     Attributes:
         ours: Nodes that the other side does not have.
-        theirs: Bitmap of the other side's list: nodes that this side does not have.
+        theirs: Bitmap over the other side's list: 1 for nodes that this side does not
+            have.
     """
 
     ours: Sequence[Node]
@@ -47,10 +47,10 @@ def fingerprints(salt: bytes, nodes: Iterable[Node]) -> bytes:
 
 
 def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
-    """Compare nodes of this side with concatenated fingerprints of the other side's.
+    """Compare nodes of this side with fingerprints of the other side's nodes.
 
     Raises:
-        BadFrame: The length of the fingerprints is not a multiple of one fingerprint's.
+        BadFrame: The length is not a multiple of `FINGERPRINT_BYTES`.
     """
     if len(theirs) % FINGERPRINT_BYTES:
         text = f"{len(theirs)} bytes are no fingerprints"
@@ -103,7 +103,7 @@ def tail_children(root: Node) -> list[Sequence[Node]]:
 
 
 def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
-    """Return the items of a message, with times in [start_ns, end_ns), Unix ns.
+    """Return a message's items; their times are in [start_ns, end_ns), Unix ns.
 
     Raises:
         BadFrame: The numbers of times and of hashes differ.

@@ -32,14 +32,14 @@ ITEMS_PER_MESSAGE: Final = 20_000
 """Some 800 kB."""
 
 _MOST_SKIPPED: Final = 512
-"""Maximum length of a list of two levels, 3 kB; a longer one costs a round."""
+"""Maximum number of nodes, 3 kB, in the list after a skipped level."""
 
 
 class BatchedServer:
     """Answers one client.
 
     Args:
-        tree: The messages of this side. It does not change during the connection.
+        tree: The messages of this side; must not change during the connection.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -48,12 +48,12 @@ class BatchedServer:
         self._allowance = Allowance(limits)
         self._salt = b""
         self._root: pb.Root | None = None
-        """Whether the root is part of the next answer."""
+        """The root for the next answer; None if it was sent."""
         self._list: Sequence[Node] = ()
         """Nodes whose fingerprints were sent last."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Return the answer to a message; a long answer is made while it is sent.
+        """Return the answer to a message; a long answer is generated while it is sent.
 
         Raises:
             SyncError: The client does not follow the protocol.
@@ -94,7 +94,8 @@ class BatchedServer:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
-            # The last child of a tail is the tail below, whose children are known.
+            # The last child of a tail is the tail below; its children are already
+            # known.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1
@@ -120,7 +121,7 @@ class BatchedServer:
         return self._items(ours, level, theirs)
 
     def _skip_level(self, level: int) -> bool:
-        """List the level below instead if that saves a round; returns whether it did.
+        """List the level below instead if that saves a round; return whether it does.
 
         If the server lists the leaves, the client must request the messages.
         """
@@ -156,7 +157,7 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return fingerprints of the client's nodes at a level, below the tail above it."""
+    """Return fingerprints of the client's nodes on a level, under the tail above it."""
     above = level - request.height
     if above < 0:
         return request.tail_children[-above - 1]

@@ -1,23 +1,23 @@
-"""Reed-Solomon parity shards, in the two codes that segments are written with.
+"""Reed-Solomon parity shards, in the two codes that senders of segments use.
 
-Both codes are polynomials over GF(256), evaluated at points that are bytes; they differ
-in the field's form (`field.py`) and in the points:
+Both codes evaluate polynomials over GF(256) at points that are bytes. They differ in
+the representation of the field (`field.py`) and in the points:
 
 - classical (klauspost/reedsolomon without options: status-go): data shard i is the
-  value at point i, for a polynomial whose degree is below the number of data shards;
-  parity shard j is the value at the point after them.
+  value at point i of a polynomial with a degree below the number of data shards; parity
+  shard j is the value at point data count + j.
 - Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): with m the next power of
   two of the parity count, parity shard j is the value at point j and data shard i at m
-  + i. The values at the points after them are zero. The polynomial has a degree below
-  256 - m.
+  + i. The values at the points after the data shards are zero. The polynomial has a
+  degree below 256 - m.
 
-Interoperability: parity is equal, byte for byte, to that of klauspost/reedsolomon
-1.14.2 in its default form and in its Leopard form of 8 bits
-(tests/vectors/reed_solomon.json). Leopard-RS switches to a field of 16 bits when data
-count + m exceeds 256; `is_supported` is False there.
+Interoperability: parity is byte-identical to that of klauspost/reedsolomon 1.14.2 in
+its default form and in its Leopard form of 8 bits (tests/vectors/reed_solomon.json).
+If data count + m exceeds 256, Leopard-RS uses a field of 16 bits, and `is_supported` is
+False.
 
-Libraries for Python do not fit: zfec is under the GPL, pyeclib allows 32 shards and
-frames them itself, reedsolo works byte by byte, and galois is ten times slower.
+Libraries for Python are not suitable: zfec is under the GPL, pyeclib allows 32 shards
+and adds its own headers, reedsolo works byte by byte, and galois is ten times slower.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ErasureCode(StrEnum):
 
 
 LEOPARD_ALIGNMENT_BYTES = 64
-"""Leopard-RS takes shards whose length is a multiple of this."""
+"""The length of shards of Leopard-RS must be a multiple of this."""
 
 
 def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:
@@ -78,7 +78,7 @@ def recover(
     data_count: int,
     parity_count: int,
 ) -> list[bytes]:
-    """Return all data shards in order; those available are given by index.
+    """Return all data shards in order; arguments have the available ones by index.
 
     Raises:
         ValueError: Too few shards are available, or the numbers are not supported.
@@ -94,7 +94,7 @@ def recover(
     used = sorted(parity)[: len(missing)]
     length = len(parity[used[0]])
     known = sorted(data)
-    # The rest of each parity shard is the contribution of the missing shards.
+    # Without the known shards, a parity shard is the contribution of the missing ones.
     shards = [data[index] for index in known]
     rest = [
         _combine(
@@ -115,7 +115,7 @@ def _field(code: ErasureCode) -> Field:
     return cantor_field() if code is ErasureCode.LEOPARD else polynomial_field()
 
 
-# A matrix has at most 16 KiB; a channel uses few sizes.
+# The cache is small: a matrix has at most 16 KiB, and a channel uses few sizes.
 @lru_cache(maxsize=64)
 def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[bytes, ...]:
     """Return the factor of each data shard (columns) in each parity shard (rows)."""
@@ -162,8 +162,8 @@ def _combine(
 def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
     """Return the inverse of a part of a code's matrix (Gauss-Jordan).
 
-    No rows are exchanged: every square part of these matrices has an inverse, hence no
-    zero ever stands on the diagonal.
+    No rows are exchanged: every square part of these matrices has an inverse, so the
+    diagonal never has a zero.
     """
     size = len(square)
     multiples, inverses = field

@@ -49,7 +49,7 @@ class SegmentTooLarge(SegmentationError):
 
 
 class SegmentsDisagree(SegmentationError):
-    """A segment contradicts earlier ones of its set; it is discarded, the set stays."""
+    """A segment contradicts earlier segments of its payload, and is dropped."""
 
     def __init__(self, payload_hash: bytes, detail: str) -> None:
         super().__init__(f"a segment of payload {payload_hash.hex()}: {detail}")
@@ -58,7 +58,7 @@ class SegmentsDisagree(SegmentationError):
 
 
 class SetTooLarge(SegmentationError):
-    """The segments of one payload need more memory than the limit; they are dropped."""
+    """The segments of one payload exceed the memory limit; they are dropped."""
 
     def __init__(
         self, payload_hash: bytes, actual_bytes: int, limit_bytes: int
@@ -73,7 +73,7 @@ class SetTooLarge(SegmentationError):
 
 
 class PayloadHashMismatch(SegmentationError):
-    """The payload does not have its hash: a segment was changed. The set is dropped."""
+    """The payload's hash is wrong: a segment was changed. The payload is dropped."""
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(

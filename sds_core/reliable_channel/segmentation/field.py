@@ -1,8 +1,8 @@
-"""Multiplication tables of GF(256), in the two forms that erasure codes use.
+"""Multiplication tables of GF(256), in the two representations of erasure codes.
 
-Both have the polynomial x^8 + x^4 + x^3 + x^2 + 1. Leopard-RS writes an element by its
-coordinates in a Cantor basis instead of by its coefficients, which changes the tables
-but not addition: that is XOR in both.
+Both have the polynomial x^8 + x^4 + x^3 + x^2 + 1. Leopard-RS represents an element by
+its coordinates in a Cantor basis instead of by its coefficients. This changes the
+tables, but addition is XOR in both forms.
 
 Sources: klauspost/reedsolomon galois.go; catid/leopard LeopardFF8.cpp.
 """
@@ -23,7 +23,7 @@ class Field(NamedTuple):
     """The tables of one form, with an entry for each element.
 
     Attributes:
-        multiples: Its products, for `bytes.translate`.
+        multiples: Products of a factor with all elements, for `bytes.translate`.
         inverses: Its inverse; 0 for 0.
     """
 
@@ -31,7 +31,7 @@ class Field(NamedTuple):
     inverses: bytes
 
     def product(self, elements: Iterable[int]) -> int:
-        """Return the product of elements, 1 of none."""
+        """Return the product of elements; 1 for no elements."""
         return reduce(lambda one, other: self.multiples[one][other], elements, 1)
 
 
@@ -52,7 +52,7 @@ def cantor_field() -> Field:
 
 
 def _field(meaning: bytes) -> Field:
-    # `meaning` has the coefficients of each byte.
+    # `meaning` has the coefficients of the element that each byte represents.
     byte_of = bytes(map(meaning.index, range(ELEMENTS)))
     powers, logarithms = _powers_and_logarithms()
     order = ELEMENTS - 1
@@ -65,13 +65,13 @@ def _field(meaning: bytes) -> Field:
 
     elements = range(ELEMENTS)
     multiples = tuple(bytes(multiply(a, b) for b in elements) for a in elements)
-    # 1 is the byte of the element 1 in both forms.
+    # In both forms, byte 1 represents the element 1.
     inverses = bytes([0, *(table.index(1) for table in multiples[1:])])
     return Field(multiples, inverses)
 
 
 def _powers_and_logarithms() -> tuple[list[int], dict[int, int]]:
-    # The powers of 2 are all elements but 0.
+    # The powers of 2 are all elements except 0.
     powers = [1]
     while len(powers) < ELEMENTS - 1:
         doubled = powers[-1] << 1

@@ -1,4 +1,4 @@
-"""How payloads are split, and how many incomplete payloads are held."""
+"""Options for how payloads are split, and how many incomplete payloads are held."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sds_core.reliable_channel.segmentation.erasure import (
 from sds_core.wire.segment_header import SegmentLayout
 
 MOST_SEGMENTS: Final = 256
-"""Data and parity segments of one payload together, in every layout."""
+"""Maximum number of data and parity segments of one payload, in every layout."""
 
 HEADER_ROOM_BYTES: Final = 128
-"""Maximum size of a segment's header; nim-segmentation reserves as much for it."""
+"""Maximum size of a segment's header; nim-segmentation reserves the same size."""
 
 _RATE_STEPS = 1_000_000
-"""The parity rate is a multiple of 1 / this number, as in nim-segmentation."""
+"""The parity rate is rounded to multiples of 1 / this number (nim-segmentation)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,23 +30,24 @@ class SegmentationOptions:
 
     Attributes:
         layout: Field layout that is written; all three can be read.
-        segment_bytes: Maximum bytes of the payload in one segment; the header comes in
-            addition; see `share_bytes`. nim-segmentation includes a header of up to 128
-            bytes: its 102,400 are 102,272 here.
-        parity_rate: Parity segments as a share of the data segments, in [0, 1]; 0 for
-            none. The default of nim-segmentation is 0 too, that of status-go and
-            LIP-243 is 0.125.
+        segment_bytes: Maximum bytes of the payload in one segment, without the header;
+            see `share_bytes`. nim-segmentation includes a header of up to 128 bytes, so
+            its 102,400 are 102,272 here.
+        parity_rate: Number of parity segments divided by that of data segments, in [0,
+            1]; 0: no parity. The default of nim-segmentation is also 0; that of
+            status-go and LIP-243 is 0.125.
         parity_from: Minimum number of data segments for which parity is sent.
-            nim-segmentation sends parity of one segment too, which is a copy of it.
-        max_segment_bytes: A longer segment is refused: the routing layer's limit.
-        max_sets, max_buffered_bytes: Number of incomplete payloads that are held, and
+            nim-segmentation sends parity of a single segment too, which is a copy.
+        max_segment_bytes: Maximum length of an accepted segment; the routing layer's
+            limit.
+        max_sets, max_buffered_bytes: Maximum number of incomplete payloads, and maximum
             size of their segments; the least recently updated payload is dropped.
-        idle_timeout_ms: Time without a new segment until a payload is dropped.
+        idle_timeout_ms: Time without a new segment after which a payload is dropped.
     """
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
     # RELIABLE-CHANNEL-API, "Message segmentation": 102,400 bytes of user payload. The
-    # last four are the defaults of nim-segmentation, and the 150 KB of
+    # last four values are the defaults of nim-segmentation, and the 150 KB of
     # 64/WAKU2-NETWORK.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
@@ -80,7 +81,7 @@ class SegmentationOptions:
     def share_bytes(self) -> int:
         """Length of the payload's share in each data segment except the last.
 
-        It is `segment_bytes`; Leopard-RS needs a multiple of 64.
+        It is `segment_bytes`, for Leopard-RS rounded down to a multiple of 64.
         """
         share = self.segment_bytes
         if self.code is ErasureCode.LEOPARD:
@@ -94,14 +95,14 @@ class SegmentationOptions:
         return self.share_bytes * next(filter(self._is_possible, counts))
 
     def data_count(self, payload_bytes: int) -> int:
-        """Return how many data segments a payload of a length has, at least 1."""
+        """Return the number of data segments for a payload's length, at least 1."""
         return max(1, -(-payload_bytes // self.share_bytes))
 
     def parity_count(self, data_count: int) -> int:
         """Return how many parity segments are sent for a number of data segments.
 
-        status-go rounds down and sends no parity if it does not fit; the others round
-        up, to at most the number of data segments.
+        status-go rounds down, and sends no parity if the segments would be too many.
+        The others round up, to at most the number of data segments.
         """
         if data_count < self.parity_from:
             return 0

@@ -3,9 +3,9 @@
 The limits are those of nim-segmentation. Repeated segments do not extend the time after
 which an incomplete payload is dropped.
 
-A whole payload that arrives twice counts as two payloads, because SDS drops repeated
-messages by their id, and an application may send the same payload twice. If a sender
-sends the second copy before the first is complete, the two count as one.
+If the same payload arrives twice, it counts as two payloads: SDS drops repeated
+messages, and an application may send equal payloads. If the second copy begins to
+arrive before the first is complete, the two count as one.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Outcome(StrEnum):
     STORED = "stored"
     COMPLETE = "complete"
     DUPLICATE = "duplicate"
-    """Another segment has its index; it was ignored."""
+    """It was ignored, because its index is taken."""
     LATE = "late"
-    """Its payload is complete already; it was ignored."""
+    """It was ignored, because its payload is already complete."""
 
 
 class DropReason(StrEnum):
@@ -54,7 +54,7 @@ class DroppedSet:
 
     Attributes:
         received: Number of its segments that had arrived.
-        needed: Number of segments that would have been enough; None if unknown.
+        needed: Number of segments that would have sufficed; None if unknown.
     """
 
     payload_hash: bytes
@@ -70,9 +70,10 @@ class Progress:
 
     Attributes:
         received: Number of different segments so far, data and parity.
-        needed: Number of segments that suffice: that of data segments. None while only
-            parity segments of status-go have arrived, which do not contain it.
-        total: Number of all segments, as far as they are known.
+        needed: Number of segments that suffice, that is, of data segments. Parity
+            segments of status-go do not contain it, so it is None while only these have
+            arrived.
+        total: Number of all segments, as far as known.
         payload: The payload, once it is complete.
     """
 
@@ -98,7 +99,7 @@ class _Finished:
     """A complete payload whose remaining segments may still arrive.
 
     Attributes:
-        total: Number of all its segments, as far as they are known.
+        total: Number of all its segments, as far as known.
         ended_ms: When it was complete, Unix ms.
     """
 
@@ -111,8 +112,8 @@ class _Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    After a restart, add the stored segments again: the segments whose outcome was
-    `STORED` and whose payload is incomplete are the whole state.
+    The whole state is the segments of incomplete payloads whose outcome was `STORED`.
+    After a restart, add them again.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:
@@ -121,7 +122,8 @@ class Reassembler:
         self._sets: dict[_Key, SegmentSet] = {}
         self._finished: dict[_Key, _Finished] = {}
         self._held_bytes = 0
-        # Not yet reported: payloads dropped for a segment that then caused an error.
+        # Payloads that were dropped for a segment that then caused an error; not yet
+        # reported.
         self._dropped: list[DroppedSet] = []
 
     @property
@@ -131,7 +133,7 @@ class Reassembler:
 
     @property
     def held_bytes(self) -> int:
-        """Size of the shares in all held segments."""
+        """Total size of the payload shares in all held segments."""
         return self._held_bytes
 
     @property
@@ -149,14 +151,16 @@ class Reassembler:
             segment: The content of one message; in the layout of status-go, it can also
                 be an unsplit payload.
             now_ms: Unix ms; never goes back.
-            sender_id: Its sender; equal payloads of two senders stay separate.
+            sender_id: Sender of the message; equal payloads of two senders stay
+                separate.
 
         Raises:
             NotASegment: The bytes are no segment.
-            SegmentTooLarge: They are too long.
-            SegmentsDisagree: It contradicts an earlier one, and is discarded.
-            SetTooLarge: Its payload cannot be held, and is dropped.
-            PayloadHashMismatch: Its payload is not what was sent, and is dropped.
+            SegmentTooLarge: The segment is too long.
+            SegmentsDisagree: The segment contradicts an earlier one, and is dropped.
+            SetTooLarge: The payload exceeds the memory limit, and is dropped.
+            PayloadHashMismatch: The payload's hash is wrong, and the payload is
+                dropped.
         """
         if len(segment) > self._options.max_segment_bytes:
             raise SegmentTooLarge(len(segment), self._options.max_segment_bytes)
@@ -178,7 +182,7 @@ class Reassembler:
         self._make_room(key, len(header.payload))
         segments.put(header, now_ms)
         self._held_bytes += len(header.payload)
-        # Moves it to the end.
+        # The updated set moves to the end.
         self._sets.pop(key, None)
         self._sets[key] = segments
         try:
@@ -193,9 +197,9 @@ class Reassembler:
         return self._progress(Outcome.COMPLETE, segments, payload)
 
     def expire(self, now_ms: int) -> tuple[DroppedSet, ...]:
-        """Drop payloads without a new segment for the idle timeout.
+        """Drop payloads that had no new segment within the idle timeout.
 
-        The result also has payloads that were dropped for a segment with an error.
+        The result includes payloads that an `add` with an error dropped to make room.
         """
         limit_ms = now_ms - self._options.idle_timeout_ms
         for key, segments in list(self._sets.items()):

@@ -13,18 +13,18 @@ from sds_core.reliable_channel.segmentation.options import MOST_SEGMENTS, code_o
 from sds_core.wire.segment_header import SegmentHeader, SegmentLayout, payload_hash
 
 Slot = tuple[bool, int]
-"""Place of a segment in its set: whether it is parity, and its index."""
+"""Place of a segment in its set: (whether it is parity, index)."""
 
 
 class SegmentSet:
     """The segments of one payload.
 
     Attributes:
-        layouts: The layouts that fit all of them.
+        layouts: The layouts that fit all segments.
         data_count: Number of data segments; None while only parity segments of
             status-go have arrived.
         parity_count: Number of parity segments; None if no segment has named it.
-        updated_ms: When the last one was added, Unix ms.
+        updated_ms: When the last segment was added, Unix ms.
     """
 
     __slots__ = (
@@ -59,17 +59,17 @@ class SegmentSet:
 
     @property
     def total(self) -> int:
-        """Number of all segments, as far as it is known."""
+        """Number of all segments, as far as known."""
         return max(self.received, (self.data_count or 0) + (self.parity_count or 0))
 
     @property
     def slots(self) -> set[Slot]:
-        """The places that are filled."""
+        """The places of the segments that have arrived."""
         data = {(False, index) for index in self._data}
         return data | {(True, index) for index in self._parity}
 
     def has(self, header: SegmentHeader) -> bool:
-        """Return whether a segment's place is filled."""
+        """Return whether a segment's place is taken."""
         return header.index in self._shares(header)
 
     def check(self, header: SegmentHeader) -> None:
@@ -84,7 +84,7 @@ class SegmentSet:
             ("data", self.data_count or 0, header.data_count or 0),
             ("parity", self.parity_count or 0, header.parity_count or 0),
         ):
-            # Some segments of LIP-243 and status-go name one count only.
+            # Some segments of LIP-243 and status-go contain only one of the counts.
             if own != other and (self._has_all_fields or (own and other)):
                 self._disagree(f"{other} {what} segments, not {own}")
         data_count = self.data_count or header.data_count or 0
@@ -105,17 +105,17 @@ class SegmentSet:
         """Return the payload; None if more segments are needed.
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
-        last data segment was recovered, its padding cannot be distinguished from zeros
-        at the payload's end. If the hash fits neither with all of these zeros nor with
-        none, the set waits for that segment.
+        last data segment is recovered from parity, its padding looks like zeros at the
+        payload's end. If the hash fits neither with all of these zeros nor without
+        them, the set waits for the last segment itself.
 
         Raises:
-            PayloadHashMismatch: The segments do not make the payload of their hash.
+            PayloadHashMismatch: The payload of these segments does not have their hash.
         """
         if self.data_count is None or self.received < self.data_count:
             return None
         has_last = self.data_count - 1 in self._data
-        # To repeat this with each further segment would be expensive.
+        # Attempts with each further segment would be expensive.
         if self._awaits_last and not has_last:
             return None
         shares = self._all_shares(self.data_count)

@@ -1,6 +1,6 @@
 """The log of a simulation of MVDS: everything that happens, as values.
 
-Times are Unix ms of the simulation's own clock, unless an attribute says otherwise.
+Times are Unix ms by the simulation's clock; attributes name exceptions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Made(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """A node, identified by hexadecimal id, sent a payload to a peer.
+    """A node sent a payload to a peer; nodes are given by hexadecimal ids.
 
     `number` counts the sendings of a simulation from 0.
     """
@@ -51,7 +51,7 @@ class AckArrived(NamedTuple):
 
 
 class PayloadSighting(NamedTuple):
-    """A tap recorded a payload; a second record of the same sending is a replica."""
+    """A tap recorded a payload; further records of a sending are replicas."""
 
     at_ms: int
     tap: str

@@ -19,17 +19,17 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
     """Settings of a simulation of MVDS.
 
     Attributes:
-        protocol: Always `mvds`; files without it are of SDS.
+        protocol: Always `mvds`; a file without this key is a scenario of SDS.
         nodes: Number of nodes; all are in every group.
-        senders: Number of nodes that create messages; these are the first ones.
+        senders: Number of nodes that create messages; the first nodes do.
         groups: Number of groups.
-        interval_s: Mean of the exponentially distributed time between two messages of
-            a sender in a group.
+        interval_s: Mean time between two messages of a sender in a group; exponentially
+            distributed.
         payload_bytes: Length of a message's body.
         mode: Whether the node's own messages are sent at once or offered first.
-        backoff: `document`: waits of 2, 4, ... 128, 2, ... epochs; `linear`: two epochs
-            more each time, as in the upstream simulation; `deployed`: as in status-go.
-        epoch_ms: Length of an epoch. Each node begins its epochs at a different time.
+        backoff: `document`: waits of 2, 4, ... 128, 2, ... epochs; `linear`: waits of
+            2, 4, 6, ... epochs (upstream simulation); `deployed`: as in status-go.
+        epoch_ms: Length of an epoch. Nodes begin their epochs at different times.
         forward: Whether received messages are offered to the other nodes.
     """
 
@@ -49,12 +49,12 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: The mapping is not a scenario; the error has place, value and
+            TableError: The mapping is not a scenario; the error has position, value and
                 allowed values.
         """
         scenario = read(mapping, cls)
         most = scenario.nodes
-        # Each node has a different millisecond of the epoch.
+        # Each node's epochs begin at a different millisecond.
         limits = [
             ("senders", scenario.senders, most),
             ("nodes", scenario.nodes, scenario.epoch_ms),

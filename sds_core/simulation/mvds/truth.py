@@ -18,18 +18,18 @@ from sds_core.simulation.mvds.log import (
 )
 
 Heard = Callable[[str, int, int], bool]
-"""Whether a node sent anything after one time, up to another, Unix ms."""
+"""Whether a node sent anything in (start, end], Unix ms."""
 
 DEADLINE_MS = 120_000
 GRACE_MS = 5_000
 
 
 class MessageTruth:
-    """One message, or an id whose message was not recorded yet.
+    """One message, or an id of a message that was not recorded yet.
 
-    What a correct monitor finds of it (docs/figures.md, 14) is concluded from the
-    sendings that taps recorded, of which the simulation knows what they were. The
-    observer is not used.
+    The conclusions of a correct monitor (docs/figures.md, 14) are derived from the
+    recorded sendings, with the simulation's knowledge of each. The observer is not
+    used.
 
     Attributes:
         group: Id of its group, hexadecimal; empty until its MESSAGE was recorded.
@@ -39,7 +39,7 @@ class MessageTruth:
         self.group = ""
         self._count: Counter[str] = Counter()
         self._first_ms: int | None = None
-        # First times, Unix ms: by node, or by sender and receiver.
+        # First times, Unix ms, by node, or by sender and receiver.
         self._held: dict[str, int] = {}
         self._acked: dict[str, int] = {}
         self._acked_to: dict[tuple[str, str], int] = {}
@@ -128,7 +128,7 @@ class MessageTruth:
             return "acknowledged_in_time"
         if end_ms <= due_ms:
             return "in_flight"
-        # In whole seconds, rounded down.
+        # The report has whole seconds, rounded down.
         from_ms = -(-(sent_ms + GRACE_MS) // 1_000) * 1_000
         holds = self._held.get(receiver, end_ms + 1) <= due_ms
         if heard(receiver, from_ms, due_ms) and not holds:
@@ -179,7 +179,7 @@ _OF_PAYLOADS = ("payloads.all", "payloads.empty", "replicas", "bytes.other")
 class MvdsTruth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    It must receive exactly those sightings whose records are in the topic, in the
+    It must receive the sightings whose records are in the topic, and no others, in the
     topic's order. Taps must have correct clocks.
     """
 
@@ -220,9 +220,9 @@ class MvdsTruth:
     def document(self) -> dict[str, Any]:
         """Return all values in a form that JSON can represent.
 
-        `views` holds the report's figures of groups. `messages` holds what no report
-        can contain: by message id, when each message reached each node, and when an
-        acknowledgement of each node arrived.
+        `views` holds the report's figures of groups. `messages` holds facts that no
+        report can contain: by message id, when each message reached each node, and when
+        each node's acknowledgement arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():

@@ -1,10 +1,11 @@
 """The truth of a simulation: its events, and the report of a correct monitor.
 
 The figures have the names of the report. They are counted from the simulation's own
-knowledge: which transmission each record shows, and what each participant had received
-when it composed a frame. No bloom filter is read. History and requests come from the
-decoded frame, so an error in `sds_core.wire` would not show here. The code prefers
-simple scans of whole lists to complex state. It imports nothing from the observer.
+knowledge: which transmission each record shows, and which messages each participant had
+received when it composed a frame. No bloom filter is read. History and requests come
+from the decoded frame, so the truth cannot reveal errors of `sds_core.wire`. The code
+scans whole lists instead of keeping complex state, and imports nothing from the
+observer.
 """
 
 from sds_core.simulation.truth.truth import Truth as Truth

@@ -70,7 +70,7 @@ def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
 def probable_for(
     message: SeenFrame, view: TapView, definite: SeenFrame | None
 ) -> SeenFrame | None:
-    """Return the frame that makes a message probable, if it precedes a definite one."""
+    """Return the frame that makes an acknowledgement probable before it is definite."""
     needed = _participants_needed(message, view)
     end = len(view.frames) if definite is None else definite.index
     holders: set[str] = set()
@@ -102,7 +102,7 @@ def fate_of(
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
-    # A deadline passes only when the clock is later than it.
+    # At the deadline itself, the message is still in time.
     if end_ms <= deadline_ms:
         return Fate.IN_FLIGHT
     after = view.between(message.clock_ms, deadline_ms)
@@ -112,10 +112,10 @@ def fate_of(
 
 
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
-    """Return whether another participant's frame misses a chance to acknowledge.
+    """Return whether a frame could have acknowledged a message, but does not.
 
-    This is so if its filter does not have the message, it does not name the message,
-    and its sender did not return from a long silence since the message.
+    That is, neither its filter nor its history has the message, and its sender did not
+    return from a long silence since the message.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (

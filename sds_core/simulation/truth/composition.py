@@ -1,4 +1,4 @@
-"""The messages that participants had received when they composed their frames.
+"""Which messages participants had received when they composed their frames.
 
 A bloom filter holds the ids that its owner had received when the frame was composed. A
 rebroadcast frame has the filter of its first sending.
@@ -26,7 +26,7 @@ _MESSAGES: dict[
 
 
 class Sizes(NamedTuple):
-    """The bytes of one frame by part; a part is whole fields: tag, length, payload.
+    """The bytes of one frame by part; a part consists of whole fields.
 
     Attributes:
         other: all other fields.
@@ -40,12 +40,12 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
-    """Return the bytes of each part: the difference in length to a frame without it.
+    """Return the bytes of each part, by comparison with a frame without the part.
 
     Args:
         dialect: dialect of the frame.
-        value: the frame as our participant wrote it, with each number in the minimum
-            number of bytes.
+        value: the frame as our participant wrote it; each number has its minimum
+            length.
 
     Raises:
         google.protobuf.message.DecodeError: The value is not a frame of this dialect.
@@ -83,7 +83,8 @@ class Filter(NamedTuple):
     """The ids in a participant's filter at one moment.
 
     Attributes:
-        places: all ids that the participant ever added, counted from 0; still growing.
+        places: positions of all ids that the participant ever added, from 0; it can
+            grow later.
         begin: the position of the oldest id in the filter.
         end: one more than the position of the newest id.
     """
@@ -94,21 +95,21 @@ class Filter(NamedTuple):
     size: BloomParameters
 
     def holds(self, message_id: str) -> bool:
-        """Return whether the id was in the filter, as the simulation knows."""
+        """Return whether the id was really in the filter."""
         return self.begin <= self.places.get(message_id, -1) < self.end
 
     def lacks_some_of(self, other: Filter) -> bool:
-        """Return whether this filter lacks an id that a given other filter holds."""
+        """Return whether this filter lacks an id that another filter holds."""
         is_empty = other.begin == other.end
         if self.places is not other.places:
-            # The participant has lost its state between them.
+            # Between these filters, the participant lost its state.
             ids = islice(other.places, other.begin, other.end)
             return not all(map(self.holds, ids))
         holds_all = self.begin <= other.begin and other.end <= self.end
         return not (is_empty or holds_all)
 
     def false_positive_rate(self) -> float:
-        """Return the mean false-positive rate, in [0, 1], of a filter of so many ids.
+        """Return the mean false-positive rate, in [0, 1], for this number of ids.
 
         It is (1 - (1 - 1/m)^(k n))^k.
         """
@@ -118,7 +119,7 @@ class Filter(NamedTuple):
 
 
 class ReceivedIds:
-    """Ids that a participant received or sent, in order, and its filter."""
+    """Ids that a participant received or sent, in order, with its filter."""
 
     __slots__ = ("_begin", "_kept_ids", "_places", "_profile", "_rollover_ids", "_size")
 
@@ -140,7 +141,7 @@ class ReceivedIds:
             self._size = self._profile.bloom_rolled or self._profile.bloom
 
     def filter(self) -> Filter | None:
-        """Return the current content of the filter; None if no monitor can read it.
+        """Return the current content of the filter; None if monitors cannot read it.
 
         A filter of the specification's dialect does not contain its size, so readers
         use the default.
@@ -151,7 +152,7 @@ class ReceivedIds:
 
 
 class Named(NamedTuple):
-    """An entry of a causal history; `sender` is empty if the entry names none."""
+    """An entry of a causal history; `sender` is empty if the entry has none."""
 
     message_id: str
     sender: str
@@ -183,7 +184,7 @@ class Composition:
 
     @property
     def has_known_id(self) -> bool:
-        """Whether others may name it: content, and sync frames of nim-sds."""
+        """Whether other frames can name it: content, and sync frames of nim-sds."""
         is_nim_sync = self.kind is FrameKind.SYNC and self.dialect is Dialect.NIM
         return self.kind is FrameKind.CONTENT or is_nim_sync
 
@@ -205,14 +206,14 @@ class Compositions:
         self._named: dict[Named, Named] = {}
 
     def joined(self, presence: Presence) -> None:
-        """Record a participant that joins, and its profile, which sets roll-overs."""
+        """Record a participant that joins, and its profile with roll-over limits."""
         identity = (presence.channel_id, presence.participant)
         self._profiles[identity] = presence.profile
         if presence.is_new:
             self._received.pop(identity, None)
 
     def received_by(self, channel_id: str, participant: str) -> ReceivedIds:
-        """Return what a participant has received in a channel so far."""
+        """Return the ids that a participant has received in a channel so far."""
         received = self._received.get((channel_id, participant))
         if received is None:
             profile = self._profiles.get((channel_id, participant), _SPEC)
@@ -221,7 +222,7 @@ class Compositions:
         return received
 
     def of(self, transmission: Transmission) -> Composition:
-        """Return the composition of a transmission, which may repeat an earlier one."""
+        """Return the composition of a transmission; repeated frames share theirs."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return self._compose(transmission)

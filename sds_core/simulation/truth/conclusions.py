@@ -1,6 +1,6 @@
 """Conclusions about each message from the frames that taps recorded.
 
-Compared with the stories (messages.py), which hold what actually happened, they show
+A comparison with the stories (messages.py), which hold what actually happened, shows
 how accurate the rules in docs/figures.md are.
 """
 
@@ -23,7 +23,8 @@ class Episodes:
     Attributes:
         response_times_ms: response times of the answered episodes.
         expired: number of episodes that were not answered.
-        responses: frames that answered an episode, or that arrived during its window.
+        responses: frames that answered an episode, or arrived during the episode's
+            window.
     """
 
     response_times_ms: list[int] = field(default_factory=list)

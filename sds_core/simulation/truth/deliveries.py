@@ -1,7 +1,7 @@
 """Deliveries as the participants' frames show them (docs/figures.md, 5).
 
-This file holds what a correct monitor concludes from frames. Who actually received
-which message is in the stories (messages.py).
+These are conclusions of a correct monitor. The stories (messages.py) show which
+participants actually received a message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _index = attrgetter("index")
 class Outcome(enum.StrEnum):
     """Final state of a delivery, by its name in the report.
 
-    A delivery that was lost and then retracted counts in both states; an open one
+    A delivery that was lost and then retracted counts in both states; an open delivery
     counts in none.
     """
 
@@ -37,11 +37,12 @@ class Outcome(enum.StrEnum):
 
 
 class Delivery(NamedTuple):
-    """A message and another participant that was active when it was first seen.
+    """A message and a participant that was active when the message was first seen.
 
     Attributes:
-        lacking: the first frame that shows that the participant lacks it, if one does.
-        having: the first frame that shows that the participant has it, if one does.
+        lacking: the first frame that shows that the participant lacks the message, if
+            any.
+        having: the first frame that shows that the participant has the message, if any.
         outcome: outcome that follows from the participant's frames.
     """
 
@@ -56,8 +57,8 @@ class _Past(NamedTuple):
     """State of a participant at one of its first copies.
 
     Attributes:
-        rollover_ms: when its filter had last rolled over; 0 if never.
-        returns_ms: its latest two returns after a long silence, the latest first; 0 for
+        rollover_ms: when its filter last rolled over; 0 if never.
+        returns_ms: its last two returns after long silences, the latest first; 0 if
             none.
     """
 
@@ -112,7 +113,7 @@ def _delivery(
         frame = frames[place]
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
             break
-        # Ids of one dialect cannot be looked up in a filter of the other.
+        # Ids of one dialect cannot be looked up in filters of the other dialect.
         is_alike = frame.composition.dialect is message.composition.dialect
         known = frame.composition.filter if is_alike else None
         if frame in naming or (known is not None and known.holds(message_id)):
@@ -143,7 +144,7 @@ def _was_named_before(frame: SeenFrame, view: TapView) -> bool:
 def _is_overdue(
     frame: SeenFrame, lacking: SeenFrame, returns_ms: tuple[int, int]
 ) -> bool:
-    """Return whether a participant had time to receive what a frame lacks."""
+    """Return whether a participant had enough time to receive a missing message."""
     latest_ms, one_before_ms = returns_ms
     begins_ms = lacking.at_ms
     if one_before_ms <= lacking.at_ms:
@@ -152,7 +153,7 @@ def _is_overdue(
 
 
 def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
-    """Return, for each frame of a participant, its latest two returns."""
+    """For each frame of a participant, yield its last two returns from silence."""
     last_ms = None
     latest_ms = one_before_ms = 0
     for frame in frames:
@@ -175,12 +176,12 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 
 
 def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
-    """Return, for each frame of a participant, when its filter had last rolled over.
+    """For each frame of a participant, yield when its filter last rolled over.
 
-    Only frames up to that one count; 0 if they show no roll-over. A frame is skipped if
-    its Lamport timestamp shows that it was composed before a frame seen earlier. All
-    ids that were in the filter count. A program that reads filters can miss a
-    roll-over, if it clears no bit and removes only ids that no tap mirrored.
+    The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
+    shows that it was composed before an earlier frame, it is skipped. All ids of the
+    filter are compared. A program that reads filters can miss a roll-over, if it clears
+    no bit and removes only ids that no tap mirrored.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):
@@ -190,7 +191,7 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
 
 
 def rolled_over(frames: Iterable[SeenFrame]) -> Iterator[bool]:
-    """Return, for each frame of a participant, whether its filter rolled over then."""
+    """For each frame of a participant, yield whether its filter rolled over then."""
     newest: dict[Dialect, SeenFrame] = {}
     for frame in frames:
         has_rolled = False

@@ -32,7 +32,7 @@ class Gap(NamedTuple):
     """An id that a frame named before any tap showed it.
 
     Attributes:
-        naming: the frame from which the time of the gap counts.
+        naming: the frame at which the gap begins.
         arrival: first copy of the message; None if it never arrived.
     """
 
@@ -42,7 +42,7 @@ class Gap(NamedTuple):
 
     @property
     def deadline_ms(self) -> int:
-        """Maximum time of the clock at which an arrival is in time, Unix ms."""
+        """Last time of the clock at which an arrival is in time, Unix ms."""
         return self.naming.clock_ms + DEADLINE_MS
 
 
@@ -79,17 +79,17 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
 
 
 def unseen_in(view: TapView) -> Iterator[Gap]:
-    """Yield each id that is named after the warm-up and before any tap shows it.
+    """Yield each id that a frame names after the warm-up, before any tap shows it.
 
-    Ids from before the monitor's start are permanently ignored when they are first
-    named.
+    If an id that was sent before the monitor's start is named, it is ignored
+    permanently.
     """
     if view.began_ms is None:
         return
     warm_up_end_ms = view.began_ms + WARM_UP_MS
     l0 = _highest_lamports(view, warm_up_end_ms)
     before = _histories_before(view)
-    # Unseen ids that were named: whether they were sent after the start.
+    # Whether unseen ids that were named were sent after the start.
     decided: dict[str, bool] = {}
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
@@ -123,7 +123,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
             first = view.shown.get(message_id)
             if first is not None and first.index <= frame.index:
                 continue
-            # A frame that names its own id is itself the named message.
+            # If a frame names its own id, it is itself the named message.
             if message_id not in decided and message_id != own_id:
                 is_gap = is_after_start and not was_held(message_id, frame)
                 decided[message_id] = is_gap
@@ -132,10 +132,10 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return, by index of a first copy, its sender's earlier history if it counts.
+    """Return usable earlier histories of the senders, by index of a first copy.
 
-    A log only grows, so the history must have the same dialect, be older and not
-    longer, and the sender must not have restarted since.
+    A log only grows. So a usable history has the same dialect, is older and not longer,
+    and the sender has not restarted since.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():
@@ -155,13 +155,13 @@ def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
 
 
 def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:
-    """Return the outcome of a gap that has lasted longer than the settle time."""
+    """Return the outcome of a gap that lasts longer than the settle time."""
     if gap.arrival is not None and gap.arrival.clock_ms <= gap.deadline_ms:
         if view.latest_request(gap.message_id, gap.arrival) is None:
             return Outcome.LATE
         is_live = view.is_requested(gap.arrival)
         return Outcome.REPAIRED if is_live else Outcome.RECOVERED_LATE
-    # A deadline passes only when the clock is later than it.
+    # At the deadline itself, the gap is still open.
     if end_ms <= gap.deadline_ms:
         return Outcome.OPEN
     return Outcome.TAP_GAP if _network_had(gap, view) else Outcome.LOST
@@ -189,7 +189,7 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # The first named sender is used: all histories name the same sender, or none.
+    # The first named sender suffices: all histories name the same sender, or none.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)
 

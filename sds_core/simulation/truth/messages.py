@@ -1,4 +1,4 @@
-"""The story of each message: who actually received it, which no tap can see."""
+"""The story of each message: which participants actually received it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sds_core.wire import FrameKind
 
 
 class Sending:
-    """One transmission of a message, and which taps showed it."""
+    """One transmission of a message, and the taps that showed it."""
 
     def __init__(self, transmission: Transmission) -> None:
         self.at_ms = transmission.at_ms
@@ -45,9 +45,9 @@ class Story:
     """Story of one message; times in Unix ms, by participant.
 
     Attributes:
-        sender: who first sent it; empty before the first sending.
+        sender: participant that first sent it; empty before the first sending.
         audience: participants that were present at the first sending.
-        received_in: first transmission of it that reached each participant.
+        received_in: the message's first transmission that reached each participant.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Messages:
         self._sendings: dict[int, Sending] = {}
         # Last transmission that reached a participant, by channel and participant.
         self._arrived: dict[tuple[str, str], Sending] = {}
-        # Replaced, never changed, because the stories share them.
+        # The sets are replaced, never changed, because stories share them.
         self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
 
     def moved(self, presence: Presence) -> None:
@@ -115,7 +115,7 @@ class Messages:
         )
 
     def transmitted(self, transmission: Transmission) -> None:
-        """Record a frame that is sent; only messages have a story."""
+        """Record a sent frame; only messages have a story."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return

@@ -19,14 +19,14 @@ from sds_core.simulation.truth.composition import Composition, Sizes
 from sds_core.wire import Dialect, FrameKind
 
 HORIZON_MS = 3_600_000
-"""Time after a message's first copy from which evidence is ignored, ms."""
+"""How long after a message's first copy evidence counts, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
-"""Time after a request in which a copy is a response: T_max, sweep, transport."""
+"""How long after a request a copy is a response, ms: T_max, sweep, transport."""
 
 
 class Copy(enum.Enum):
-    """Relation of a frame, which is not a replica, to the previous frames."""
+    """Relation of a frame to the previous frames; replicas have none."""
 
     FIRST = enum.auto()
     REBROADCAST = enum.auto()
@@ -38,9 +38,9 @@ class ShownRecord(NamedTuple):
 
     Attributes:
         at_ms: record time, Unix ms.
-        clock_ms: the channel's clock at it, Unix ms.
-        number: number of the transmission, which identifies it.
-        cause: reason for sending, which only the sender knows.
+        clock_ms: the channel's clock at the record, Unix ms.
+        number: number that identifies the transmission.
+        cause: why the frame was sent; in reality, only the sender knows this.
     """
 
     at_ms: int
@@ -58,9 +58,9 @@ class SeenFrame:
         index: index among the frames of the channel, in topic order.
         at_ms: record time, Unix ms; latencies are differences of record times.
         clock_ms: the channel's clock at the frame, Unix ms; deadlines use it.
-        cause: reason for sending, which only the sender knows.
-        is_old: whether its message was first seen longer ago than the horizon: its
-            history and its filter date from that time and show nothing new.
+        cause: why the frame was sent; in reality, only the sender knows this.
+        is_old: whether its message was first seen more than `HORIZON_MS` ago. Then its
+            history and filter show nothing new, as they are as old.
     """
 
     index: int
@@ -84,11 +84,11 @@ class TapView:
         sizes: bytes of each frame that is not a replica.
         frames: frames in topic order, without replicas.
         messages: first copies of content, by id, in topic order.
-        shown: first copies of content and of sync frames of nim-sds (which are named
-            and repaired too), by id.
-        first_copies: first copies of every kind, by known sender.
-        copies: first copies and rebroadcasts of the same frames, by id.
-        namings: frames whose causal history names an id, by id, without old frames.
+        shown: first copies of content and of sync frames of nim-sds, by id; these sync
+            frames are named and repaired too.
+        first_copies: first copies of all kinds, by sender, if it is known.
+        copies: first copies and their rebroadcasts, by id.
+        namings: frames that are not old and whose causal history names an id, by id.
         requests: frames that request an id, by id.
     """
 
@@ -104,7 +104,7 @@ class TapView:
         self.copies: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.namings: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.requests: defaultdict[str, list[SeenFrame]] = defaultdict(list)
-        # The newest frame with each id that is not a repetition.
+        # The newest frame with each id, without rebroadcasts.
         self._syncs: dict[str, SeenFrame] = {}
         numbers: set[int] = set()
         for record in records:
@@ -117,16 +117,16 @@ class TapView:
                 self._take(record)
 
     def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
-        """Return frames of recent messages in a range of the clock, ends included."""
+        """Return frames that are not old in a range of the clock, with both ends."""
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         end = bisect_right(self.frames, last_ms, key=_clock_ms)
         return [frame for frame in self.frames[begin:end] if not frame.is_old]
 
     def active_others(self, message: SeenFrame) -> Iterator[str]:
-        """Return the other participants that were active when a message was first seen.
+        """Yield the other participants that were active when a message was first seen.
 
-        These participants had a first copy whose record time is before the message's,
-        by at most the horizon.
+        They had a first copy with a record time before the message's, by at most
+        `HORIZON_MS`.
         """
         begin_ms = message.at_ms - HORIZON_MS
         for participant, frames in self.first_copies.items():
@@ -140,13 +140,13 @@ class TapView:
                 yield participant
 
     def latest_request(self, message_id: str, before: SeenFrame) -> SeenFrame | None:
-        """Return the latest frame before another that requests an id."""
+        """Return the latest frame that requests an id before another frame."""
         asking = self.requests.get(message_id, [])
         place = bisect_left(asking, before.index, key=_index)
         return asking[place - 1] if place else None
 
     def is_requested(self, frame: SeenFrame) -> bool:
-        """Return whether the latest request for the frame's id is live at it."""
+        """Return whether a frame is in the window of the latest request for its id."""
         latest = self.latest_request(frame.composition.message_id, frame)
         return latest is not None and frame.clock_ms <= window_end_ms(latest)
 
@@ -184,7 +184,7 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return a frame's kind of copy, and the first copy that it relates to."""
+        """Return a frame's kind of copy, and the related first copy."""
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)
@@ -199,7 +199,7 @@ class TapView:
 
 
 def window_end_ms(request: SeenFrame) -> int:
-    """Return the last moment at which a copy answers a request."""
+    """Return the last time at which a copy answers a request, Unix ms."""
     return request.clock_ms + REPAIR_WINDOWS_MS[request.composition.dialect]
 
 

@@ -32,7 +32,7 @@ SCHEMA = 1
 
 
 def figures_of(conclusions: Conclusions) -> dict[str, Any]:
-    """Return what a correct monitor reports; `sender_side` has the actual causes."""
+    """Return the figures of a correct monitor; `sender_side` has the actual causes."""
     view, episodes = conclusions.view, conclusions.episodes
     rebroadcasts = [frame for frame in view.frames if frame.copy is Copy.REBROADCAST]
     repairs = sum(view.is_requested(frame) for frame in rebroadcasts)
@@ -95,7 +95,7 @@ def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 class Truth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    It must receive exactly those sightings whose records are in the topic, in the
+    It must receive the sightings whose records are in the topic, and no others, in the
     topic's order. Heartbeats count as written to all partitions.
     """
 
@@ -114,8 +114,8 @@ class Truth:
     def add(self, entry: Entry) -> None:
         """Process the next entry of the log."""
         match entry:
-            # Their effects follow as `Happening` entries. Most entries are of these two
-            # types.
+            # Most entries are of these two types; their effects follow as `Happening`
+            # entries.
             case Arrival():
                 self._messages.arrived(entry)
             case Happening():
@@ -142,7 +142,7 @@ class Truth:
 
     def concluded(self) -> dict[str, Conclusions]:
         """Return the conclusions of a correct monitor, by channel."""
-        # The last record may be a heartbeat, which moves the final clock too.
+        # The last record may be a heartbeat, which also advances the final clock.
         end_ms = self._last_ms or 0
         return {
             channel_id: Conclusions(TapView(records), end_ms)
@@ -156,10 +156,10 @@ class Truth:
     def document(self) -> dict[str, Any]:
         """Return all values in a form that JSON can represent, with sorted keys.
 
-        `channels` and `totals` hold the report's figures. `messages` holds what no
-        report can contain: by channel and message id, the actual story of each message,
-        and the conclusions from the frames that taps recorded. `taps` holds when each
-        tap recorded nothing, by its own clock.
+        `channels` and `totals` hold the report's figures. `messages` holds facts that
+        no report can contain: by channel and message id, the actual story of each
+        message, and the conclusions from recorded frames. `taps` holds the periods in
+        which each tap recorded nothing, by its own clock.
         """
         concluded = self.concluded()
         nothing = Conclusions(TapView([]), self._last_ms or 0)
@@ -205,7 +205,7 @@ class Truth:
 
     def _happened(self, happening: Happening) -> None:
         if isinstance(happening.event, Received):
-            # From here on, the id is in the participant's filter.
+            # From now on, the id is in the participant's filter.
             received = self._compositions.received_by(
                 happening.channel_id, happening.participant
             )
