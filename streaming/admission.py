@@ -1,4 +1,4 @@
-"""How far the next batch may read.
+"""Decides how far the next batch may read.
 
 Every batch ends at one common record time T over all partitions, so that T is a clock
 for every channel (docs/architecture.md, decision 3). If all unread records fit into one
@@ -26,10 +26,11 @@ from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
-"""Distance behind a window's end within which its records are searched, ms.
+"""Time after a window's end within which its records are searched, ms.
 
-This is the retention window (docs/figures.md, 4). Brokers by default refuse records
-further ahead, so a record with a wrong clock does not hide the window's records.
+This is the retention window (docs/figures.md, 4). By default, brokers refuse records
+that are further ahead of their clock. So a record with a wrong clock does not hide the
+window's records.
 """
 
 _MAX_LEAD_MS = 60_000
@@ -39,7 +40,7 @@ _LEAST_LEAD_MS = 30_000
 """Lead below which no allowance is needed: the taps' clocks nearly agree."""
 
 _UNSAMPLED_ROWS = 500
-"""Number of records up to which their size is not sampled, to save a fetch."""
+"""The size of this many records is not sampled, to save a fetch."""
 
 
 def ends_of_window(
@@ -187,11 +188,11 @@ class Admission:
     def _lead_ms(
         self, start: Position, ends: Mapping[int, int], wall_ms: int, is_live: bool
     ) -> int:
-        """How far the clock of the topic is ahead of wall time, as far as that counts.
+        """The allowed lead of the topic's clock over wall time, ms.
 
-        If all taps of a topic are fast, refusing its records would leave nothing to
-        watch, and no record in it contradicts the others. A lead can begin only while
-        the topic is watched.
+        If the clocks of all taps are fast, no record contradicts the others. Refusing
+        all records would leave nothing to watch. A lead can begin only while the topic
+        is watched.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -227,11 +228,10 @@ class Admission:
         times = self._times(unread, row_limit)
         if unread.rows > row_limit:
             if start.clock_ms >= times.last_ms:
-                # The other records move no clock, so their order does not matter.
+                # The unread records move no clock, so their order does not matter.
                 ends = part_of(start.next_offsets(), unread.ends, row_limit)
                 return unread.position(start.clock_ms, ends)
-            # T ends before the last record in any case, so the newest need not be
-            # known.
+            # T ends before the last record, so the newest record is not needed.
             end = aligned_end(times, times.last_ms, row_limit)
             return unread.position(end.clock_ms, end.ends)
         newest_ms, times = times.newest_ms(self.offsets.newest(list(unread.ends)))

@@ -110,7 +110,7 @@ def _groups(
                 # The column has no further groups.
                 break
             first, properties = group["startOffset"], json.loads(group["properties"])
-            # The one row of a group whose deadline has passed has a key only.
+            # If its deadline has passed, a group has one row with only a key.
             if not properties["hasTimedOut"]:
                 part = slice(first, first + group["numRows"])
                 packed += digests[part]

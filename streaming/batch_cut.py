@@ -46,8 +46,9 @@ def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     """
     while True:
         end = _aligned_end(times, latest_ms, row_limit)
-        # The search trusts the index until a scan shows that it is wrong. A record from
-        # the future that ends a partition's part would leave records before T unread.
+        # The search trusts the index until a scan shows that it is wrong. If a
+        # partition's part ended at a record from the future, records before T would
+        # stay unread.
         checked = end.times.checked(end.clock_ms)
         if len(checked.scans) == len(times.scans):
             return end
@@ -66,7 +67,8 @@ def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
         return low
-    # More records of one time than the limit. T stays: no record of the batch is later.
+    # More records have one time than the limit allows. T stays, because no record of
+    # the batch is later.
     return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 
@@ -99,7 +101,7 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
         times = high.times
         last_ms = times.latest_clock_ms(latest_ms)
         if high.clock_ms > last_ms + 1:
-            # The cut needed a scan, which does not reach this far: cut again.
+            # The cut needed a scan that ends before it: cut again.
             continue
         if high.rows > row_limit or high.clock_ms > last_ms:
             return low, high
@@ -112,8 +114,8 @@ def bisect(
 ) -> tuple[Cut, Cut, RecordTimes]:
     """Narrow the range between a cut that fits and one that does not.
 
-    It ends when the lower cut fills three quarters of the limit, because every further
-    step costs a request to the broker, or when the two are 1 ms apart.
+    It ends when the cuts are 1 ms apart, or when the lower one fills three quarters of
+    the limit. Every further step costs a request to the broker.
     """
     times = high.times
     enough = max(1, row_limit * 3 // 4)
@@ -131,7 +133,7 @@ def bisect(
 def part_of(
     low: Mapping[int, int], high: Mapping[int, int], rows: int
 ) -> dict[int, int]:
-    """Offsets from `low` towards `high`, lowest partition first, for so many rows."""
+    """Move offsets from `low` towards `high` by `rows`, the lowest partition first."""
     ends = dict(low)
     for partition in sorted(high):
         taken = min(rows, high[partition] - low[partition])

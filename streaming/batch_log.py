@@ -89,10 +89,10 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
     committed, torn_commit = _newest_whole(commits)
     planned, torn_plan = _newest_whole(offsets)
     if torn_plan is not None and int(torn_plan.name) == committed:
-        # It was synced before it was committed, so the cause is another one.
+        # A committed plan was synced, so no power failure has torn it.
         planned, torn_plan = committed, None
     if torn_commit is not None and planned == (batch := int(torn_commit.name)) + 1:
-        # Nothing after this was finished either, and Spark must repeat this first.
+        # Spark must repeat this batch before the next planned one.
         torn_plan, planned = offsets / str(planned), batch
     torn = tuple(path for path in (torn_commit, torn_plan) if path is not None)
     metadata = checkpoint / "metadata"
@@ -194,7 +194,7 @@ def _read_offsets(path: Path, remedy: str) -> tuple[Position, int]:
     try:
         partitions = int(plan.conf["spark.sql.shuffle.partitions"])
         return Position.from_json(position), partitions
-    # An error of msgspec is a ValueError too.
+    # Errors of msgspec are ValueErrors.
     except (ValueError, LookupError) as error:
         raise wrong_content(path, error, remedy) from error
 
@@ -210,7 +210,7 @@ def _read_lines(path: Path, types: tuple[type[Any], ...], remedy: str) -> list[A
             msgspec.json.decode(line, type=type_)
             for line, type_ in zip(lines, types, strict=True)
         ]
-    # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+    # Errors of msgspec and of invalid text are ValueErrors.
     except ValueError as error:
         raise wrong_content(path, error, remedy) from error
 

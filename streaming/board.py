@@ -36,7 +36,7 @@ class GroupParts:
         return True
 
     def join(self, group: str) -> Any:
-        """Return the totals of a group, of which a part was set."""
+        """Return the totals of a group from the parts that were set."""
         return self._grouping.join(list(self._parts[group].values()))
 
     def take(self, view: str, totals: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class Board:
         return self._snapshot
 
     def names(self, prefix: str) -> Collection[str]:
-        """Return the names, not copied, of one kind's views that have figures."""
+        """Return the names of one kind's views that have figures, without a copy."""
         return self._views[prefix].totals.keys()
 
     def take_changed(self) -> Mapping[str, Collection[str]]:

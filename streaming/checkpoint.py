@@ -43,8 +43,8 @@ class CheckpointIdentity(msgspec.Struct):
     """Settings with which a checkpoint was begun; content of ``monitor/job.json``.
 
     Attributes:
-        topic: The topic of frames; `_NEWER` in a file of a release since 0.16, so that
-            releases up to 0.15, which do not know the ledger, refuse the checkpoint.
+        topic: The topic of frames. Releases since 0.16 write `_NEWER`, so that releases
+            up to 0.15 refuse the checkpoint: they do not know the ledger.
         report_detail: Whether the checkpoint stores definite acknowledgements.
         starts: Number of jobs that were started on it, including this one.
         files: Names of the other files in ``monitor/``. A release up to 0.6 lists none:
@@ -119,7 +119,7 @@ def check_identity(
         identity.files = [
             path.name
             for path in own_files(checkpoint).iterdir()
-            # If a ledger is not listed, a killed start has created it.
+            # A start that was killed has created an unlisted ledger.
             if path.suffix in _ENDINGS and path.name not in (IDENTITY, LEDGER)
         ]
     for name in identity.files:

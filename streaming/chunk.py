@@ -91,13 +91,13 @@ class Chunk:
     def add(self, record: RawRecord, written_ms: int | None = None) -> None:
         """Judge one record, and add it to the digests of the views that it concerns.
 
-        It was written at `written_ms` at the latest, Unix ms; None for the admission.
+        The record was written by `written_ms`, Unix ms; None for the admission time.
         """
         self._records += 1
         if written_ms is None:
             written_ms = self._admitted_ms
         if record.timestamp_ms < 0:
-            # Sums of durations since -2**63 would not fit into a state.
+            # Durations since a time of -2**63 would overflow the sums of a state.
             record = record._replace(timestamp_ms=0)
         kept = self._add_unread(record, written_ms)
         if not kept:

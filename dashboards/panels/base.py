@@ -61,8 +61,8 @@ def finished(
     """Return the panel with what every panel must have.
 
     The title is unique within the dashboard. The description says what the panel shows,
-    and which values are bad. The width counts columns of the grid, of which a dashboard
-    has 24; the height counts its rows. The unit is Grafana's id of a unit.
+    and which values are bad. A dashboard has a grid of 24 columns; width and height
+    count its columns and rows. The unit is Grafana's id of a unit.
     """
     for n, target in enumerate(targets):
         panel = panel.with_target(target.ref_id(ref(n)))
@@ -113,7 +113,7 @@ def data_link(link: Link) -> dashboard.DashboardLink:
 
 
 def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: a counter per second, summed, by the labels in the legend."""
+    """Return a query: the rate of a counter, summed by the labels in the legend."""
     return Query(queries.rate(metric, scope, *_labels(legend), **labels), legend)
 
 

@@ -76,7 +76,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsMonitorClockWrong",
             severity,
             f"abs({behind}) > {seconds:g}\n"
-            # Old time stamps show nothing, so only records ahead count.
+            # Old timestamps prove nothing, so only records from the future count.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
             "It differs by {{ $value | humanizeDuration }} from Kafka's clock or, if "

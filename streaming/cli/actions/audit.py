@@ -49,7 +49,7 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _AHEAD_MS = 60_000
-"""How much later a sender's time may be than the receipt of the message."""
+"""Maximum time from a message's receipt to its sender's time."""
 
 _REPEATABLE = (
     KafkaUnreachable,
@@ -85,7 +85,7 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
     """Return another mirror as the other side.
 
     Raises:
-        click.UsageError: Topics are given, which trees do not distinguish, a file
+        click.UsageError: Topics are given (trees do not distinguish them), a file
             cannot be used, or others could read the token.
     """
     if traffic.pubsub_topics or traffic.content_topics:

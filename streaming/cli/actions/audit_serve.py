@@ -230,7 +230,7 @@ async def _refreshed(
     except KafkaUnreachable as error:
         logger.warning("%s", error)
     except RecordsLost as error:
-        # The next read begins with the first record that is left.
+        # The next read begins with the first remaining record.
         logger.warning(
             "%s:%d lost records to retention before they were read: they are not "
             "compared",

@@ -98,7 +98,7 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
 class Demo:
     """One demonstration; it plays traffic as fast as possible if `duration_s` is 0.
 
-    `keep` says whether to serve the page after the end; None means on a terminal.
+    `keep` says whether to serve the page after the end; None: only on a terminal.
     """
 
     traffic: Traffic
@@ -157,8 +157,8 @@ class Demo:
     def _write_opening(self, kafka: KafkaSettings) -> int:
         """Write the first records of every partition, and return their number.
 
-        The job's clock does not wait for an empty partition, whose first record would
-        seem late if the traffic is played faster than real time.
+        The job's clock does not wait for an empty partition. If traffic is played
+        faster than real time, the partition's first record would seem late.
         """
         records = self.traffic.records
         ensure_frames_topic(kafka, partitions_of(records))
@@ -232,7 +232,7 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     """Return how many messages were lost and where their names are; "" for none.
 
-    Messages that came later count as lost. Without a URL, the page ends.
+    Messages that came later count as lost. The URL is None if the page ends.
     """
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:

@@ -42,7 +42,7 @@ def ask_monitor(
     what: tuple[str, type[_Answer]],
     timeout_s: float,
 ) -> _Answer:
-    """Return the answer of a monitor, whose word and type `what` gives.
+    """Return the answer of a monitor; `what` has its name and type.
 
     `path` is below ``/api/v1/``; a parameter that is None is absent. Each part of the
     answer may take `timeout_s`.

@@ -31,7 +31,7 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    The more runs, the shorter they are. `done` gets 1 after each.
+    The more runs, the shorter they are. `done` is called with 1 after each run.
 
     Raises:
         click.ClickException: A process of the runs was ended.

@@ -91,9 +91,9 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
 def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
     """Return the start of simulated traffic, Unix ms, that ends when its writing does.
 
-    Slower than real time, it starts now: no record may lie in the future. The start is
-    a whole second, because some Lamport timestamps count seconds; otherwise, the same
-    seed would give other traffic.
+    Traffic that is slower than real time starts now: no record may lie in the future.
+    The start is a whole second, because some Lamport timestamps count seconds.
+    Otherwise, the same seed would give other traffic.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
     start_ms = now_ms - max(0, scenario.total_ms - takes_ms)

@@ -31,10 +31,10 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 
 SEARCH_MS = 24 * 3_600_000
-"""Time before the end of the topic that is searched if nothing says when."""
+"""If no time is given, this long a part of the topic's end is searched."""
 
 MOST_MESSAGES = 20
-"""Messages that one call traces, at most: the newest."""
+"""Maximum number of messages that one call traces: the newest."""
 
 _SLICE_MS = 3_600_000
 
@@ -49,7 +49,7 @@ class Search:
         protocols: Protocols that may have the messages, by name.
         channel: Channel of the messages, if an option or an incident gives it.
         since_ms: When the first of their incidents began, Unix ms; None without any.
-        subjects: When each message that was found appeared, Unix ms, in this order.
+        subjects: Time at which each found message appeared, Unix ms, in this order.
         protocol: Protocol of the messages that were found.
         partitions: Partitions in which they were found.
         remedy: How to search at another time.
@@ -125,7 +125,7 @@ def set_since(begun: Search, times_ms: Sequence[int]) -> None:
     """Search around the begin of incidents of the messages, Unix ms."""
     begun.since_ms = min(times_ms)
     if begun.window == ALL_TIMES:
-        # An incident may begin up to a horizon after its message appeared.
+        # An incident may begin up to a retention window after its message appeared.
         horizon_ms = begun.settings.horizon_ms
         last_ms = max(times_ms) + horizon_ms
         begun.window = Window(begun.since_ms - horizon_ms, last_ms)
@@ -185,7 +185,7 @@ class _Reader:
         for record in records:
             for protocol, subject in self._subjects(record):
                 if not subject.channel and begun.protocol not in (None, protocol):
-                    # Any protocol may carry the id of a message of another.
+                    # Any protocol may carry the id of a message of another protocol.
                     continue
                 self.matches += 1
                 known = begun.subjects
@@ -257,7 +257,7 @@ def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
 
 
 class _Span(NamedTuple):
-    """Record times to search; `held_ms` is that of the first record that Kafka has."""
+    """Record times to search; `held_ms` is the time of the first record in Kafka."""
 
     first_ms: int
     last_ms: int
@@ -269,7 +269,7 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    A record from the future moves no clock, so it counts in part only.
+    A record from the future moves no clock, so its time is limited.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)

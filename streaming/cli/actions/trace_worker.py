@@ -53,7 +53,7 @@ class MadeTrace(msgspec.Struct):
 
 @contextmanager
 def tracing(kafka: KafkaSettings) -> Iterator[Callable[[TraceQuestion], Trace]]:
-    """Give what `Sources.trace` is; the end of the block ends traces under way."""
+    """Yield the function for `Sources.trace`; the end of the block ends traces."""
     # A broker that does not answer must be reported within the time of a trace.
     kafka = replace(kafka, timeout_s=min(kafka.timeout_s, LIMIT_S / 2))
     with Workers() as workers:
