@@ -1,8 +1,8 @@
 """Reads and writes small files of a checkpoint, and reports damage.
 
 docs/checkpoint.md lists all files of a checkpoint. Hadoop's local file system stores a
-checksum beside each file that Spark writes: ``.NAME.crc`` belongs to ``NAME``, and has
-``crc`` and a zero byte, the size of a chunk in bytes, and the CRC-32 of each chunk.
+checksum beside each file that Spark writes. ``.NAME.crc`` belongs to ``NAME``. It has
+``crc``, a zero byte, the size of a chunk in bytes, and the CRC-32 of each chunk.
 Numbers have 4 bytes, big-endian.
 """
 
@@ -21,7 +21,7 @@ RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
 
 IDENTITY = "job.json"
 LEDGER = "ledger.sqlite"
-"""Names of the files in ``monitor/``; those of releases up to 0.15 have other ones."""
+"""Names of the files in ``monitor/``; releases up to 0.15 use other names."""
 
 _LOSS = (
     "the incidents and shown verdicts of the last day, the rows that waited in it for "

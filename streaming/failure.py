@@ -1,8 +1,8 @@
 """Explains why a query failed, for the operator and for the exit code.
 
-Spark runs our code in several processes and forwards errors only as text. So the class
-of an error decides its meaning where it is raised (`hand_over`), and the error passes
-through Spark as one marked line of JSON in the traceback, for `query_failure`.
+Spark runs our code in several processes and forwards errors only as text. So
+`hand_over` derives the meaning of an error from its class where it is raised. The error
+passes through Spark as one marked line of JSON in the traceback, for `query_failure`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FINAL = (DamagedCheckpoint, RecordsLost, TopicReplaced, UnknownBlobVersion)
 
 
 class BatchTooLarge(RuntimeError):
-    """A worker would pass on more of a batch than memory may hold."""
+    """A worker would pass on more of a batch than fits into memory."""
 
     def __init__(self, limit_bytes: int) -> None:
         # The argument of the class, so that it can be pickled.
@@ -153,8 +153,8 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
-    An error outside our code has no mark, for example if a worker cannot load our code:
-    then the cause is the line of Spark's message that names the error.
+    An error outside our code has no mark, for example if a worker cannot load our code.
+    Then the cause is the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:
@@ -182,7 +182,7 @@ def _add_meaning(error: Exception) -> None:
 def _meaning_of(error: Exception) -> JobFailed:
     for one in _chain(error):
         if isinstance(one, _FORESEEN):
-            # A broker that refuses a record was reached.
+            # A broker that refuses a record is reachable.
             unreachable = isinstance(
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)

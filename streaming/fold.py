@@ -1,4 +1,4 @@
-"""The stateful operator: blob in, view, blob out.
+"""The stateful operator: decodes a view, updates it, and encodes it.
 
 Spark calls it once per key that has rows in the batch, or whose deadline the watermark
 has passed. State is ``(version, blob)``; its schema never changes.
@@ -89,7 +89,7 @@ class Fold:
         kind, _ = self._kinds.split(key)
         view = _restored(kind, key, state, self._settings)
         if state.hasTimedOut:
-            # The watermark is a millisecond behind the T that moved it.
+            # The watermark is one millisecond before the T that moved it.
             clock_ms = state.getCurrentWatermarkMs() + 1
         last_events = view.forget() if FORGET in packed else ()
         digests = [

@@ -59,7 +59,7 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay beside the checkpoint; views track less."""
+"""Event time for which incidents stay beside the checkpoint, longer than in views."""
 
 _HISTORY_TIMEOUT_S = 10.0
 """Maximum wait for Kafka of one write to the history's topics, seconds."""
@@ -133,7 +133,7 @@ class HistoryExporter:
 
     @contextmanager
     def running(self) -> Iterator[HistoryExporter]:
-        """Lock the history, and export until the block ends; then the remaining rows.
+        """Lock the history, and export until the block ends; then export the rest.
 
         Raises:
             DirectoryInUse: Another job writes to the history.
@@ -246,10 +246,10 @@ class _Task:
 
 
 def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
-    """Return the topics of a kind's incidents, minutes and verdicts; none without."""
+    """Return the topics of a kind's incidents, minutes and verdicts; may be empty."""
     if not history.has_topics:
         return []
-    # Topics of other kinds have their own name after that of channels.
+    # Topics of other kinds end with the name of the kind.
     end = "" if kind.at_root else f".{kind.published.names.many}"
     bases = history.incidents_topic, history.minutes_topic, history.verdicts_topic
     return [f"{base}{end}" for base in bases]

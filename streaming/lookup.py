@@ -35,7 +35,7 @@ class Stored:
     history: HistorySettings | None = None
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents since the start of the checkpoint that match, found last first."""
+        """Matching incidents since the checkpoint's start, the last found first."""
         findings = self.store.findings
         recent = findings.find_incidents(query)
         before_ms = findings.forgotten_before_ms
@@ -45,8 +45,8 @@ class Stored:
             one.incident.found_ms >= before_ms for one in recent[-1:]
         ):
             return recent
-        # The history may have an older version of these incidents, which the query may
-        # match although it does not match the newest one.
+        # The history may have older versions of these incidents. The query may match an
+        # older version, but not the newest.
         newest = findings.find_incidents(IncidentQuery(query.channel, query.kind))
         known = {(one.channel, one.incident.key) for one in recent + newest}
         limit = None if query.limit is None else query.limit + len(known)

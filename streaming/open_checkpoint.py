@@ -1,4 +1,4 @@
-"""Opens a checkpoint for a job, after checking all that Spark would read silently."""
+"""Opens a checkpoint for a job, after checking all that Spark would not check."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ class PartitionPosition(NamedTuple):
 
     Attributes:
         next_offset: The next offset to read.
-        newest_ms: Maximum record time before it, Unix ms; may be lower if it is not
-            after the position's clock. 0 if nothing was read.
+        newest_ms: Maximum record time before the offset, Unix ms. If it is not after
+            the position's clock, the value may be lower. 0 if nothing was read.
         batch_start: First offset of the batch that ended here.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
     """
@@ -59,9 +59,9 @@ class Position:
             deleted, this is the minimum up to which unread records are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time of the last look before the previous batch that found
-            nothing to read, Unix ms; 0 if the previous batch was the first. All records
-            of the batch were written after it.
+        quiet_ms: Wall time of the last look that found nothing to read, before the
+            previous batch, Unix ms. 0 if the previous batch was the first. All its
+            records were written after this time.
     """
 
     clock_ms: int = 0
@@ -118,7 +118,7 @@ class Position:
     def last_look(self, partition: int, quiet_ms: int) -> Look:
         """The last look at a partition's end before the batch that starts here.
 
-        `quiet_ms` is that of the end of the batch.
+        `quiet_ms` is that of the position at the batch's end.
         """
         if quiet_ms:
             here = self.partitions.get(partition)
@@ -176,9 +176,9 @@ class Unread:
         return count_rows(self.start.next_offsets(), self.ends)
 
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
-        """T if everything is read: the minimum newest time of partitions not idle.
+        """T if everything is read: the minimum newest time of active partitions.
 
-        If all are idle, the maximum newest time.
+        If all partitions are idle, the maximum newest time.
         """
         active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
         return min(active, default=max(newest_ms.values(), default=0))
@@ -204,7 +204,7 @@ class Unread:
                 next_offset=ends.get(p, here.next_offset),
                 newest_ms=max(here.newest_ms, newest_ms.get(p, 0)),
                 batch_start=here.next_offset,
-                # The earlier of both, because the wall clock may have been set back.
+                # The earlier time, because the wall clock may have been set back.
                 moved_ms=min(here.moved_ms, self.wall_ms)
                 if p not in unread
                 else self.wall_ms,

@@ -34,8 +34,8 @@ class Progress:
     Attributes:
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
-        works: Whether, at the last update, it had finished a batch since the previous
-            one, or waited for new records; False while it waits for Kafka.
+        works: Whether the query finished a batch between the last two updates, or
+            waited for new records at the last one. False while it waits for Kafka.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Progress:
         self._watch = watch
         self._pending = pending
         self._pending_due_s = 0.0
-        # Those of an earlier query of this process count too.
+        # Batches of an earlier query of this process count too.
         self._durations = board.snapshot.job.batch_duration.copy()
         self._last_trigger: tuple[int, str] = (-1, "")
         self.position = position

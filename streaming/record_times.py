@@ -8,8 +8,8 @@ Two kinds of entries make its answer useless, because they hide the records behi
   commit, however old the records of the transaction are.
 
 If the index returns such an entry, the partition's times are read instead: it is
-*scanned*. The same is done if the records behind an entry may show that it is from the
-future (`sds_core.observer.ahead`).
+*scanned*. It is also scanned if the records after an entry may show that the entry is
+from the future (`sds_core.observer.ahead`).
 
 `RecordTimes` never changes. A lookup that scans returns new record times that include
 the scans, and every lookup on the same record times gives the same result.
@@ -102,7 +102,7 @@ class RecordTimes:
         is_record: Reads one offset; should be cached, because it is called repeatedly.
         unread: The unread ranges. The records up to the ends of the partitions, and
             the wall time, show which records are in the future.
-        last_ms: Latest time that a record can have and still count, Unix ms.
+        last_ms: Latest time of a record that counts, Unix ms.
         scan_rows: Maximum number of offsets that one scan reads.
         scans: Scans made so far, by partition.
     """
@@ -237,7 +237,7 @@ class RecordTimes:
         )
 
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
-        """Whether the records behind an entry may show that it is from the future.
+        """Whether the records after an entry may show that it is from the future.
 
         Only a scan can decide that, because it needs the clock before the entry.
         """

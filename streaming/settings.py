@@ -25,7 +25,7 @@ from sds_core.observer.channel_table import ChannelTable
 from streaming.master import LOCAL, is_local
 
 if TYPE_CHECKING:
-    # numpy is a dependency of it, and every command reads these settings.
+    # It imports numpy, and every command reads these settings.
     from sds_core.observer.settings_table import Values
 
 EARLIEST = "earliest"
@@ -48,7 +48,7 @@ class Part(NamedTuple):
     """Records that a checkpoint reads in small batches.
 
     Attributes:
-        until: Number of records that the checkpoint has read after the last of them.
+        until: Number of records that the checkpoint has read once it has read the part.
         rows: Maximum records of a batch.
     """
 
@@ -87,7 +87,7 @@ class BatchLimits:
     parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
-        """Return the limit of records of a batch after a number of records."""
+        """Return the maximum records of the batch that follows a number of records."""
         parts = () if self.parts is None else self.parts.parts
         rows = [part.rows for part in parts if records < part.until]
         return min([self.rows, *rows])

@@ -97,10 +97,10 @@ class Sink:
     @hand_over
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
-        # One action over the whole output, because Spark fails a batch that is only
-        # half consumed.
+        # A single action reads the whole output: Spark fails a batch that is partly
+        # consumed.
         rows = output.collect()
-        # The state of this batch is written, and the commit of the previous one.
+        # Spark has written the state of this batch, and the commit of the previous one.
         self._sync()
         self.take(rows, batch_id)
 
@@ -112,9 +112,9 @@ class Sink:
            coincide with a capture gap in the taps' totals after this batch.
         3. Totals go to the board, which page, API and metrics read.
 
-        If the process ends before Spark records its commit, Spark repeats the batch:
-        dead letters carry the offset of their record, the ledger knows the batch, and
-        the board is absolute.
+        If the process ends before Spark records its commit, Spark repeats the batch.
+        That does no harm: dead letters carry the offset of their record, the ledger
+        knows the batch, and the board has absolute totals.
         """
         output = self._sorted(rows)
         position = self._position_of(batch_id)

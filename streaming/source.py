@@ -48,7 +48,7 @@ _LEAST_PASSED_BYTES = 8 * 1024 * 1024
 """Bytes of a batch that a worker may always pass on: more than any record needs."""
 
 _SMALL_BATCH_RECORDS = 64
-"""Maximum records that a single worker reads: 10 ms of work, as another task costs."""
+"""Maximum records that a single worker reads: 10 ms of work, the cost of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets behind the range that show when its last records were written."""
+        """Offsets after the range that show when its last records were written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))

@@ -70,8 +70,8 @@ class Withheld:
     """
 
     def __init__(self) -> None:
-        # Of partitions with an open transaction: where it begins, and since when that
-        # is known, monotonic s.
+        # Partition with an open transaction -> where it begins, and since when that is
+        # known, monotonic s.
         self._stable: dict[int, tuple[int, float]] = {}
         self._count = 0
 
@@ -188,8 +188,8 @@ class TopicWatch:
         while not self._ending.wait(wait_s):
             answers = self._attempt(self._measure, _NO_END)
             if answers:
-                # One step after the other, so that the next request does not wait for
-                # two that get no answer.
+                # A failed step skips the others, so that the next request does not wait
+                # for two that get no answer.
                 _ = (
                     self._attempt(self._compare, _NO_COMPARISON)
                     and self._attempt(self._sample, _NO_SAMPLE)

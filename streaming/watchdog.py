@@ -21,10 +21,10 @@ STALL_S = 300.0
 """Time without progress after which a query is ended, seconds: far above a batch's."""
 
 _PAUSE_S = 30.0
-"""Time between two checks, due every second, from which it counts as a pause."""
+"""A longer time between two checks, which are due every second, is a pause."""
 
 _SET_BACK_S = 5.0
-"""Loss against the monotonic clock from which the wall clock counts as set back."""
+"""A wall clock that loses more against the monotonic clock was set back."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
@@ -74,8 +74,8 @@ class Watchdog:
                 "would wait as long for the next batch, so the query is ended"
             )
             raise JobFailed(message, passes=True)
-        # After a pause of the process, for example for a backup, the time of the query
-        # starts again.
+        # After a pause of the process, for example for a backup, the idle time
+        # restarts.
         is_resumed = now_s - self._checked_s > _PAUSE_S
         self._checked_s = now_s
         if works or not knows_topic or is_resumed:

@@ -119,6 +119,6 @@ def work(kind: type[Order], answer: Callable[[Order], Any]) -> None:
         _OOM_SCORE.write_text("1000", encoding="ascii")
     content = sys.stdin.buffer.read()
     limit_s, order = msgspec.msgpack.decode(content, type=tuple[float, kind])  # type: ignore[valid-type]
-    # A monitor that was killed cannot end it.
+    # A killed monitor cannot end this process.
     signal.alarm(math.ceil(limit_s))
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer(order)))

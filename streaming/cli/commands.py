@@ -29,7 +29,7 @@ class Group(RichGroup):
 CONTEXT = {
     "help_option_names": ["-h", "--help"],
     "rich_help_config": {
-        # Without frames and colours, it is plain text.
+        # Without frames and colours, the help text is plain text.
         "theme": "default-slim",
         "options_panel_title": "General",
         "text_paragraph_linebreaks": "\n\n",

@@ -85,8 +85,8 @@ def with_progress(
 ) -> Iterator[_Timed]:
     """Yield the records, and log every 10 seconds how many are done, such as "read".
 
-    The records are roughly in order of time. By default, those that were yielded are
-    done; `count` returns another number.
+    The records are roughly in order of time. By default, all yielded records are done;
+    `count` returns another number.
     """
     logged_s = time.monotonic()
     for number, record in enumerate(records):

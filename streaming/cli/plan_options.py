@@ -1,4 +1,4 @@
-"""Options of `plan`: where the history is read from, and what is asked of it."""
+"""Options of `plan`: the source of the history, and what to compute from it."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ history_options = option_group(
     panel=Panel.KAFKA,
     shared=("kafka", "checkpoint"),
 )
-"""Adds the options, below those of ``kafka`` and ``checkpoint``, as ``history``."""
+"""Adds options that use ``kafka`` and ``checkpoint``; the command gets ``history``."""
 
 
 def checked_url(text: str) -> str | None:
@@ -111,7 +111,7 @@ def checked_url(text: str) -> str | None:
 
 
 def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
-    """Return a path that is no URL, which has lost its second slash as a path."""
+    """Refuse a URL, and return other paths; as a path, a URL lacks its second slash."""
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
             f"{shown(str(value))} is a URL, but the monitor needs a directory: mount a "
@@ -201,7 +201,7 @@ job_options = option_group(
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Settings of a monitor that runs; None for what it does without.
+    """Settings of a monitor that runs; None disables a part.
 
     Attributes:
         prometheus: URL of the Prometheus that evaluates the alerts.

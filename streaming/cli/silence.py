@@ -47,8 +47,8 @@ class SilenceLog:
 
 _FIRST_S = STALE_S + 1
 _LATER_S = 10.0
-"""Maximum waits for the first answer and for later ones, seconds; the first is long
-enough for a silence that is reported."""
+"""Maximum waits for the first answer and for later ones, seconds. During the first one,
+a silence is reported."""
 
 
 def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:

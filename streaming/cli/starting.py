@@ -113,7 +113,7 @@ def _started_spark(session: SessionSettings) -> SparkSession:
     try:
         return make_session(session)
     except (PySparkRuntimeError, Py4JNetworkError, ConnectionError) as error:
-        # Nothing but the JVM is connected to here.
+        # The only connection here is to the JVM.
         if (
             isinstance(error, PySparkRuntimeError)
             and error.getCondition() != "JAVA_GATEWAY_EXITED"
@@ -182,11 +182,11 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
     try:
         has_ended = job.wait(1.0, ending)
     except JobFailed as failure:
-        # A stopped Spark does not know it any more.
+        # A stopped Spark no longer knows the error.
         if is_ended_by_master():
             raise JobFailed(_ENDED_BY_MASTER) from failure
         raise
-    # A query without new records would not notice.
+    # A query without new records would not notice the end.
     if is_ended_by_master():
         raise JobFailed(_ENDED_BY_MASTER)
     return has_ended

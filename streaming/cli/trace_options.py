@@ -54,7 +54,7 @@ class TraceRequest(NamedTuple):
         """Check that the options fit together.
 
         Raises:
-            click.UsageError: They do not; the error has the remedy.
+            click.UsageError: They contradict one another; the error has the remedy.
         """
         given = [self.message_id is not None, self.sender is not None, self.incidents]
         if sum(given) != 1:

@@ -25,7 +25,7 @@ _FORESEEN = (
     DirectoryInUse,
     InvalidTopic,
     JavaMissing,
-    # Kafka is unreachable or refuses, ports, directories.
+    # Kafka is unreachable or refuses, or a port or directory is unusable.
     OSError,
     RecordsLost,
     SecurityUnusable,

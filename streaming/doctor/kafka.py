@@ -27,7 +27,7 @@ from streaming.source import SdsFramesReader
 _DAY_MS = 86_400_000
 
 _RIGHTS = {"READ": "Read", "WRITE": "Write", "DESCRIBE": "Describe"}
-"""Rights that a job may need, by their names in answers; with Kafka's own names."""
+"""Rights that a job may need: name in answers -> Kafka's own name."""
 
 _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
@@ -156,7 +156,7 @@ def _cut_letters(
 def check_kafka(
     settings: JobSettings, wall_ms: Callable[[], int], *, writes_heartbeats: bool
 ) -> Iterator[Checked]:
-    """Check Kafka for a job; if it does not answer, only that. Writes nothing.
+    """Check Kafka for a job; if it does not answer, report only that. Writes nothing.
 
     `wall_ms` returns wall time, Unix ms.
     """

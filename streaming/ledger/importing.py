@@ -1,8 +1,8 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-Those releases had a file for each concern and kind of view. All are copied in one
-transaction, which also records that it was done; the files are removed only afterwards.
-So if the process ends in between, the next start copies again, or only removes.
+Those releases had a file for each concern and kind of view. One transaction copies all
+files, and records that. The files are removed later. If the process ends in between,
+the next start copies them again, or only removes them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Which channels, and which taps, have a metric label of their own.
+"""Decides which channels and taps have a metric label of their own.
 
 A name gets a label when it is first seen, while the limit allows it, and keeps it until
 it is forgotten. Later names are exported as ``other``. A series never moves into
-``other``, and moves out of it only if a job starts with a larger limit or another
-channel table, so counters do not fall. Labels that become free at a start are for
-names that were not in ``other`` yet.
+``other``. It moves out only if a job starts with a larger limit or another channel
+table. So counters do not fall. At startup, freed labels go only to names that were not
+in ``other`` yet.
 """
 
 from __future__ import annotations

@@ -133,9 +133,9 @@ every batch may set again.
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Create missing tables; ``undo_T`` has the changes of a batch in T.
+    """Create missing tables; ``undo_T`` has the changes of a batch in table T.
 
-    A row of it is one of T before the batch, or the key of a row that the batch added.
+    Its rows are rows of T before the batch, and keys of rows that the batch added.
     """
     connection.executescript(SCHEMA)
     for table in _UNDONE:
@@ -147,7 +147,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def watch(connection: sqlite3.Connection) -> None:
-    """Make a connection record its changes. Triggers are temporary, so others do not.
+    """Make a connection record its changes, with temporary triggers.
 
     A statement must not use OR REPLACE, because no trigger would see the replaced row.
     """

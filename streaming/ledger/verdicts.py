@@ -47,7 +47,7 @@ class VerdictStore:
     ) -> None:
         """Store rows by view, and the time of the observation, Unix ms.
 
-        After an error, some may be stored: store all again.
+        After an error, some rows may be stored: store all again.
         """
         for begin in range(0, len(rows), _CHUNK_ROWS):
             chunk = rows[begin : begin + _CHUNK_ROWS]
