@@ -72,8 +72,8 @@ REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
 """Share and minimum number of redundant responses in `REPAIR_WINDOW`.
 
-Some are usual: holders wait for random times, and some answer before they receive
-another response.
+Some redundant responses are usual: holders wait for random times, and some answer
+before they receive another response.
 """
 
 SATURATED_RATIO = DEFAULTS.saturated_rate

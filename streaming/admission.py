@@ -63,7 +63,7 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a run that drains the topic ends; determined at its start.
+    """The end of a run that drains the topic; determined at startup.
 
     Attributes:
         ends: End offset of each partition.
@@ -123,7 +123,7 @@ class Admission:
         return self._replaced(planned, self.offsets.describe())
 
     def check(self, start: Position) -> None:
-        """Check that the topic still holds what is unread at a position.
+        """Check that the topic still holds the records that are unread at a position.
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.

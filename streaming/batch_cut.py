@@ -1,8 +1,8 @@
 """Finds the end of a batch in every partition: at one record time T, within a limit.
 
-`aligned_end` searches the maximum T whose records fit. It steps from the clock of the
-start with doubling strides until a cut has too many records, then bisects between the
-last two cuts. All functions are pure.
+`aligned_end` searches the maximum T whose records fit. The search steps from the clock
+of the start with doubling strides until a cut has too many records, then bisects
+between the last two cuts. All functions are pure.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     """The end at the maximum T, at most `latest_ms`, whose records fit the limit.
 
     If the records of one time alone exceed the limit, the batch ends among them and T
-    is that time. If late records alone exceed it, T does not move.
+    is that time. If late records alone exceed the limit, T does not move.
     """
     while True:
         end = _aligned_end(times, latest_ms, row_limit)

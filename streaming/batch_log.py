@@ -43,13 +43,13 @@ class BatchLog(NamedTuple):
     Attributes:
         planned: Number of the newest batch that was planned; None before the first.
         committed: Number of the newest batch that was committed; None before the first.
-            It equals `planned`, or is one less.
-        position: Position after it; None before the first.
+            Equals `planned`, or is one less.
+        position: Position after the last committed batch; None before the first.
         state_partitions: Number of partitions of the state; 0 before the first plan.
         planned_records: Number of records of a batch that was planned and not
             committed; 0 if none exists.
-        begin: Position before it, as `Position.to_json`, if it is the first batch of
-            all; else None.
+        begin: Position before the planned batch, as `Position.to_json`, if it is the
+            first; else None.
         torn: Files that a power failure has emptied, and that Spark cannot read.
     """
 
@@ -134,7 +134,7 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
 
 
 def position_of(checkpoint: Path, batch: int) -> str:
-    """Return the position after a batch that is planned, as it is stored."""
+    """Return the stored position after a planned batch."""
     return (checkpoint / "offsets" / str(batch)).read_text().splitlines()[-1]
 
 

@@ -46,7 +46,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """What is published next: views by prefix, and names of those set or dropped."""
+    """Figures to publish next: views by prefix, and names of set or dropped views."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -98,7 +98,7 @@ class Board:
 
         Args:
             packed: Totals by key of a view, from `blob.totals_part`. For a kind with
-                `Grouping.changed` they may lack groups that did not change.
+                `Grouping.changed`, totals may lack groups that did not change.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
@@ -132,7 +132,7 @@ class Board:
             fresh: Totals, as `read` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
                 of their own; see `streaming.ledger.labels`.
-            remainders: Prefix of a kind -> what forgotten views had counted.
+            remainders: Prefix of a kind -> counts of forgotten views.
             gone: Keys of views that are dropped too.
 
         Raises:

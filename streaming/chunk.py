@@ -1,6 +1,6 @@
 """Turns a chunk of records into one row per view: its key and encoded digest.
 
-This runs inside the reader, so that whole frames never reach the JVM.
+The reader does this, so that whole frames never reach the JVM.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
 """Maximum records of a chunk, and maximum bytes that it keeps of them.
 
-They limit the reader's memory, but allow enough records for ids and filters to repeat.
+These maxima limit the reader's memory, but allow enough records for ids and filters to
+repeat.
 """
 
 _TAP_BYTES = 1_000
@@ -109,7 +110,7 @@ class Chunk:
     def _add_unread(self, record: RawRecord, written_ms: int) -> int:
         """Add a record whose headers are valid, without decoding its frame.
 
-        Returns the approximate bytes of memory kept of it; 0 if it was not added.
+        Returns the approximate memory of the record, bytes; 0 if it was not added.
         """
         _, offset, time_ms, key, value, raw_headers = record
         if not value or is_future(time_ms, written_ms):

@@ -76,9 +76,9 @@ def location(spark: SparkSession, checkpoint: Path) -> str:
 def send_code(context: SparkContext, directory: Path) -> None:
     """Make Spark send the modules and the compiled rules to every executor.
 
-    Python cannot load compiled modules from a zip, so Spark unpacks it. An executor of
-    another Python or machine interprets the rules. The archive's directory must exist
-    as long as the context.
+    Python cannot load compiled modules from a zip, so Spark unpacks the zip. An
+    executor of another Python or machine interprets the rules. The archive's directory
+    must exist as long as the context.
     """
     archive = directory / f"{_UNPACKED}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:
@@ -170,7 +170,8 @@ def wait_for_executor(context: SparkContext) -> None:
     """Wait until a cluster provides an executor.
 
     Raises:
-        streaming.failure.JobFailed: It provides none, or has ended the application.
+        streaming.failure.JobFailed: The cluster provides no executor, or has ended the
+            application.
     """
     scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
     patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")

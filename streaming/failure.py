@@ -114,7 +114,7 @@ class JobFailed(RuntimeError):
 
 
 class NoWorker(JobFailed):
-    """A Python process of Spark did not answer in time; it had read nothing."""
+    """A Python process of Spark did not answer in time. It had read nothing."""
 
     def __init__(self) -> None:
         super().__init__(_NO_WORKER_CAUSE, passes=True)
@@ -125,7 +125,8 @@ def hand_over(
 ) -> Callable[_Parameters, _Result]:
     """Decorate a function or generator that Spark calls.
 
-    An error that leaves it gets a note that `query_failure` finds in Spark's text.
+    An error that leaves the function gets a note, which `query_failure` finds in
+    Spark's text.
     """
     if inspect.isgeneratorfunction(function):
 
@@ -233,7 +234,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _naming_line(message: str) -> str:
-    """The line that ends the last Python traceback of a message, else its first."""
+    """Last line of the last Python traceback of a message, else its first line."""
     tail = message.rpartition(_TRACEBACK)[2]
     lines = (line for line in tail.splitlines() if line[:1].strip())
     return next(lines, message)

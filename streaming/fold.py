@@ -81,7 +81,7 @@ class Fold:
 
         Raises:
             DamagedCheckpoint: The state is damaged.
-            sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+            sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
             sds_core.observer.kinds.UnknownKind: No registered kind has this key.
         """
         if key == CLOCK_KEY:
@@ -149,6 +149,6 @@ def _set_timeout(view: View[Any, Any, Any], state: GroupState) -> None:
     if deadline_ms is None:
         return
     # Spark fires when the watermark T - 1 has passed the timeout: with a timeout of D -
-    # 1 exactly when T > D. It accepts no timeout before the watermark, nor before 1970,
-    # although record times may be earlier.
+    # 1 exactly when T > D. Spark accepts no timeout before the watermark or before
+    # 1970, although record times may be earlier.
     state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs(), 1))

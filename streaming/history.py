@@ -1,7 +1,7 @@
 """Exports rows of the outbox to the history's Parquet files and Kafka topics.
 
-A separate thread does this, so that no batch waits for it. While Kafka or the disk of
-the history fails, rows wait in the outbox.
+A separate thread exports, so that no batch waits for it. While Kafka or the disk of the
+history fails, rows wait in the outbox.
 """
 
 from __future__ import annotations
@@ -199,8 +199,7 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # This comes first, because rows may wait for the files longer than the
-        # history's days.
+        # Expire rows first: they may wait for the files longer than the history's days.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)

@@ -154,8 +154,9 @@ def running_job(
     Args:
         spark: The session that runs the query.
         settings: Settings of the job.
-        board: Receives the figures, with the same protocols; None to create one. It may
-            hold figures of an earlier job of this process on the same checkpoint.
+        board: Receives the figures, with the same protocols; None to create one. The
+            board may hold figures of an earlier job of this process on the same
+            checkpoint.
         protocols: Protocols that the job observes.
         watch: Watch of the topic, with the same board, which has received an answer;
             None to create one.

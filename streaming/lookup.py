@@ -107,7 +107,7 @@ class Stored:
     ) -> Mapping[str, Sequence[ShownVerdict]]:
         """Rows with the verdicts that were shown between two wall times, in order.
 
-        Times are Unix ms; rows are those from the start of the first day on.
+        Times are Unix ms; the rows begin with the start of the first day.
         """
         findings, _, tables = self.store
         verdicts = VerdictStore(findings)

@@ -28,8 +28,8 @@ class PartitionPosition(NamedTuple):
 
     Attributes:
         next_offset: The next offset to read.
-        newest_ms: Maximum record time before the offset, Unix ms. If it is not after
-            the position's clock, the value may be lower. 0 if nothing was read.
+        newest_ms: Maximum record time before the offset, Unix ms. If this time is not
+            after the position's clock, the value may be lower. 0 if nothing was read.
         batch_start: First offset of the batch that ended here.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
     """
@@ -48,8 +48,8 @@ class Position:
         clock_ms: Admission time T, Unix ms: every earlier record has been read, except
             late ones.
         admitted_ms: Wall time at which the previous batch was admitted, with the lead
-            of the topic's clock (`Admission`), Unix ms. A replayed batch uses it again
-            to recognise future records.
+            of the topic's clock (`Admission`), Unix ms. A replayed batch uses this time
+            again to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
         partitions: Position in each partition.
@@ -60,8 +60,8 @@ class Position:
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
         quiet_ms: Wall time of the last look that found nothing to read, before the
-            previous batch, Unix ms. 0 if the previous batch was the first. All its
-            records were written after this time.
+            previous batch, Unix ms. 0 if the previous batch was the first. All records
+            of that batch were written after this time.
     """
 
     clock_ms: int = 0
@@ -150,11 +150,11 @@ class Unread:
 
     Attributes:
         start: Position of the first unread record.
-        ends: Where the unread records end, by partition; at or after the start.
+        ends: End of the unread records in each partition; at or after the start.
         held: Where the partitions end.
         looks: Earlier looks at the ends of the partitions.
         wall_ms: Wall time of the admission, Unix ms.
-        believed_ms: The same, with the lead of the topic's clock.
+        believed_ms: `wall_ms` with the lead of the topic's clock.
     """
 
     start: Position

@@ -72,7 +72,7 @@ def read_views(
 
     Raises:
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
         DamagedCheckpoint: The state is damaged.
         streaming.failure.JobFailed: Spark failed for another reason.
     """

@@ -85,7 +85,7 @@ class Progress:
         if self._pending is not None and begun_s >= self._pending_due_s:
             self._board.set_job(history_pending=self._pending())
             ended_s = time.monotonic()
-            # It counts row by row: 60 ms for a million rows.
+            # Rows are counted one by one: 60 ms for a million rows.
             self._pending_due_s = ended_s + _COUNTING_RATIO * (ended_s - begun_s)
         self._board.set_job(running=query.isActive)
         if self.position is not None:

@@ -3,13 +3,13 @@
 The broker's index answers "first record at or after a time" without reading records.
 Two kinds of entries make its answer useless, because they hide the records behind them:
 
-- Records from the future. They move no clock (docs/records.md).
-- Ends of transactions. They are not records, and they have the wall time of their
-  commit, however old the records of the transaction are.
+- Records from the future, which move no clock (docs/records.md).
+- Ends of transactions, which are not records. An end has the wall time of its commit,
+  however old the transaction's records are.
 
-If the index returns such an entry, the partition's times are read instead: it is
-*scanned*. It is also scanned if the records after an entry may show that the entry is
-from the future (`sds_core.observer.ahead`).
+If the index returns such an entry, the partition is *scanned*: its times are read
+instead. A partition is also scanned if the records after an entry may show that the
+entry is from the future (`sds_core.observer.ahead`).
 
 `RecordTimes` never changes. A lookup that scans returns new record times that include
 the scans, and every lookup on the same record times gives the same result.
@@ -227,7 +227,7 @@ class RecordTimes:
     def _hides(self, partition: int, at: TimedOffset, clock_ms: int) -> bool:
         known_ms = self._known_ms(partition)
         if at.offset < self.unread.start.partitions[partition].next_offset:
-            # It moved no clock when it was read.
+            # The entry moved no clock when it was read.
             return at.timestamp_ms > known_ms
         if is_future(at.timestamp_ms, self.unread.believed_ms):
             return True
@@ -237,7 +237,7 @@ class RecordTimes:
         )
 
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
-        """Whether the records after an entry may show that it is from the future.
+        """Whether records after an entry may show that the entry is from the future.
 
         Only a scan can decide that, because it needs the clock before the entry.
         """

@@ -15,10 +15,10 @@ _STEADY_S = 120.0
 class Retries:
     """Counts consecutive failures of one query.
 
-    It distinguishes four kinds of failure:
+    The class distinguishes four kinds of failure:
 
-    - The batch is too large: another start makes it smaller.
-    - It is temporary: Kafka or the topic cannot be reached.
+    - The batch is too large: the next start plans a smaller one.
+    - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
     - Unknown. If the query has finished a batch since its start, another start may do
       so too; otherwise it is assumed to fail in the same way.

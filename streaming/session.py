@@ -1,7 +1,7 @@
 """Makes the Spark session of the job.
 
 A local session's tasks run Java classes of the monitor in the driver's JVM. Spark's own
-Janino compiles them.
+Janino compiles these classes.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def make_session(
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     _limit_arenas()
     # py4j logs an error for every call to a session that is being stopped, or whose JVM
-    # has ended. Some come from the root logger.
+    # has ended. Some errors come from the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -239,8 +239,8 @@ def make_session(
         ),
     }
     if not settings.is_cluster:
-        # On a cluster, Spark's own settings decide these. Its workers have none of our
-        # code yet when their daemon starts.
+        # On a cluster, Spark's own settings decide these. A cluster's workers have none
+        # of our code yet when their daemon starts.
         options |= {
             "spark.ui.enabled": False,
             # Without that page nothing shows the plan, which Spark writes out for each
@@ -271,7 +271,8 @@ def make_session(
     else:
         use_files_as_made(spark)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
-    # It prints a traceback if the JVM ends, which the command reports in one line.
+    # If the JVM ends, the server would print a traceback. The command reports that in
+    # one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
 
@@ -284,7 +285,7 @@ def _limit_arenas() -> None:
     if "MALLOC_ARENA_MAX" not in os.environ:
         os.environ["MALLOC_ARENA_MAX"] = _ARENAS
         # Only processes that start later read the environment.
-        with suppress(AttributeError):  # Some C libraries lack it.
+        with suppress(AttributeError):  # Some C libraries lack mallopt.
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, int(_ARENAS))
 
 
@@ -332,7 +333,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
 def _search_no_packages(spark: SparkSession) -> None:
     """Make Spark assume that no installed package has a data source.
 
-    Otherwise, each start of a query starts two Python processes to search for them.
+    Otherwise, each start of a query starts two Python processes to search for one.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     collections = jvm.scala.collection.immutable

@@ -51,7 +51,7 @@ class Sink:
     """Writes each batch's output; writing it twice changes nothing.
 
     Args:
-        board: Receives the totals. Its T is that of the newest committed batch.
+        board: Receives the totals. The board's T is that of the newest committed batch.
         stores: Receive what is stored beside the checkpoint. Each kind whose incidents
             or minutes leave its views must have a store.
         dead_letters: Receives the undecodable records; None to only count them.
@@ -113,8 +113,8 @@ class Sink:
         3. Totals go to the board, which page, API and metrics read.
 
         If the process ends before Spark records its commit, Spark repeats the batch.
-        That does no harm: dead letters carry the offset of their record, the ledger
-        knows the batch, and the board has absolute totals.
+        A repetition does no harm: dead letters carry the offset of their record, the
+        ledger knows the batch, and the board has absolute totals.
         """
         output = self._sorted(rows)
         position = self._position_of(batch_id)

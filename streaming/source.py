@@ -58,7 +58,7 @@ class ReadRange:
     Attributes:
         clock_ms: The partition's clock before the offsets, Unix ms.
         held: End of the partition at the admission.
-        look: An earlier look at its end.
+        look: An earlier look at the partition's end.
     """
 
     offsets: OffsetRange
@@ -82,9 +82,9 @@ class ReadTask(InputPartition):
         ranges: Offset ranges, each the whole share of a Kafka partition.
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
-        carries_clock: Whether it also yields the row that carries T, so that the
+        carries_clock: Whether the part also yields the row with T, so that the
             watermark moves even if nothing was read.
-        requests: Further rows that it yields (`streaming.ledger.view_register`).
+        requests: Further rows that the part yields (`streaming.ledger.view_register`).
     """
 
     ranges: Sequence[ReadRange]
@@ -143,7 +143,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.__dict__ | {"_offsets": None, "_register": None}
 
     def check(self, start: Position) -> None:
-        """Check that the topic holds what is unread at a position."""
+        """Check that the topic holds the records that are unread at a position."""
         self._admission().check(start)
 
     @hand_over

@@ -1,7 +1,7 @@
 """Asks Kafka every second for the end of the topic, in a separate thread.
 
 No other part of the job waits for these answers: while Kafka is unreachable, the job
-can report that, and can be ended. The thread outlives the query: a query that failed
+can report this, and can be ended. The thread outlives the query: a query that failed
 because Kafka was unreachable is restarted when Kafka answers.
 """
 
@@ -130,8 +130,9 @@ class TopicEnds(NamedTuple):
 class TopicWatch:
     """Asks until it is closed, and publishes each answer's time and the lag.
 
-    It also compares this machine's clock with those of Kafka and of the taps, and
-    commits offsets. It closes `offsets` and `tail`, which no other part uses.
+    The thread also compares this machine's clock with those of Kafka and of the taps,
+    and commits offsets. The thread closes `offsets` and `tail`, which no other part
+    uses.
 
     Attributes:
         ends: The newest answer; None before the first.

@@ -26,7 +26,7 @@ _log = logging.getLogger("sds-monitor")
 class VerdictRecorder:
     """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
-    It processes all views only if taps or job have changed what all of them show.
+    All views are processed only if taps or job have changed the figures of all.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:

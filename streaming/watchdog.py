@@ -33,11 +33,11 @@ PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
-    It also detects that the wall clock was set back: Spark waits for a time of that
-    clock before it plans the next batch.
+    The watchdog also detects that the wall clock was set back: Spark waits for a time
+    of that clock before it plans the next batch.
 
     Attributes:
-        limit_s: Time after which it counts as stalled, seconds.
+        limit_s: Time after which a query counts as stalled, seconds.
     """
 
     def __init__(self, limit_s: float = STALL_S) -> None:
@@ -64,7 +64,7 @@ class Watchdog:
 
         Raises:
             JobFailed: The query has stalled, or would wait until the wall clock has
-                caught up; it can be started again.
+                caught up. It can be restarted.
         """
         ahead_s = wall_s - now_s
         before_s, self._ahead_s = self._ahead_s, ahead_s

@@ -33,7 +33,7 @@ class WorkFailed(Exception):
 
 
 class Workers:
-    """Starts processes, and ends those still running when it ends itself."""
+    """Starts processes; at its own end, it ends the running ones."""
 
     def __init__(self) -> None:
         self._working: set[subprocess.Popen[bytes]] = set()

@@ -58,7 +58,7 @@ def finished(
     height: int = 8,
     unit: str = "short",
 ) -> P:
-    """Return the panel with what every panel must have.
+    """Return the panel with the parts that every panel must have.
 
     The title is unique within the dashboard. The description says what the panel shows,
     and which values are bad. A dashboard has a grid of 24 columns; width and height
@@ -118,7 +118,7 @@ def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
 
 
 def per_step(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: growth of a counter per step of the graph, by these labels."""
+    """Return a query: growth of a counter per step of a graph, by the given labels."""
     return Query(queries.increase(metric, scope, *_labels(legend), **labels), legend)
 
 

@@ -43,8 +43,8 @@ def figure(
     """Return a panel of large numbers, as of the end of the dashboard's range.
 
     Each query gives one number, and `mappings` gives words for numbers. If no series
-    exists, the panel shows `absent`. With `shows_name`, it shows the name of the series
-    instead of its value. See `finished` for the other arguments.
+    exists, the panel shows `absent`. With `shows_name`, the panel shows the name of the
+    series, not its value. See `finished` for the other arguments.
     """
     panel = (
         stat.Panel()

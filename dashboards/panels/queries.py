@@ -35,7 +35,7 @@ TROUBLE = {
 
 
 def select(metric: str, scope: str, **labels: str) -> str:
-    """Return the series of a metric in a scope that have these labels."""
+    """Return the series of a metric that have a scope and labels."""
     matchers = [scope] if scope else []
     matchers += [f'{name}="{value}"' for name, value in labels.items()]
     return f"{metric}{{{', '.join(matchers)}}}" if matchers else metric

@@ -56,8 +56,8 @@ def rows(
 ) -> table.Panel:
     """Return a table of current values, the greatest of the first column first.
 
-    The label `key` joins the columns. `headers` and `links` map a label to those of its
-    column. See `finished` for the other arguments.
+    The label `key` joins the columns. `headers` and `links` map a label to the header
+    and link of its column. See `finished` for the other arguments.
     """
     panel = (
         table.Panel()

@@ -1,10 +1,10 @@
 """PromQL of the rules.
 
 Every operand keeps the labels of its subject and those that the scrape configuration
-gave its target (``job``, perhaps ``cluster``). It drops labels that a restart may
-change. So operands match without further clauses, and the figures of a monitor continue
-if it restarts on another host. Each monitor needs a ``job`` of its own: monitors with
-the same ``job`` look like one monitor that moves.
+gave its target (``job``, perhaps ``cluster``). An operand drops labels that a restart
+may change. So operands match without further clauses, and the figures of a monitor
+continue if it restarts on another host. Each monitor needs a ``job`` of its own:
+monitors with the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def growth(
 ) -> str:
     """Return the exact growth of an absolute figure within a window.
 
-    ``increase`` extrapolates, which gives fractions. It misses the growth of a counter
-    that returns with a higher value from another host or after a gap.
+    ``increase`` extrapolates, which gives fractions. ``increase`` misses the growth of
+    a counter that returns with a higher value from another host or after a gap.
 
     The figure is compared with its last value before the window. If the series began
     within the window because its subject is new, it is compared with 0. If only the

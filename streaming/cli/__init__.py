@@ -1,7 +1,7 @@
 """Command line of sds-monitor.
 
-A command's module is imported when the command is called, and only declares options;
-what the command does is in `streaming.cli.actions`.
+A command's module is imported when the command is called. It only declares options; the
+action is in `streaming.cli.actions`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Commands with a help text in groups; only the help text needs rich.
 
-Errors remain those of click, without a frame, because they are lines of the log.
+Errors are those of click, without a frame, because they are lines of the log.
 """
 
 from __future__ import annotations

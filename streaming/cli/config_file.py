@@ -2,8 +2,8 @@
 
 A setting at the top of the TOML file is for all commands. A table ``[command]``,
 ``[group]`` or ``[group.command]`` is for these; the most specific table wins. The table
-``[observer]`` has the settings of the model (docs/figures.md). They are no flags,
-because a checkpoint keeps those of its first start.
+``[observer]`` has the settings of the model (docs/figures.md). These are no flags,
+because a checkpoint keeps the settings of its first start.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _observer(table: Any) -> Values:
     if not isinstance(table, dict):
         message = f"{_TABLE} is {shown(table)}: it must be a table"
         raise ValueError(message)
-    # It imports numpy, which most commands do not need.
+    # The import loads numpy, which most commands do not need.
     from sds_core.observer.settings_table import read_values
 
     return read_values(table)

@@ -204,7 +204,7 @@ def _check(security: KafkaSecurity) -> None:
         message = "give both --kafka-certificate-file and --kafka-key-file, or neither"
         raise click.UsageError(message)
     if security.is_encrypted:
-        # It imports a Kafka client, which --help does not need.
+        # The import loads a Kafka client, which --help does not need.
         from connectors.kafka.clients import ssl_context
 
         try:

@@ -91,7 +91,7 @@ def requested_format(
 ) -> LogFormat:
     """Return the format that option or environment selects, by default text.
 
-    It applies before a command reads its options, or if it cannot read them.
+    This format applies before a command reads its options, or if it cannot read them.
     """
     requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
     for argument, following in pairwise([*arguments, ""]):

@@ -51,7 +51,7 @@ def nearest_source(
 
 
 def _settings(interval: int, **others: Any) -> ForecastSettings:
-    # It imports numpy, which other commands do not need.
+    # The import loads numpy, which other commands do not need.
     from sds_core.planning.forecast import ForecastSettings
 
     return ForecastSettings(coverage=interval / 100, **others)

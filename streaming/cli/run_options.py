@@ -1,4 +1,4 @@
-"""Options of `run`: the job, its history, and what runs around it."""
+"""Options of `run`: the job, its history, and the services around it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ history_options = option_group(
 
 
 def checked_url(text: str) -> str | None:
-    """Return a URL, or None for an empty text, which overrides that of a file."""
+    """Return a URL, or None for an empty text, which overrides the URL of a file."""
     if text and not text.startswith(("http://", "https://")):
         message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
         raise ValueError(message)

@@ -85,7 +85,7 @@ def current_snapshot(
 class CurrentSnapshot:
     """Returns the newest figures to all threads of a server; see `current_snapshot`.
 
-    It judges a snapshot once a second, because thousands of channels take a while.
+    A snapshot is judged once a second, because thousands of channels take a while.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Options for where a command serves page and metrics, and for who may read them."""
+"""Options that set where a command serves page and metrics, and who may read them."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def setting(
 
 
 class _Setting(RichOption):
-    """Names the variable or the file in the error about a value that came from it."""
+    """If a value is wrong, the error names the variable or file that sets the value."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         try:
@@ -125,7 +125,7 @@ def secret_setting(
 ) -> Callable[[_Command], _Command]:
     """Return an option that only environment and configuration file can set.
 
-    It logs a warning if other users can read the file.
+    If other users can read the file, a warning is logged.
     """
     return setting(
         flag,
@@ -207,9 +207,9 @@ def option_group(
     """Return a decorator that adds options and passes on the result of `build`.
 
     The `argument` of the command gets the result. `build` gets the values of `options`.
-    If its parameters name values of decorators above this one, it gets these too. Other
-    parameters need a default. It raises `click.UsageError` if values contradict one
-    another.
+    If parameters of `build` name values of decorators above this one, it gets these
+    too. Other parameters need a default. `build` raises `click.UsageError` if values
+    contradict one another.
 
     Options stand in the order of the help text, below the title `panel` unless an
     option has its own. The command also gets the parameters `shared` of `build`.

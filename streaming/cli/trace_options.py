@@ -24,7 +24,7 @@ class TraceForm(enum.StrEnum):
 
     @property
     def is_diagram(self) -> bool:
-        """Whether it is a drawing of a whole trace, which later steps cannot extend."""
+        """Whether the form draws a whole trace, which later steps cannot extend."""
         return self in (TraceForm.MERMAID, TraceForm.PLANTUML)
 
 
@@ -54,7 +54,8 @@ class TraceRequest(NamedTuple):
         """Check that the options fit together.
 
         Raises:
-            click.UsageError: They contradict one another; the error has the remedy.
+            click.UsageError: The options contradict one another; the error has the
+                remedy.
         """
         given = [self.message_id is not None, self.sender is not None, self.incidents]
         if sum(given) != 1:

@@ -104,7 +104,7 @@ class Parsed(click.ParamType[Any]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the value; one that was parsed already stays as it is."""
+        """Return the parsed value; a value that was parsed before stays unchanged."""
         if not isinstance(value, str):
             return value
         try:

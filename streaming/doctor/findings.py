@@ -44,7 +44,7 @@ class Checked(NamedTuple):
 
 
 def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
-    """Make a check; if it raises an error of a start, that is a finding."""
+    """Make a check; an error of a start that it raises is a finding."""
     findings: list[str] = []
     try:
         findings.extend(look())

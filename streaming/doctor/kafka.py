@@ -40,7 +40,7 @@ class _Use(NamedTuple):
 
 
 def find_in_topics(settings: JobSettings, *, writes_heartbeats: bool) -> Iterator[str]:
-    """Yield what is wrong with the topics of a job; writes nothing.
+    """Yield findings on the topics of a job; writes nothing.
 
     Raises:
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
@@ -69,7 +69,7 @@ def find_short_retention(
 ) -> Iterator[str]:
     """Yield a finding if Kafka soon deletes records that a checkpoint has not read.
 
-    Times are Unix ms; `clock_ms` is the event time up to which it has read.
+    Times are Unix ms; `clock_ms` is the event time up to which the checkpoint has read.
     """
     for topic, facts in survey(kafka, kafka.topics, None).topics.items():
         retention_ms = int(facts.configuration.get("retention.ms", -1))

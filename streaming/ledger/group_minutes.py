@@ -1,8 +1,7 @@
 """Joins the minutes of views into minutes of groups.
 
 A view emits a minute of a group only if its own part has changed. For each other view,
-the part in its last emitted minute counts. These parts are stored beside the
-checkpoint.
+the part in its last emitted minute counts. Parts are stored beside the checkpoint.
 
 If a part's minute is older than its group's newest, the part counts in the newest.
 """
@@ -34,7 +33,7 @@ class GroupMinutes:
     """The parts of the minutes of one checkpoint.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods also raise it.
     """
 
     def __init__(self, ledger: Ledger, kinds: Kinds) -> None:

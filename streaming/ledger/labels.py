@@ -2,9 +2,9 @@
 
 A name gets a label when it is first seen, while the limit allows it, and keeps it until
 it is forgotten. Later names are exported as ``other``. A series never moves into
-``other``. It moves out only if a job starts with a larger limit or another channel
-table. So counters do not fall. At startup, freed labels go only to names that were not
-in ``other`` yet.
+``other``. A series moves out only if a job starts with a larger limit or another
+channel table. So counters do not fall. At startup, freed labels go only to names that
+were not in ``other`` yet.
 """
 
 from __future__ import annotations

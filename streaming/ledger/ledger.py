@@ -1,14 +1,16 @@
 """One SQLite file beside the checkpoint, with one commit for each batch.
 
-It contains everything that the driver stores. Modules beside this one have the
+The file contains everything that the driver stores. Modules beside this one have the
 statements for their tables; only this one handles repeated batches:
 
 - All rows of a batch are committed at once, with its number and its position.
-- A batch that Spark repeats as it was planned is recognised by both, and adds nothing.
-- If it is planned again with another position, its changes are undone first.
+- If Spark repeats a batch as planned, number and position show that, and it adds
+  nothing.
+- If a batch is planned again with another position, its changes are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
-batches. They wait for a batch, and a batch waits for them; readers do not wait.
+batches. These writers wait for a batch, and a batch waits for them; readers do not
+wait.
 """
 
 from __future__ import annotations
@@ -61,14 +63,13 @@ class Ledger:
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
-        DamagedCheckpoint: The file is damaged. Methods raise it too, where they find
-            damage.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+        DamagedCheckpoint: The file is damaged. Methods raise this error too.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
 
     def __init__(self, path: Path, expected: bool = False) -> None:
         self._path = path
-        # Its connection belongs to the thread that is in a transaction.
+        # `connection` belongs to the thread that is in a transaction.
         self._thread = threading.local()
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
@@ -152,13 +153,13 @@ class Ledger:
     def batch(self, number: int, position: str) -> Iterator[bool]:
         """Commit what the block writes in this thread as one batch.
 
-        Yields whether the batch is new. If it is not, its rows are stored already, and
-        the block writes only what may be written twice. A batch that changes nothing is
-        not committed.
+        Yields whether the batch is new. If the batch is not new, its rows are stored,
+        and the block writes only what may be written twice. A batch that changes
+        nothing is not committed.
 
         Args:
             number: Number of the batch.
-            position: All values that determine its rows, as text.
+            position: All values that determine the batch's rows, as text.
 
         Raises:
             ValueError: A later batch is stored, or this one with another position:
@@ -336,9 +337,9 @@ def check_ledger(path: Path) -> None:
     """Check the ledger of a checkpoint that no job uses.
 
     Raises:
-        DirectoryUnwritable: It cannot be written to.
+        DirectoryUnwritable: The ledger cannot be written to.
         DamagedCheckpoint: It is damaged.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
     with told_damage(path), closing(sqlite3.connect(path)) as connection:
         schema.stored_version(connection)

@@ -74,7 +74,7 @@ class RecentMinutes:
     figures of the kind, its minutes are dropped.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods also raise it.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -144,7 +144,7 @@ class RecentMinutes:
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the last figures of all channels up to a moment in the last hour.
 
-        The moment is Unix ms. Its result is cached, because the page requests the same
+        The moment is Unix ms. The result is cached, because the page requests the same
         moment for five minutes.
         """
         with self._lock:

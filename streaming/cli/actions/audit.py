@@ -128,7 +128,7 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Compares a mirror with another side; `fix` writes what the mirror lacks."""
+    """Compares a mirror with another side; `fix` adds missing messages."""
 
     kafka: KafkaSettings
     side: Side
@@ -157,7 +157,7 @@ class Audit:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
     def repeat(self, every_s: float, address: WebAddress) -> None:
-        """Audit until a signal, and serve what was found.
+        """Audit until a signal, and serve the findings.
 
         Raises:
             click.UsageError: The address cannot be used.

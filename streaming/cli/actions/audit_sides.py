@@ -51,7 +51,7 @@ class Copied(NamedTuple):
 
 
 class Side(Protocol):
-    """The other side: its name for the operator, and how many messages `copy` takes."""
+    """The other side: its name for operators, and the maximum messages for `copy`."""
 
     name: str
     part: int
@@ -191,7 +191,7 @@ class PeerSide:
 
 
 def _copied(record: pb.Record) -> Copied | None:
-    """Return a record of a peer; None if it does not have the hash that it names."""
+    """Return a record of a peer; None if its hash header is wrong."""
     headers = tuple((header.name, header.value) for header in record.headers)
     key = record.key if record.HasField("key") else None
     try:

@@ -61,7 +61,7 @@ def prepare() -> None:
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
         connectors.broker.errors.BrokerError: The broker cannot be fetched or started.
-        click.ClickException: This environment cannot be written to.
+        click.ClickException: The Python environment cannot be written to.
     """
     java = find_java()
     jars = ensure_broker_jars(default_cache_dir(), java)

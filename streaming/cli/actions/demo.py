@@ -1,4 +1,4 @@
-"""Plays traffic to a job, and compares what the job finds with the truth."""
+"""Plays traffic to a job, and compares the job's findings with the truth."""
 
 from __future__ import annotations
 
@@ -110,11 +110,11 @@ class Demo:
     log_format: LogFormat
 
     def run(self) -> None:
-        """Play the traffic, and print the truth beside what the job found.
+        """Play the traffic, and print the truth beside the job's findings.
 
         Raises:
             click.ClickException: The port is in use, or the job failed.
-            click.exceptions.Exit: What the job found differs from the truth.
+            click.exceptions.Exit: The job's findings differ from the truth.
         """
         console = Console()
         keep = console.is_interactive if self.keep is None else self.keep
@@ -213,7 +213,7 @@ class Demo:
                 raise Failed(message)
 
     def _compare(self, job: Job, console: Console, url: str | None) -> bool:
-        """Print and write what the job found; return whether it equals the truth."""
+        """Print and write the job's findings; return whether they equal the truth."""
         report = job.report(wall_ms())
         if self.report is not None:
             write_report(job, self.report)

@@ -176,7 +176,7 @@ def kind_of(views: str | None) -> AnyKind:
 
 
 def _channels_of_monitor(url: str, channel: str) -> list[str]:
-    """Return the channel if the monitor knows it, else those with the most trouble.
+    """Return the channel if the monitor knows it, else the channels in most trouble.
 
     If the list of channels cannot be read, the monitor counts as knowing the channel.
     """

@@ -120,7 +120,7 @@ def mirror(
             click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
             writer = FrameWriter(kafka, partitions, spool.observer)
             try:
-                # It finishes the work that it has begun.
+                # The mirror finishes the work that it has begun.
                 running = Mirror(settings, spool, writer, figures, wall_ms).run(ending)
                 run_until_signal(ending, running)
             finally:

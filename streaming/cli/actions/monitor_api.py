@@ -17,7 +17,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Refused(Unreachable):
-    """The monitor answers with an error; `status` is that of HTTP."""
+    """The monitor answers with an error; `status` is the HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)

@@ -84,7 +84,7 @@ def size_report(
     rows: Sequence[tuple[str, ...]],
     lines: Sequence[str],
 ) -> str:
-    """Return the page of what the monitor needs.
+    """Return the page about the needs of the monitor.
 
     A row has a need, its amount and its error. The lines are about machines and
     clusters.
@@ -170,8 +170,8 @@ def sweep_report(
 ) -> str:
     """Return the page of a sweep: a heat map of each figure by the first key.
 
-    Columns are the values of the other keys. A single key has ranges instead. Each
-    figure has an estimate and a text for each cell.
+    Columns are the values of the other keys. A sweep of a single key has ranges
+    instead. Each figure has an estimate and a text for each cell.
     """
     places = [(str(cell[keys[0]]), _others(keys[1:], cell)) for cell in cells]
     corner = f"{keys[0]}, by {', '.join(keys[1:])}"

@@ -168,7 +168,7 @@ def _window(searched: Search, follow: bool) -> Window:
     """Return the record times that can concern the messages.
 
     A message is meant for participants that sent in the retention window before it.
-    Frames change its figures in the retention window after it.
+    Frames in the retention window after a message change its figures.
     """
     asked = searched.request.window
     if asked != ALL_TIMES:

@@ -31,7 +31,7 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 
 SEARCH_MS = 24 * 3_600_000
-"""If no time is given, this long a part of the topic's end is searched."""
+"""Length of the topic's end that is searched if no time is given."""
 
 MOST_MESSAGES = 20
 """Maximum number of messages that one call traces: the newest."""
@@ -48,10 +48,10 @@ class Search:
         window: Record times to search, or to read.
         protocols: Protocols that may have the messages, by name.
         channel: Channel of the messages, if an option or an incident gives it.
-        since_ms: When the first of their incidents began, Unix ms; None without any.
+        since_ms: Begin of the messages' first incident, Unix ms; None if none exists.
         subjects: Time at which each found message appeared, Unix ms, in this order.
         protocol: Protocol of the messages that were found.
-        partitions: Partitions in which they were found.
+        partitions: Partitions in which the messages were found.
         remedy: How to search at another time.
     """
 
