@@ -101,7 +101,7 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
 
     Each combination of Cython, Python, compiler and flags has its own directory.
     """
-    # The import takes longer than the check whether the core is current.
+    # The import takes longer than the check that the core is current.
     from compiler import cython_step
 
     name = _key(*compiler.command, *flags, str(cython_step.DIRECTIVES)) + TAG

@@ -140,7 +140,7 @@ DEAD_LETTERS = 10
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
 HISTORY_WINDOW = timedelta(minutes=10)
-"""Longer than a minute: files take rows once a minute, so the number then falls."""
+"""Longer than a minute: once a minute, files take rows, and the number falls."""
 
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 

@@ -74,7 +74,7 @@ class Target:
     topic_id: str | None = None
 
     def ends_in(self, topic: Topic, ends: Mapping[int, int]) -> dict[int, int]:
-        """The ends of a topic's partitions, but not after the target.
+        """The ends of a topic's partitions, at most up to the target.
 
         Partitions and topics that were created after the target are not read.
         """
@@ -90,7 +90,7 @@ class Admission:
     """Plans batches over the offsets of the topics of frames.
 
     Attributes:
-        kafka: The topics, for errors.
+        kafka: The topics, which errors name.
         scan_times: Reads record times where the index cannot be trusted.
         mean_bytes: Samples the size of the records that come next.
         skip_lost: Whether to count records that Kafka deleted before they were read,
@@ -143,13 +143,13 @@ class Admission:
         target: Target | None = None,
         quiet_ms: int = 0,
     ) -> Position:
-        """The end of the next batch; `start` itself if nothing is to be read.
+        """The end of the next batch; `start` itself if no record is unread.
 
         Args:
             start: Position at which the batch begins.
             wall_ms: Wall time, Unix ms: records far ahead of it move no clock.
-            target: Read no further than this, and let T end at the maximum record time.
-                None to read all records and wait for silent partitions.
+            target: The end of the run, where T becomes the maximum record time. None to
+                read all records and wait for silent partitions.
             quiet_ms: Wall time of the last plan from the same start that found nothing
                 to read, Unix ms; 0 if none existed.
 
@@ -307,7 +307,7 @@ class Admission:
                 skipped += first - here.next_offset
                 here = here._replace(next_offset=first)
             elif here.next_offset > ends[partition]:
-                # A target may end before the start; the topic itself may not.
+                # A target may end before the start; the topic itself must not.
                 held = self.offsets.latest([partition])[partition]
                 if here.next_offset > held:
                     self._lose(partition, held, here.next_offset)

@@ -17,7 +17,7 @@ _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """Offsets at which all partitions reach one record time; or the end of a batch.
+    """Offsets at which all partitions reach one record time, or a batch ends.
 
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
@@ -90,8 +90,9 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
     """Move a cut that fits ahead in doubling strides until a cut is too far.
 
-    Returns the last cut that fits, moved up to the earliest record after it, and the
-    first that does not fit or lies after the latest time.
+    Returns the last cut that fits, and the next one. The first is moved up to the
+    earliest record after it. The second has too many records, or lies after the latest
+    time.
     """
     times, stride_ms = low.times, _FIRST_STRIDE_MS
     while True:

@@ -6,7 +6,7 @@ required files before Spark reads them.
 
 Spark does not sync its files. The job syncs them before it commits a batch to the
 ledger (`SPARKS`), so a power failure can lose only the files of a batch that Spark
-repeats. A file that is still empty afterwards counts as missing.
+repeats. A file that is still empty counts as missing.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class GroupParts:
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping
-        # By the name of the group, then of the view.
+        # Name of a group -> name of a view -> part.
         self._parts: dict[str, dict[str, Any]] = {}
 
     def set(self, group: str, view: str, part: Any) -> bool:
@@ -124,7 +124,7 @@ class Board:
         remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
         gone: Iterable[str] = (),
     ) -> FollowingViews:
-        """Return the views with new totals; those of other views do not change.
+        """Return the views with new totals; other views keep their totals.
 
         A view whose totals describe nothing (`Kind.is_known`) is dropped.
 

@@ -30,7 +30,7 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maximum records of a chunk, and maximum bytes that it keeps of them.
+"""Maximum records of a chunk, and maximum bytes of their kept parts.
 
 These maxima limit the reader's memory, but allow enough records for ids and filters to
 repeat.
@@ -168,7 +168,7 @@ class Chunk:
 
     def _clear(self) -> None:
         self._records = self._bytes = 0
-        # By the name of the protocol, then of the view.
+        # Name of a protocol -> name of a view -> digester.
         self._views: dict[str, dict[str, Digester[Any, Any]]] = {
             name: {} for name in self._protocols
         }

@@ -92,8 +92,8 @@ def send_code(context: SparkContext, directory: Path) -> None:
             for path in sorted(core.iterdir()):
                 files.write(path, path.relative_to(root))
     context.addArchive(str(archive))
-    # This is the path of Spark's Python workers. Settings add only zips and single
-    # files to it.
+    # This is the path of Spark's Python workers. Settings can add only zips and single
+    # files to the path.
     includes: Any = context._python_includes  # noqa: SLF001 - see above
     includes.append(archive.name)
 
@@ -176,7 +176,7 @@ def wait_for_executor(context: SparkContext) -> None:
     scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
     patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")
     give_up_s = time.monotonic() + patience_s
-    # The driver is counted too.
+    # The status also counts the driver.
     while scala.isStopped() or scala.getExecutorMemoryStatus().size() < 2:
         if scala.isStopped():
             message = f"{context.master} has ended the application: see its log"
@@ -196,7 +196,7 @@ def _probe_of(
 ) -> Callable[[Iterable[int]], Iterable[_Problem | _Fit]]:
     @hand_over
     def probe(_: Iterable[int]) -> Iterable[_Problem | _Fit]:
-        # Everything that the job's tasks need.
+        # These modules import everything that the job's tasks need.
         import_module("streaming.fold")
         import_module("streaming.source")
         host = socket.gethostname()

@@ -114,7 +114,7 @@ class JobFailed(RuntimeError):
 
 
 class NoWorker(JobFailed):
-    """A Python process of Spark did not answer in time. It had read nothing."""
+    """A Python process of Spark did not answer in time, before it read anything."""
 
     def __init__(self) -> None:
         super().__init__(_NO_WORKER_CAUSE, passes=True)
@@ -176,7 +176,7 @@ def _add_meaning(error: Exception) -> None:
     # mark.
     if _MARK in str(error):
         return
-    # In ASCII, so that no character of it can end the line.
+    # The mark is in ASCII, so that none of its characters can end the line.
     error.add_note(_MARK + json.dumps(vars(_meaning_of(error))))
 
 
@@ -202,7 +202,7 @@ def _meaning_of(error: Exception) -> JobFailed:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error that ends the query in one line; remedy for disk errors."""
+    """Return an error that ends the query in one line; disk errors get a remedy."""
     explained = disk.with_remedy(cause)
     if explained == cause:
         return cause

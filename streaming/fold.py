@@ -137,8 +137,7 @@ def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
     for frame in frames:
         if len(frame):
             packed.extend(frame["digest"])
-            # As an array, because its maximum takes a third of the time of the
-            # column's.
+            # As an array: its maximum takes a third of the time that a column's takes.
             times = frame["event_time"].to_numpy("datetime64[ms]")
             clock_ms = max(clock_ms, int(times.max().astype(np.int64)))
     return packed, clock_ms
@@ -148,7 +147,7 @@ def _set_timeout(view: View[Any, Any, Any], state: GroupState) -> None:
     deadline_ms = view.next_deadline_ms
     if deadline_ms is None:
         return
-    # Spark fires when the watermark T - 1 has passed the timeout: with a timeout of D -
-    # 1 exactly when T > D. Spark accepts no timeout before the watermark or before
+    # Spark fires when the watermark T - 1 has passed the timeout. If the timeout is D -
+    # 1, that is when T > D. Spark accepts no timeout before the watermark or before
     # 1970, although record times may be earlier.
     state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs(), 1))

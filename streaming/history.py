@@ -167,7 +167,7 @@ class HistoryExporter:
             for task in tasks:
                 if task.due_s <= time.monotonic():
                     task.attempt()
-        # A cluster that failed shortly before would only delay the end.
+        # A Kafka cluster that failed shortly before would only delay the end.
         if to_topics.failed:
             tasks.remove(to_topics)
         for task in tasks:

@@ -64,7 +64,7 @@ _STOP_TIMEOUT_S = 10.0
 
 @dataclass
 class Job:
-    """A running job; `restart` restarts the query, only before its first batch."""
+    """A running job; `restart` restarts a query before its first batch only."""
 
     settings: JobSettings
     board: Board
@@ -158,8 +158,8 @@ def running_job(
             board may hold figures of an earlier job of this process on the same
             checkpoint.
         protocols: Protocols that the job observes.
-        watch: Watch of the topic, with the same board, which has received an answer;
-            None to create one.
+        watch: Watch of the topic with the same board, after its first answer; None to
+            create one.
 
     Raises:
         streaming.failure.JobFailed: Spark cannot read the state, or the executors of a

@@ -70,7 +70,7 @@ class Stored:
     ) -> list[Row]:
         """Minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Each row must have the fields, in addition to key and ``told``; None for all.
+        Each row must have these fields, beside key and ``told``; None for all fields.
         Without a history, rows have the figures that grow.
         """
         findings, recent, tables = self.store

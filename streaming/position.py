@@ -1,4 +1,4 @@
-"""How far the job has read the topic, and which records are unread.
+"""Position up to which the job has read the topic, and unread records.
 
 A position is the offset that Spark stores per batch.
 """
@@ -24,7 +24,7 @@ By event time, a partition would count as idle while its records are still in tr
 
 
 class PartitionPosition(NamedTuple):
-    """How far the job has read one partition.
+    """Position up to which the job has read one partition.
 
     Attributes:
         next_offset: The next offset to read.
@@ -85,7 +85,7 @@ class Position:
                 str(partition): list(position)
                 for partition, position in sorted(self.partitions.items())
             },
-            # Releases up to 0.6 ignore names that they do not know.
+            # Releases up to 0.6 ignore unknown names.
             "topic_id": self.topic_id,
             "ends": {str(p): end for p, end in sorted(self.ends.items())},
             "requests": self.requests,
@@ -97,13 +97,13 @@ class Position:
         """Position from the object that `to_json` returned.
 
         Raises:
-            msgspec.ValidationError: The object is not one.
+            msgspec.ValidationError: The object is no position.
         """
         stored = msgspec.convert(data, _StoredPosition, str_keys=True)
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return the position after a batch from `start` that takes requests too."""
+        """Return the position after a batch from `start` that also takes requests."""
         if number <= start.requests:
             return self
         partitions = self.partitions
@@ -178,7 +178,7 @@ class Unread:
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
         """T if everything is read: the minimum newest time of active partitions.
 
-        If all partitions are idle, the maximum newest time.
+        If all partitions are idle, T is the maximum newest time.
         """
         active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
         return min(active, default=max(newest_ms.values(), default=0))

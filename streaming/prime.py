@@ -141,7 +141,7 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
         .select(
             col("key.key"), col("value.groupState.*"), col("value.timeoutTimestamp")
         )
-        # Cut and verified in the JVM, because only the totals are needed here.
+        # The JVM cuts and verifies states, because only the totals are needed here.
         .select(
             "key",
             "version",
@@ -154,7 +154,7 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
     return {
         row.key: StoredView(
             _totals(row, kinds),
-            # Spark writes -1 for none.
+            # Spark writes -1 for no timeout.
             row.timeoutTimestamp if row.timeoutTimestamp > 0 else None,
         )
         for row in state.collect()

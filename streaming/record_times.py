@@ -11,8 +11,8 @@ If the index returns such an entry, the partition is *scanned*: its times are re
 instead. A partition is also scanned if the records after an entry may show that the
 entry is from the future (`sds_core.observer.ahead`).
 
-`RecordTimes` never changes. A lookup that scans returns new record times that include
-the scans, and every lookup on the same record times gives the same result.
+`RecordTimes` never changes. A lookup that scans returns new record times, which include
+the scans. Every lookup on the same record times gives the same result.
 """
 
 from __future__ import annotations

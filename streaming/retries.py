@@ -20,8 +20,8 @@ class Retries:
     - The batch is too large: the next start plans a smaller one.
     - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
-    - Unknown. If the query has finished a batch since its start, another start may do
-      so too; otherwise it is assumed to fail in the same way.
+    - Unknown. Other failures. If the query has finished a batch since its start,
+      another start may do so too. Otherwise it is assumed to fail in the same way.
 
     Args:
         longest_s: Seconds from the first consecutive failure to the last start; None

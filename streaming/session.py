@@ -323,7 +323,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
     try:
         use_bytes_pickler(spark)
     except (Py4JNetworkError, ConnectionError):
-        raise  # The JVM has ended, which the command reports.
+        raise  # The JVM has ended; the command reports that.
     except Exception as error:  # any: Spark's own pickler does the same
         _log.warning(
             "Spark's own pickler passes states to Python, which is slower: %r", error

@@ -167,7 +167,7 @@ class Sink:
             if kind.grouping is not None:
                 minutes = stores.groups.join(kind, minutes)
             store.recent.record(minutes)
-            # Without a history, nothing would delete them.
+            # Without a history, nothing would delete the minutes.
             if self._with_history:
                 store.findings.record_minutes(minutes)
         for kind, name, _ in output.ended:
@@ -246,7 +246,7 @@ def _sort(event: Any, kind: AnyKind, name: str, output: _Output) -> None:
     outlet = kind.outlets[type(event)]
     if outlet is Outlet.FORGOTTEN:
         output.ended.append((kind, name, event))
-        # Details are stored by name, so those of a returned view are new.
+        # Details are stored by name, so the details of a returned view are new.
         by_outlet[Outlet.DETAILS].pop(name, None)
     elif kind.grouping is None or outlet is Outlet.MINUTES:
         by_outlet[outlet].setdefault(name, []).append(event)

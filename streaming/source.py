@@ -293,7 +293,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if record.timestamp_ms > window.last_ms and not is_future(
             record.timestamp_ms, written_ms
         ):
-            # Records of the window after this point are late, wherever a batch ends.
+            # After this point, records of the window are late, wherever a batch ends.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
         return False
 

@@ -38,7 +38,7 @@ WITHHELD_S = 60.0
 _log = logging.getLogger("sds-monitor")
 
 _EVERY_S = 1.0
-"""Time between two questions, seconds."""
+"""Time between two requests, seconds."""
 
 _SAMPLE_ANSWERS = 5
 """Number of answers after which new records are read: as often as heartbeats."""
@@ -128,7 +128,7 @@ class TopicEnds(NamedTuple):
 
 
 class TopicWatch:
-    """Asks until it is closed, and publishes each answer's time and the lag.
+    """Asks Kafka until it is closed, and publishes each answer's time and the lag.
 
     The thread also compares this machine's clock with those of Kafka and of the taps,
     and commits offsets. The thread closes `offsets` and `tail`, which no other part

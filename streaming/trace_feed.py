@@ -16,7 +16,7 @@ _PASSED_RECORDS = 500
 class TraceFeed:
     """Processes the records of the partitions that contain a channel.
 
-    It needs memory for `_PASSED_RECORDS` records, whatever the total number.
+    The feed needs memory for `_PASSED_RECORDS` records, whatever the total number.
 
     Args:
         reader: Gets the digests.

@@ -1,7 +1,7 @@
 """Ends a query that makes no progress although Kafka answers.
 
-Such a query waits for a process that never continues, and no time limit of a client
-ends it. Spark ends the tasks of a stopped query, but a stop waits for the process that
+Such a query waits for a process that never continues, and no client's time limit ends
+the wait. Spark ends the tasks of a stopped query, but a stop waits for the process that
 plans batches. So that process is killed, and the query is restarted like any other
 failed query.
 """
@@ -64,7 +64,7 @@ class Watchdog:
 
         Raises:
             JobFailed: The query has stalled, or would wait until the wall clock has
-                caught up. It can be restarted.
+                caught up. The query can be restarted.
         """
         ahead_s = wall_s - now_s
         before_s, self._ahead_s = self._ahead_s, ahead_s

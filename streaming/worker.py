@@ -75,7 +75,8 @@ class Workers:
         Raises:
             WorkFailed: The process gave no answer.
         """
-        # In its own process group, because Ctrl-C is for the monitor, which ends it.
+        # The process has its own group, because Ctrl-C is for the monitor, which ends
+        # the process.
         try:
             worker = subprocess.Popen(  # noqa: S603 - fixed arguments
                 command,
@@ -104,7 +105,7 @@ class Workers:
             message = f"failed: {printable(why)}"
             raise WorkFailed(message) from error
         finally:
-            # Nothing happens if it has ended.
+            # If the process has ended, nothing happens.
             worker.kill()
             worker.communicate()
             with self._lock:

@@ -77,7 +77,7 @@ def finished(
 
 
 def target(query: Query | str) -> prometheus.Dataquery:
-    """Return a query of the selected data source; an expression has no legend."""
+    """Return a query of the selected data source; a bare expression has no legend."""
     if isinstance(query, str):
         query = Query(query)
     return (

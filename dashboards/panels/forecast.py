@@ -45,7 +45,7 @@ def limits() -> list[Panel]:
 def costs(prefix: str, many: str) -> list[Panel]:
     """Return panels of the future costs of views, and the freshness of forecasts.
 
-    Names of metrics begin with `prefix`; `many` is the noun for the views.
+    Names of metrics begin with `prefix`; `many` is the plural noun for the views.
     """
     computed = queries.greatest(f"{prefix}_plan_computed_timestamp_seconds", JOB)
     number, kinds = f"{prefix}_plan_{many}", ("yes", "no", "not_computed")

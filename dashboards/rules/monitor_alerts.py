@@ -130,7 +130,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsLabelBudgetExhausted",
         Severity.INFO,
-        # Monitors up to 0.15 export the first number only.
+        # Monitors up to 0.15 export only the number of channels.
         f"{channels} + ({groups} or 0 * {channels}) > 0",
         "Some channels or groups have no series of their own.",
         '{{ printf "%.0f" $value }} channel(s) or group(s) are beyond the label '

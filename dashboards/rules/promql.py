@@ -1,8 +1,8 @@
 """PromQL of the rules.
 
 Every operand keeps the labels of its subject and those that the scrape configuration
-gave its target (``job``, perhaps ``cluster``). An operand drops labels that a restart
-may change. So operands match without further clauses, and the figures of a monitor
+gave its target (``job``, perhaps ``cluster``). Labels that a restart may change are
+dropped. So operands match without further clauses, and the figures of a monitor
 continue if it restarts on another host. Each monitor needs a ``job`` of its own:
 monitors with the same ``job`` look like one monitor that moves.
 """

@@ -102,7 +102,7 @@ def _rule(name: str, expression: str) -> dict[str, str]:
 
 def _all_labelled() -> str:
     dropped = latest("sds_monitor_dropped_label_channels")
-    # Before priming, `sds_channels` is absent, but the other metric exists.
+    # Before priming, `sds_channels` is absent, but the metric of dropped labels exists.
     return f"{dropped} == bool 0\nand {latest('sds_channels', 'verdict')}"
 
 
@@ -138,7 +138,7 @@ def _slices(
     window = pace(SLICE)
     detected, failures = indicator.detected, indicator.failures(SLICE)
     holes = f"{excused(indicator.kind, window)} > 0"
-    # The findings of a verdict's window, which is longer than a slice.
+    # The findings in a verdict's window, which is longer than a slice.
     most = unexcused(indicator.kind, window)
     # Each rule reads the results of those above it.
     return [

@@ -1,9 +1,9 @@
 """The file that ``--config`` names: settings of commands, and of the model.
 
 A setting at the top of the TOML file is for all commands. A table ``[command]``,
-``[group]`` or ``[group.command]`` is for these; the most specific table wins. The table
-``[observer]`` has the settings of the model (docs/figures.md). These are no flags,
-because a checkpoint keeps the settings of its first start.
+``[group]`` or ``[group.command]`` is for that command or group; the most specific table
+wins. The table ``[observer]`` has the settings of the model (docs/figures.md). These
+are no flags, because a checkpoint keeps the settings of its first start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLE = "observer"
 TABLE_OF = {"doctor": "run", "rebuild": "run"}
-"""Command -> another one, whose options it takes, and whose table it reads first."""
+"""Command -> another command, whose options it takes and whose table it reads first."""
 
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""

@@ -78,7 +78,7 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
 
 
 def _broken_at(value: bytes) -> int | None:
-    """Return the offset of the field that breaks the protobuf; None if inside one."""
+    """Return the offset of the outer field that breaks the protobuf; None if none does."""
     try:
         for _ in protobuf_fields(value):
             pass

@@ -53,7 +53,7 @@ class Supervisor:
         with watched_topic(kafka, self.pending.board, group) as watch:
             while (pause := self._run_once(watch, at_end)) is not None:
                 if not self._wait(*pause, watch):
-                    # Ended while no query ran.
+                    # The job was ended while no query ran.
                     if self.pending.job is not None:
                         at_end(self.pending.job)
                     return

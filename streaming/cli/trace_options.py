@@ -11,7 +11,7 @@ from sds_core.text import shown
 from streaming.settings import Window
 
 _LONGEST_ID = 512
-"""Characters of an id; a frame with a longer one is a dead letter."""
+"""Maximum characters of an id; a frame with a longer one is a dead letter."""
 
 
 class TraceForm(enum.StrEnum):
@@ -43,7 +43,7 @@ class TraceRequest(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What is traced, for error messages."""
+        """The subject of the trace, for error messages."""
         if self.message_id is not None:
             return f"message {shown(self.message_id)}"
         if self.sender is not None:

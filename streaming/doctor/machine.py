@@ -43,7 +43,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
     """Check the machine for a job, except Java, quickly; writes nothing."""
     if not is_cluster:
-        # The executors of a cluster have their own.
+        # The executors of a cluster have their own memory.
         yield checked("memory", find_short_memory)
     history = settings.history
     places = {"--checkpoint": settings.checkpoint}

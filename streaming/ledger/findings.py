@@ -43,7 +43,7 @@ UPDATE incidents SET tap_hole = TRUE
 WHERE (prefix, name, kind, message_id) = (?, ?, ?, ?)
 """
 
-# Copies the stored incident, its mark included.
+# Copies the stored incident and its mark.
 _QUEUE_INCIDENT = """
 INSERT INTO outbox (prefix, name, finding, tap_hole)
 SELECT prefix, name, incident, tap_hole FROM incidents
@@ -200,7 +200,7 @@ class Findings:
     def forget_before(self, found_ms: int) -> None:
         """Remove incidents found before an event time, Unix ms.
 
-        Incidents with a change that the Parquet files do not have yet stay.
+        Incidents stay while the Parquet files lack a change of them.
         """
         with self.ledger.transaction() as connection:
             before = {"prefix": self.prefix, "found_ms": found_ms}

@@ -105,7 +105,7 @@ def open_ledger(
     directory = own_files(checkpoint)
     older = list(_older_paths(directory, kinds))
     if LEDGER not in identity.files and any(path.exists() for path in older):
-        # The start that created it has failed since. The older files are still valid.
+        # The start that created the ledger has failed. The older files are still valid.
         _remove(directory / LEDGER)
     ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
     with ledger.transaction() as connection:

@@ -27,7 +27,7 @@ class LabelLedger:
     """The labels given so far to the views of one kind, whose number is limited.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file has another content.
+        streaming.damage.DamagedCheckpoint: The file has invalid content.
     """
 
     def __init__(self, ledger: Ledger, prefix: str, budget: int) -> None:
@@ -35,7 +35,7 @@ class LabelLedger:
         self._prefix = prefix
         self._budget = budget
         self._labels: dict[str, None] = {}
-        # Names whose place a new name may take, oldest first.
+        # Names whose label a new name may take, oldest first.
         self._vacant: dict[str, None] = {}
         stored = ledger.value("SELECT names FROM labels WHERE prefix = ?", prefix)
         if stored is not None:

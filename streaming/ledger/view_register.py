@@ -53,7 +53,7 @@ class ViewRegister:
         self._ledger = ledger
 
     def begin(self, taken: int) -> None:
-        """Remove the requests up to a number, which committed batches have taken."""
+        """Remove the requests up to a number: committed batches have processed them."""
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
             # A new file must not use numbers that the position has already passed.

@@ -63,7 +63,7 @@ _REPEATABLE = (
 
 
 def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
-    """Return the stores of some nodes as the other side.
+    """Return the stores of some nodes as the other side of an audit.
 
     Raises:
         click.UsageError: Nodes or topics are invalid.
@@ -82,7 +82,7 @@ def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
 
 
 def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> Side:
-    """Return another mirror as the other side.
+    """Return another mirror as the other side of an audit.
 
     Raises:
         click.UsageError: Topics are given (trees do not distinguish them), a file

@@ -56,7 +56,7 @@ _POSITION = "position"
 
 
 class MirrorIndex:
-    """Which messages a topic has, and where; on disk, and used by one thread.
+    """Index of a topic's messages and their places, on disk, for one thread.
 
     Messages are kept for some days by sender's time.
 

@@ -157,7 +157,7 @@ class PeerSide:
     async def compare(
         self, mirror: Mirrored, start_ns: int, end_ns: int
     ) -> Differences:
-        """Compare by the hashes of trees.
+        """Compare the hashes of two trees.
 
         Raises:
             PeerUnreachable: No connection lasted long enough.

@@ -50,7 +50,7 @@ class Incident(msgspec.Struct, omit_defaults=True):
     retrieval_hint: str | None
     tap_hole: bool
     why: str
-    # Reports of releases before 0.7 have none.
+    # Reports of releases before 0.7 lack this field.
     lacking_others: int | None = None
     channel_name: str | None = None
 
@@ -85,7 +85,7 @@ class ReadIncidents(NamedTuple):
 class _Answer(msgspec.Struct):
     incidents: list[Incident]
     more: bool
-    # Monitors up to 0.8 do not say.
+    # Monitors up to 0.8 do not return their clock.
     clock: _Time | None = None
     causes: dict[str, list[Cause]] = {}
     observer: dict[str, int | float] = {}
@@ -134,7 +134,7 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncide
 
 
 def _check_channel(source: IncidentSource, channel: str) -> None:
-    """Check that a channel without selected incidents exists."""
+    """Check that a channel exists although no incident of it is selected."""
     every = IncidentFilter(channel, since_ms=None, standing=False)
     if _selected(source, every).incidents:
         return
@@ -273,7 +273,7 @@ def _read_history(
             row
             | {
                 "channel": row[tables.label],
-                # Rows of releases before 0.7 have none.
+                # Rows of releases before 0.7 lack this field.
                 "lacking_others": row.get("lacking_others") or 0,
             },
             Incident,

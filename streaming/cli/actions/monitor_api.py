@@ -49,7 +49,7 @@ def ask_monitor(
 
     Raises:
         click.UsageError: The address is not a URL.
-        Unreachable: The monitor does not answer, refuses, or is not one.
+        Unreachable: The server does not answer, refuses, or is no monitor.
     """
     word, kind = what
     try:

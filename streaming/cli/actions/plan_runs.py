@@ -17,7 +17,7 @@ from sds_core.planning.experiment import RECEPTIONS, Outcome, run
 from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
-"""Receptions of all runs: less than two minutes on two cores."""
+"""Maximum receptions of all runs, for less than two minutes on two cores."""
 
 _LEAST_RECEPTIONS = 5_000
 
@@ -34,7 +34,7 @@ def run_all(
     The more runs, the shorter they are. `done` is called with 1 after each run.
 
     Raises:
-        click.ClickException: A process of the runs was ended.
+        click.ClickException: A process that simulates runs was ended.
     """
     number = len(plans) * len(seeds)
     size = min(RECEPTIONS, max(_LEAST_RECEPTIONS, _ALL_RECEPTIONS // number))

@@ -97,7 +97,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
         if request.incidents and not incidents:
             message = f"there are no {request.what}"
             raise click.UsageError(message)
-    # The monitor's own settings, then those of the file.
+    # Settings of the monitor, overridden by those of the file.
     settings = settings_of(values_of(model) | dict(observer_settings()))
     ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
     if request.message_id is not None:
@@ -137,8 +137,8 @@ def search(
     """Find the messages in the topic by Kafka's index of times, and return the search.
 
     Raises:
-        click.UsageError: No record in reach names a message, or several channels have
-            a message with the id.
+        click.UsageError: No searched record names a message, or several channels have a
+            message with the id.
     """
     partitions = offsets.partitions()
     span = _span(begun, offsets, partitions, wall_ms)
@@ -168,7 +168,7 @@ def search(
 
 
 class _Reader:
-    """Takes the subjects of records into a search."""
+    """Adds the subjects of records to a search."""
 
     def __init__(self, begun: Search, wall_ms: int) -> None:
         self._begun = begun
@@ -180,7 +180,7 @@ class _Reader:
         self.channels: set[str] = set()
 
     def read(self, records: Iterable[RawRecord]) -> None:
-        """Take some records, in any order."""
+        """Add some records, in any order."""
         begun = self._begun
         for record in records:
             for protocol, subject in self._subjects(record):
@@ -269,7 +269,7 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    A record from the future moves no clock, so its time is limited.
+    A record from the future moves no clock, so its time counts up to a limit.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)
