@@ -90,7 +90,7 @@ class Admission:
     """Plans batches over the offsets of the topics of frames.
 
     Attributes:
-        kafka: The topics, which errors name.
+        kafka: Names of the topics, for errors.
         scan_times: Reads record times where the index cannot be trusted.
         mean_bytes: Samples the size of the records that come next.
         skip_lost: Whether to count records that Kafka deleted before they were read,

@@ -107,7 +107,6 @@ def _groups(
         micros = batch.column("event_time").cast(pa.int64()).to_pylist()
         for group in batch.column(batch.num_columns - 1).to_pylist():
             if group is None:
-                # The column has no further groups.
                 break
             first, properties = group["startOffset"], json.loads(group["properties"])
             # If its deadline has passed, a group has one row with only a key.

@@ -139,7 +139,7 @@ def position_of(checkpoint: Path, batch: int) -> str:
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:
-    """Repair a locked checkpoint after a file was deleted, or is torn."""
+    """Repair a locked checkpoint after a file was deleted or torn."""
     for path in log.torn:
         _log.warning("%s is empty, as after a power failure: it is removed", path)
         path.unlink()

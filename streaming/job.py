@@ -334,7 +334,7 @@ def _start(
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
     if job.query.isActive or job.query.exception():
-        # A user waits for the end, or the job continues.
+        # Either a user waits for the end, or a new query continues.
         exporter.limit_remaining_time()
 
 

@@ -76,7 +76,7 @@ class Stored:
         findings, recent, tables = self.store
         if self.history is None:
             return recent.rows(channel, since_ms, until_ms)
-        # The outbox is read first: a row that leaves it after that is in the files.
+        # The outbox is read first: a row that leaves it later is in the files.
         pending = [
             minute_row(one, tables.kind.published)
             for one in findings.pending_minutes(Destination.PARQUET, channel)
@@ -117,7 +117,6 @@ class Stored:
         begin_ms = day_begin_ms(since_ms)
         found = {}
         for channel in channels:
-            # The outbox is read first: a row that leaves it after that is in the files.
             pending = findings.pending_verdicts(Destination.PARQUET, channel)
             rows = [
                 shown_verdict(row)

@@ -19,7 +19,7 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""Time between two counts of waiting rows, in durations of a count."""
+"""Time between two counts of waiting rows, as a multiple of a count's duration."""
 
 
 class Progress:

@@ -135,9 +135,11 @@ class RecordTimes:
     ) -> tuple[dict[int, TimedOffset], RecordTimes]:
         """The first unread record of each partition with at least this time.
 
+        Partitions without such a record are omitted. A record may lie outside the
+        unread range.
+
         Returns:
-            The records by partition, without partitions that have none, and the record
-            times with the necessary scans. A record may lie outside the unread range.
+            The records by partition, and the record times with the necessary scans.
         """
         unread = [p for p in self.unread.partitions if p not in self.scans]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
@@ -159,14 +161,14 @@ class RecordTimes:
     ) -> tuple[dict[int, int], RecordTimes]:
         """Maximum record time of each partition up to its end, Unix ms.
 
-        Times after `last_ms` are returned as `last_ms`.
+        Times after `last_ms` are returned as `last_ms`. Partitions that never had a
+        record are omitted.
 
         Args:
             newest: Result of `Offsets.newest`.
 
         Returns:
-            The times, without partitions that never had a record, and the record times
-            with the necessary scans.
+            The times by partition, and the record times with the necessary scans.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {

@@ -276,7 +276,6 @@ class TopicWatch:
         if len(self._reached) <= _SAMPLE_ANSWERS:
             return
         reached = list(self._reached)
-        # The last answer is the first one of the next period.
         self._reached.clear()
         self._reached.append(reached[-1])
         first, *later = reached

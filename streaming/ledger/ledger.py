@@ -316,7 +316,6 @@ def told_damage(path: Path) -> Iterator[None]:
             checkpoint = path.parent.parent
             raise DirectoryUnwritable("checkpoint", checkpoint, str(error)) from error
         if (failed := error_of_disk(error, path)) is not None:
-            # Other files raise the same error.
             raise failed from error
         if code in _UNUSABLE:
             # A directory has the file's name, or the header forbids writing.
