@@ -107,10 +107,10 @@ class Sink:
     def take(self, rows: Sequence[Row], batch_id: int) -> None:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
-        1. Undecodable records are copied to the dead-letter topic.
-        2. One transaction of the ledger stores the rest, and marks incidents that
-           coincide with a capture gap in the taps' totals after this batch.
-        3. Totals go to the board, which page, API and metrics read.
+        - First, undecodable records are copied to the dead-letter topic.
+        - Then one transaction of the ledger stores the rest, and marks incidents that
+          coincide with a capture gap in the taps' totals after this batch.
+        - Then totals go to the board, which page, API and metrics read.
 
         If the process ends before Spark records its commit, Spark repeats the batch.
         A repetition does no harm: dead letters carry the offset of their record, the

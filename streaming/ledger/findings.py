@@ -179,7 +179,7 @@ class Findings:
             self.ledger.write_all(_QUEUE_INCIDENT, keys)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Stored incidents that match a query, the last found first."""
+        """Incidents that match a query, the last found first."""
         values = query.sql_values | {"prefix": self.prefix}
         who = query.participant
         if who is not None:
