@@ -115,7 +115,7 @@ class Admission:
         return Target(ends, topic.id)
 
     def lost_topics(self, planned: Position) -> Collection[int]:
-        """Return which topics were recreated since a batch was planned, by index.
+        """Return the indexes of topics that were recreated since a batch was planned.
 
         Raises:
             TopicReplaced: A topic was recreated, and `skip_lost` is not set.

@@ -59,7 +59,7 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay beside the checkpoint, longer than in views."""
+"""Event time for which incidents stay beside the checkpoint; views forget earlier."""
 
 _HISTORY_TIMEOUT_S = 10.0
 """Maximum wait for Kafka of one write to the history's topics, seconds."""

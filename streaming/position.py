@@ -56,7 +56,7 @@ class Position:
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
             position, or if the broker returns no id.
         ends: End of each partition when the previous batch was planned. If the topic is
-            deleted, this is the minimum up to which unread records are lost.
+            deleted, at least the unread records up to there are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
         quiet_ms: Wall time of the last look that found nothing to read, before the
@@ -118,7 +118,7 @@ class Position:
     def last_look(self, partition: int, quiet_ms: int) -> Look:
         """The last look at a partition's end before the batch that starts here.
 
-        `quiet_ms` is that of the position at the batch's end.
+        `quiet_ms` is taken from the position at the batch's end.
         """
         if quiet_ms:
             here = self.partitions.get(partition)

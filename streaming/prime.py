@@ -47,7 +47,7 @@ def find_unreviewed(
 ) -> list[str]:
     """Return keys of silent views whose timeouts are too late for forgetting.
 
-    A job with a longer `forget_ms`, or of a release before 0.8.0, has set their
+    A job with a longer `forget_ms`, or of a release before 0.8.0, has set such
     timeouts. With a `forget_ms` of 0, no view is forgotten.
     """
     if not forget_ms:

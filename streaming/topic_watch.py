@@ -175,7 +175,7 @@ class TopicWatch:
         self._board.set_job(**self._lag())
 
     def check(self) -> None:
-        """Raise the error that would occur every time.
+        """Raise an error that every request would raise again.
 
         Raises:
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.

@@ -41,7 +41,7 @@ class Unfinished(msgspec.Struct, frozen=True):
 def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | None:
     """Return what a start must know of a batch that was not committed.
 
-    The previous start has stored the result of its own call.
+    `before` is the result that the previous start has stored.
     """
     if log.planned is None or log.planned == log.committed:
         return before

@@ -154,7 +154,7 @@ def variants_report(
     lines: Sequence[str],
     figures: Mapping[str, Sequence[tuple[str, Estimate, str]]],
 ) -> str:
-    """Return the page of variants; each figure has their names, estimates and texts."""
+    """Return the page of variants; each figure has an entry for every variant."""
     blocks = [_ranges(name, variants) for name, variants in figures.items()]
     note = "Each figure has a scale of its own, from 0."
     section = Section("Figures", blocks, note, small=True)

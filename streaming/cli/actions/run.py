@@ -57,7 +57,7 @@ def run(settings: RunSettings) -> None:
 
 @contextmanager
 def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
-    """Start everything around a job, from the page to Spark, for its supervisor."""
+    """Start the page, Spark and all other parts that a job and its supervisor need."""
     pending = PendingJob()
     job, address, kafka = settings.job, settings.address, settings.job.source.kafka
     with (

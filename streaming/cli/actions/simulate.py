@@ -89,7 +89,7 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
 
 
 def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
-    """Return the start, Unix ms, of simulated traffic that ends with its writing.
+    """Return the start, Unix ms, of traffic that ends when its last record is written.
 
     Traffic that is slower than real time starts now: no record may lie in the future.
     The start is a whole second, because some Lamport timestamps count seconds.
