@@ -56,7 +56,7 @@ class Position:
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
             position, or if the broker returns no id.
         ends: End of each partition when the previous batch was planned. If the topic is
-            deleted, at least the unread records up to there are lost.
+            deleted, unread records are lost at least up to this end.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
         quiet_ms: Wall time of the last look that found nothing to read, before the

@@ -33,7 +33,7 @@ PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
-    The watchdog also detects that the wall clock was set back: Spark waits for a time
+    The watchdog also detects that the wall clock was set back. Spark waits for a time
     of that clock before it plans the next batch.
 
     Attributes:

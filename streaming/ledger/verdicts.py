@@ -90,7 +90,7 @@ class VerdictStore:
 
     @property
     def observed_ms(self) -> int | None:
-        """When the verdicts were last observed, if that is stored; else None."""
+        """Stored time of the last observation of verdicts; None if none is stored."""
         found: int | None = self._ledger.value(
             "SELECT observed_ms FROM observed WHERE prefix = ?", self._prefix
         )

@@ -49,7 +49,7 @@ class Search:
         protocols: Protocols that may have the messages, by name.
         channel: Channel of the messages, if an option or an incident gives it.
         since_ms: Begin of the messages' first incident, Unix ms; None if none exists.
-        subjects: Time at which each found message appeared, Unix ms, in this order.
+        subjects: Time at which each found message appeared, Unix ms, in order of time.
         protocol: Protocol of the messages that were found.
         partitions: Partitions in which the messages were found.
         remedy: How to search at another time.
