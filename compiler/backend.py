@@ -1,8 +1,8 @@
 """Builds packages for pip with setuptools, after it has compiled the core.
 
 `SDS_MONITOR_CORE=interpreted` builds without the compiled core. With `compiled`, a
-missing compiler is an error. By default the wheel holds the compiled core if a compiler
-works; otherwise it is for any platform.
+missing compiler is an error. By default, if a compiler works, the wheel holds the
+compiled core. Otherwise the wheel is for any platform.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ __all__ = ["CompileError", "make_c_sources"]
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": True,
-    # Python's objects cannot distinguish these functions from compiled ones.
+    # No Python object depends on whether these functions are compiled.
     "binding": False,
     "infer_types": None,
     "boundscheck": True,
@@ -45,7 +45,7 @@ def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -
     """
     here = Path.cwd()
     try:
-        # Cython names its files by their path from here.
+        # Cython names its files by their path from the working directory.
         os.chdir(work)
         cythonize(  # type: ignore[no-untyped-call]
             [Extension(name, [name.replace(".", "/") + ".py"]) for name in modules],

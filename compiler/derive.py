@@ -193,7 +193,7 @@ class _Derivation:
             end = self._edits.after(self._edits.end(node.bases[-1]), b")") + 1
             self._edits.replace(begin, end, head)
         if is_data:
-            # Values refer to no other value that refers back to them.
+            # Values form no reference cycles.
             self._declared.append("@cython.no_gc")
         self._declared.append(f"cdef class {node.name}{head}:")
         fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
@@ -381,7 +381,7 @@ class _Derivation:
         return _LOCALS.get(name)
 
     def _check_methods(self) -> None:
-        """Refuse compiled methods as values: in C they do not know their object."""
+        """Refuse compiled methods as values: C does not bind them to an object."""
         for holder in [None, *self._module.classes.values()]:
             functions = [
                 one

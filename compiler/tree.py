@@ -71,7 +71,7 @@ class Module:
             if not all(text.isupper() for text in texts):
                 continue
             try:
-                # Only operators, numbers, `range` and names of such constants.
+                # The value can use only operators, numbers, `range` and such constants.
                 value = eval(  # noqa: S307
                     ast.unparse(node.value),
                     {"__builtins__": {}, "range": range, **found},

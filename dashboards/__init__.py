@@ -14,7 +14,7 @@ GROUPS = "mvds-groups"
 class Links:
     """Base URLs as a reader's browser reaches them, without a slash at the end.
 
-    By default, a server beside the monitor has the runbooks: the monitor may be down.
+    By default, another server has the runbooks, because the monitor may be down.
     """
 
     monitor_url: str = "http://localhost:9108"

@@ -1,4 +1,4 @@
-"""Writes what Grafana and Prometheus read: ``python -m dashboards.build``."""
+"""Writes the files of Grafana and Prometheus: ``python -m dashboards.build``."""
 
 from __future__ import annotations
 

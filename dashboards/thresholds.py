@@ -51,13 +51,13 @@ a day from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
 """
 
 BEFORE_WINDOW = timedelta(days=1)
-"""Greatest age of the figure with which a figure after a gap is compared."""
+"""Maximum age of a figure before a gap that is compared with the figure after it."""
 
 BLIND_FOR = timedelta(minutes=1)
 """One or two scrapes are enough, because the verdict stays blind for ten minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
-"""Longer than the verdict stays blind after a capture gap: gaps continue."""
+"""Longer than the verdict stays blind after one capture gap, so gaps continue."""
 
 LOSS_WINDOW = timedelta(minutes=15)
 LOST_MESSAGES = 1
@@ -70,9 +70,10 @@ EXPIRED_SHARE = 0.5
 
 REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
-"""Share and least number of redundant responses in `REPAIR_WINDOW`.
+"""Share and minimum number of redundant responses in `REPAIR_WINDOW`.
 
-Some are usual: holders wait at random, and some answer before they hear another one.
+Some redundant responses are usual: holders wait for random times, and some answer
+before they receive another response.
 """
 
 SATURATED_RATIO = DEFAULTS.saturated_rate
@@ -95,11 +96,11 @@ TAP_CLOCK_SECONDS = WRONG_MS / 1000
 """Half of the difference from Kafka's clock that makes live records dead letters."""
 
 TAP_CLOCK_FOR = timedelta(minutes=2)
-"""Longer than a minute, in which records are compared with an old clock."""
+"""Longer than the minute in which records are compared with an old clock."""
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
-"""Least number for an alert: another tap usually has a few missing records."""
+"""Minimum for an alert: if a tap misses a few records, another usually has them."""
 
 MONITOR_DOWN_FOR = timedelta(minutes=5)
 MONITOR_SEEN_WITHIN = timedelta(days=7)
@@ -124,7 +125,7 @@ BEHIND_STILL = timedelta(minutes=30)
 
 CLOCK_SECONDS = WRONG_MS / 1000
 CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000
-"""Difference of clocks; from the second on, live records become dead letters."""
+"""Differences of clocks; above the second limit, live records become dead letters."""
 
 CLOCK_FOR = timedelta(minutes=2)
 """Four comparisons: a machine that starts may not have set its clock yet."""
@@ -139,7 +140,7 @@ DEAD_LETTERS = 10
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
 HISTORY_WINDOW = timedelta(minutes=10)
-"""Longer than a minute: files take rows once a minute, so the number then falls."""
+"""Longer than a minute: once a minute, files take rows, and the number falls."""
 
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 
@@ -149,7 +150,7 @@ UNACKNOWLEDGED_WINDOW = timedelta(hours=1)
 UNACKNOWLEDGED_SHARE = DEFAULTS.unacknowledged_percent / 100
 MOSTLY_UNACKNOWLEDGED_SHARE = 0.5
 LEAST_UNACKNOWLEDGED = 10
-"""Shares and least number of unacknowledged pairs of message and receiver of MVDS.
+"""Shares and minimum number of unacknowledged pairs of message and receiver of MVDS.
 
 From the first share on, a group is failing. Senders repeat until the deadline, so most
 pairs fail only if a receiver or a connection is broken.

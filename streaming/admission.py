@@ -1,4 +1,4 @@
-"""How far the next batch may read.
+"""Decides how far the next batch may read.
 
 Every batch ends at one common record time T over all partitions, so that T is a clock
 for every channel (docs/architecture.md, decision 3). If all unread records fit into one
@@ -26,10 +26,11 @@ from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
-"""Distance behind a window's end within which its records are searched, ms.
+"""Time after a window's end within which its records are searched, ms.
 
-This is the retention window (docs/figures.md, 4). Brokers by default refuse records
-further ahead, so a record with a wrong clock does not hide the window's records.
+This is the retention window (docs/figures.md, 4). By default, brokers refuse records
+that are further ahead of their clock. So a record with a wrong clock does not hide the
+window's records.
 """
 
 _MAX_LEAD_MS = 60_000
@@ -39,7 +40,7 @@ _LEAST_LEAD_MS = 30_000
 """Lead below which no allowance is needed: the taps' clocks nearly agree."""
 
 _UNSAMPLED_ROWS = 500
-"""Number of records up to which their size is not sampled, to save a fetch."""
+"""The size of this many records is not sampled, to save a fetch."""
 
 
 def ends_of_window(
@@ -62,7 +63,7 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a run that drains the topic ends; determined at its start.
+    """The end of a run that drains the topic; determined at startup.
 
     Attributes:
         ends: End offset of each partition.
@@ -73,7 +74,7 @@ class Target:
     topic_id: str | None = None
 
     def ends_in(self, topic: Topic, ends: Mapping[int, int]) -> dict[int, int]:
-        """The ends of a topic's partitions, but not after the target.
+        """The ends of a topic's partitions, at most up to the target.
 
         Partitions and topics that were created after the target are not read.
         """
@@ -89,7 +90,7 @@ class Admission:
     """Plans batches over the offsets of the topics of frames.
 
     Attributes:
-        kafka: The topics, for errors.
+        kafka: Names of the topics, for errors.
         scan_times: Reads record times where the index cannot be trusted.
         mean_bytes: Samples the size of the records that come next.
         skip_lost: Whether to count records that Kafka deleted before they were read,
@@ -114,7 +115,7 @@ class Admission:
         return Target(ends, topic.id)
 
     def lost_topics(self, planned: Position) -> Collection[int]:
-        """Return which topics were recreated since a batch was planned, by index.
+        """Return the indexes of topics that were recreated since a batch was planned.
 
         Raises:
             TopicReplaced: A topic was recreated, and `skip_lost` is not set.
@@ -122,7 +123,7 @@ class Admission:
         return self._replaced(planned, self.offsets.describe())
 
     def check(self, start: Position) -> None:
-        """Check that the topic still holds what is unread at a position.
+        """Check that the topic still holds the records that are unread at a position.
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
@@ -142,13 +143,13 @@ class Admission:
         target: Target | None = None,
         quiet_ms: int = 0,
     ) -> Position:
-        """The end of the next batch; `start` itself if nothing is to be read.
+        """The end of the next batch; `start` itself if no record is unread.
 
         Args:
             start: Position at which the batch begins.
             wall_ms: Wall time, Unix ms: records far ahead of it move no clock.
-            target: Read no further than this, and let T end at the maximum record time.
-                None to read all records and wait for silent partitions.
+            target: The end of the run, where T becomes the maximum record time. None to
+                read all records and wait for silent partitions.
             quiet_ms: Wall time of the last plan from the same start that found nothing
                 to read, Unix ms; 0 if none existed.
 
@@ -187,11 +188,11 @@ class Admission:
     def _lead_ms(
         self, start: Position, ends: Mapping[int, int], wall_ms: int, is_live: bool
     ) -> int:
-        """How far the clock of the topic is ahead of wall time, as far as that counts.
+        """The allowed lead of the topic's clock over wall time, ms.
 
-        If all taps of a topic are fast, refusing its records would leave nothing to
-        watch, and no record in it contradicts the others. A lead can begin only while
-        the topic is watched.
+        If the clocks of all taps are fast, no record contradicts the others. Refusing
+        all records would leave nothing to watch. A lead can begin only while the topic
+        is watched.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -227,11 +228,10 @@ class Admission:
         times = self._times(unread, row_limit)
         if unread.rows > row_limit:
             if start.clock_ms >= times.last_ms:
-                # The other records move no clock, so their order does not matter.
+                # The unread records move no clock, so their order does not matter.
                 ends = part_of(start.next_offsets(), unread.ends, row_limit)
                 return unread.position(start.clock_ms, ends)
-            # T ends before the last record in any case, so the newest need not be
-            # known.
+            # T ends before the last record, so the newest record is not needed.
             end = aligned_end(times, times.last_ms, row_limit)
             return unread.position(end.clock_ms, end.ends)
         newest_ms, times = times.newest_ms(self.offsets.newest(list(unread.ends)))
@@ -307,7 +307,7 @@ class Admission:
                 skipped += first - here.next_offset
                 here = here._replace(next_offset=first)
             elif here.next_offset > ends[partition]:
-                # A target may end before the start; the topic itself may not.
+                # A target may end before the start; the topic itself must not.
                 held = self.offsets.latest([partition])[partition]
                 if here.next_offset > held:
                     self._lose(partition, held, here.next_offset)

@@ -107,10 +107,9 @@ def _groups(
         micros = batch.column("event_time").cast(pa.int64()).to_pylist()
         for group in batch.column(batch.num_columns - 1).to_pylist():
             if group is None:
-                # The column has no further groups.
                 break
             first, properties = group["startOffset"], json.loads(group["properties"])
-            # The one row of a group whose deadline has passed has a key only.
+            # If its deadline has passed, a group has one row with only a key.
             if not properties["hasTimedOut"]:
                 part = slice(first, first + group["numRows"])
                 packed += digests[part]

@@ -1,8 +1,8 @@
 """Finds the end of a batch in every partition: at one record time T, within a limit.
 
-`aligned_end` searches the maximum T whose records fit. It steps from the clock of the
-start with doubling strides until a cut has too many records, then bisects between the
-last two cuts. All functions are pure.
+`aligned_end` searches the maximum T whose records fit. The search steps from the clock
+of the start with doubling strides until a cut has too many records, then bisects
+between the last two cuts. All functions are pure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """Offsets at which all partitions reach one record time; or the end of a batch.
+    """Offsets at which all partitions reach one record time, or a batch ends.
 
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
@@ -42,12 +42,13 @@ def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     """The end at the maximum T, at most `latest_ms`, whose records fit the limit.
 
     If the records of one time alone exceed the limit, the batch ends among them and T
-    is that time. If late records alone exceed it, T does not move.
+    is that time. If late records alone exceed the limit, T does not move.
     """
     while True:
         end = _aligned_end(times, latest_ms, row_limit)
-        # The search trusts the index until a scan shows that it is wrong. A record from
-        # the future that ends a partition's part would leave records before T unread.
+        # The search trusts the index until a scan shows that it is wrong. If a
+        # partition's part ended at a record from the future, records before T would
+        # stay unread.
         checked = end.times.checked(end.clock_ms)
         if len(checked.scans) == len(times.scans):
             return end
@@ -66,7 +67,8 @@ def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
         return low
-    # More records of one time than the limit. T stays: no record of the batch is later.
+    # More records have one time than the limit allows. T stays, because no record of
+    # the batch is later.
     return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 
@@ -88,8 +90,9 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
     """Move a cut that fits ahead in doubling strides until a cut is too far.
 
-    Returns the last cut that fits, moved up to the earliest record after it, and the
-    first that does not fit or lies after the latest time.
+    Returns the last cut that fits, and the next one. The first is moved up to the
+    earliest record after it. The second has too many records, or lies after the latest
+    time.
     """
     times, stride_ms = low.times, _FIRST_STRIDE_MS
     while True:
@@ -99,7 +102,7 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
         times = high.times
         last_ms = times.latest_clock_ms(latest_ms)
         if high.clock_ms > last_ms + 1:
-            # The cut needed a scan, which does not reach this far: cut again.
+            # The cut needed a scan that ends before it: cut again.
             continue
         if high.rows > row_limit or high.clock_ms > last_ms:
             return low, high
@@ -112,8 +115,8 @@ def bisect(
 ) -> tuple[Cut, Cut, RecordTimes]:
     """Narrow the range between a cut that fits and one that does not.
 
-    It ends when the lower cut fills three quarters of the limit, because every further
-    step costs a request to the broker, or when the two are 1 ms apart.
+    It ends when the cuts are 1 ms apart, or when the lower one fills three quarters of
+    the limit. Every further step costs a request to the broker.
     """
     times = high.times
     enough = max(1, row_limit * 3 // 4)
@@ -131,7 +134,7 @@ def bisect(
 def part_of(
     low: Mapping[int, int], high: Mapping[int, int], rows: int
 ) -> dict[int, int]:
-    """Offsets from `low` towards `high`, lowest partition first, for so many rows."""
+    """Move offsets from `low` towards `high` by `rows`, the lowest partition first."""
     ends = dict(low)
     for partition in sorted(high):
         taken = min(rows, high[partition] - low[partition])

@@ -6,7 +6,7 @@ required files before Spark reads them.
 
 Spark does not sync its files. The job syncs them before it commits a batch to the
 ledger (`SPARKS`), so a power failure can lose only the files of a batch that Spark
-repeats. A file that is still empty afterwards counts as missing.
+repeats. A file that is still empty counts as missing.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class BatchLog(NamedTuple):
     Attributes:
         planned: Number of the newest batch that was planned; None before the first.
         committed: Number of the newest batch that was committed; None before the first.
-            It equals `planned`, or is one less.
-        position: Position after it; None before the first.
+            Equals `planned`, or is one less.
+        position: Position after the last committed batch; None before the first.
         state_partitions: Number of partitions of the state; 0 before the first plan.
         planned_records: Number of records of a batch that was planned and not
             committed; 0 if none exists.
-        begin: Position before it, as `Position.to_json`, if it is the first batch of
-            all; else None.
+        begin: Position before the planned batch, as `Position.to_json`, if it is the
+            first; else None.
         torn: Files that a power failure has emptied, and that Spark cannot read.
     """
 
@@ -89,10 +89,10 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
     committed, torn_commit = _newest_whole(commits)
     planned, torn_plan = _newest_whole(offsets)
     if torn_plan is not None and int(torn_plan.name) == committed:
-        # It was synced before it was committed, so the cause is another one.
+        # A committed plan was synced, so no power failure has torn it.
         planned, torn_plan = committed, None
     if torn_commit is not None and planned == (batch := int(torn_commit.name)) + 1:
-        # Nothing after this was finished either, and Spark must repeat this first.
+        # Spark must repeat this batch before the next planned one.
         torn_plan, planned = offsets / str(planned), batch
     torn = tuple(path for path in (torn_commit, torn_plan) if path is not None)
     metadata = checkpoint / "metadata"
@@ -134,12 +134,12 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
 
 
 def position_of(checkpoint: Path, batch: int) -> str:
-    """Return the position after a batch that is planned, as it is stored."""
+    """Return the stored position after a planned batch."""
     return (checkpoint / "offsets" / str(batch)).read_text().splitlines()[-1]
 
 
 def complete(checkpoint: Path, log: BatchLog) -> None:
-    """Repair a locked checkpoint after a file was deleted, or is torn."""
+    """Repair a locked checkpoint after a file was deleted or torn."""
     for path in log.torn:
         _log.warning("%s is empty, as after a power failure: it is removed", path)
         path.unlink()
@@ -194,7 +194,7 @@ def _read_offsets(path: Path, remedy: str) -> tuple[Position, int]:
     try:
         partitions = int(plan.conf["spark.sql.shuffle.partitions"])
         return Position.from_json(position), partitions
-    # An error of msgspec is a ValueError too.
+    # Errors of msgspec are ValueErrors.
     except (ValueError, LookupError) as error:
         raise wrong_content(path, error, remedy) from error
 
@@ -210,7 +210,7 @@ def _read_lines(path: Path, types: tuple[type[Any], ...], remedy: str) -> list[A
             msgspec.json.decode(line, type=type_)
             for line, type_ in zip(lines, types, strict=True)
         ]
-    # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+    # Errors of msgspec and of invalid text are ValueErrors.
     except ValueError as error:
         raise wrong_content(path, error, remedy) from error
 

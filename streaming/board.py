@@ -24,7 +24,7 @@ class GroupParts:
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping
-        # By the name of the group, then of the view.
+        # Name of a group -> name of a view -> part.
         self._parts: dict[str, dict[str, Any]] = {}
 
     def set(self, group: str, view: str, part: Any) -> bool:
@@ -36,7 +36,7 @@ class GroupParts:
         return True
 
     def join(self, group: str) -> Any:
-        """Return the totals of a group, of which a part was set."""
+        """Return the totals of a group from the parts that were set."""
         return self._grouping.join(list(self._parts[group].values()))
 
     def take(self, view: str, totals: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """What is published next: views by prefix, and names of those set or dropped."""
+    """Figures to publish next: views by prefix, and names of set or dropped views."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -80,7 +80,7 @@ class Board:
         return self._snapshot
 
     def names(self, prefix: str) -> Collection[str]:
-        """Return the names, not copied, of one kind's views that have figures."""
+        """Return the names of one kind's views that have figures, without a copy."""
         return self._views[prefix].totals.keys()
 
     def take_changed(self) -> Mapping[str, Collection[str]]:
@@ -98,7 +98,7 @@ class Board:
 
         Args:
             packed: Totals by key of a view, from `blob.totals_part`. For a kind with
-                `Grouping.changed` they may lack groups that did not change.
+                `Grouping.changed`, totals may lack groups that did not change.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
@@ -124,7 +124,7 @@ class Board:
         remainders: Mapping[str, Remainder[Any]] = MappingProxyType({}),
         gone: Iterable[str] = (),
     ) -> FollowingViews:
-        """Return the views with new totals; those of other views do not change.
+        """Return the views with new totals; other views keep their totals.
 
         A view whose totals describe nothing (`Kind.is_known`) is dropped.
 
@@ -132,7 +132,7 @@ class Board:
             fresh: Totals, as `read` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
                 of their own; see `streaming.ledger.labels`.
-            remainders: Prefix of a kind -> what forgotten views had counted.
+            remainders: Prefix of a kind -> counts of forgotten views.
             gone: Keys of views that are dropped too.
 
         Raises:

@@ -43,16 +43,16 @@ class CheckpointIdentity(msgspec.Struct):
     """Settings with which a checkpoint was begun; content of ``monitor/job.json``.
 
     Attributes:
-        topic: The topic of frames; `_NEWER` in a file of a release since 0.16, so that
-            releases up to 0.15, which do not know the ledger, refuse the checkpoint.
+        topic: The topic of frames. Releases since 0.16 write `_NEWER`, so that releases
+            up to 0.15 refuse the checkpoint: they do not know the ledger.
         report_detail: Whether the checkpoint stores definite acknowledgements.
-        starts: Number of jobs that were started on it, including this one.
+        starts: Number of jobs that were started on the checkpoint, including this one.
         files: Names of the other files in ``monitor/``. A release up to 0.6 lists none:
             then all existing files count.
         observer: All settings of the model. Empty in a checkpoint of a release that had
             only the defaults.
         unfinished: The batch that the newest start found planned and not committed;
-            None if it found none. Releases up to 0.12 ignore it.
+            None if it found none. Releases up to 0.12 ignore this field.
         observed_topic: The topic of frames, in a file of a release since 0.16.
         state_versions: Newest version of the state that may be in the checkpoint, by
             prefix of the kind. Empty in a file of a release up to 0.17.
@@ -119,7 +119,7 @@ def check_identity(
         identity.files = [
             path.name
             for path in own_files(checkpoint).iterdir()
-            # If a ledger is not listed, a killed start has created it.
+            # A start that was killed has created an unlisted ledger.
             if path.suffix in _ENDINGS and path.name not in (IDENTITY, LEDGER)
         ]
     for name in identity.files:

@@ -1,6 +1,6 @@
 """Turns a chunk of records into one row per view: its key and encoded digest.
 
-This runs inside the reader, so that whole frames never reach the JVM.
+The reader does this, so that whole frames never reach the JVM.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maximum records of a chunk, and maximum bytes that it keeps of them.
+"""Maximum records of a chunk, and maximum bytes of their kept parts.
 
-They limit the reader's memory, but allow enough records for ids and filters to repeat.
+These maxima limit the reader's memory, but allow enough records for ids and filters to
+repeat.
 """
 
 _TAP_BYTES = 1_000
@@ -91,13 +92,13 @@ class Chunk:
     def add(self, record: RawRecord, written_ms: int | None = None) -> None:
         """Judge one record, and add it to the digests of the views that it concerns.
 
-        It was written at `written_ms` at the latest, Unix ms; None for the admission.
+        The record was written by `written_ms`, Unix ms; None for the admission time.
         """
         self._records += 1
         if written_ms is None:
             written_ms = self._admitted_ms
         if record.timestamp_ms < 0:
-            # Sums of durations since -2**63 would not fit into a state.
+            # Durations since a time of -2**63 would overflow the sums of a state.
             record = record._replace(timestamp_ms=0)
         kept = self._add_unread(record, written_ms)
         if not kept:
@@ -109,7 +110,7 @@ class Chunk:
     def _add_unread(self, record: RawRecord, written_ms: int) -> int:
         """Add a record whose headers are valid, without decoding its frame.
 
-        Returns the approximate bytes of memory kept of it; 0 if it was not added.
+        Returns the approximate memory of the record, bytes; 0 if it was not added.
         """
         _, offset, time_ms, key, value, raw_headers = record
         if not value or is_future(time_ms, written_ms):
@@ -167,7 +168,7 @@ class Chunk:
 
     def _clear(self) -> None:
         self._records = self._bytes = 0
-        # By the name of the protocol, then of the view.
+        # Name of a protocol -> name of a view -> digester.
         self._views: dict[str, dict[str, Digester[Any, Any]]] = {
             name: {} for name in self._protocols
         }

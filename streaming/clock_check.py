@@ -1,4 +1,4 @@
-"""Compares this machine's clock with others while a job runs, and logs differences."""
+"""Compares this machine's clock with others during a job, and logs differences."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ClockCheck:
         self._publish()
 
     def compare(self) -> None:
-        """Compare with Kafka's clock, unless that was done shortly before.
+        """Compare with Kafka's clock, but only at intervals.
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: No broker answered.
@@ -87,7 +87,7 @@ class ClockCheck:
             return
         self._level = level
         if level is ClockLevel.AGREES:
-            # Otherwise no clock remains for the comparison.
+            # Or no other clock is left for a comparison.
             _log.info("this machine's clock no longer seems to differ from others")
         elif level is ClockLevel.NOTABLE:
             _log.warning("%s: %s", self.figures.sentence, ADVICE)

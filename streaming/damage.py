@@ -1,9 +1,9 @@
 """Reads and writes small files of a checkpoint, and reports damage.
 
 docs/checkpoint.md lists all files of a checkpoint. Hadoop's local file system stores a
-checksum beside each file that Spark writes: ``.NAME.crc`` belongs to ``NAME``, and has
-``crc`` and a zero byte, the size of a chunk in bytes, and the CRC-32 of each chunk.
-Numbers have 4 bytes, big-endian.
+checksum beside each file that Spark writes. ``.NAME.crc`` belongs to ``NAME``. The
+checksum file has ``crc``, a zero byte, the size of a chunk in bytes, and the CRC-32 of
+each chunk. Numbers have 4 bytes, big-endian.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
 
 IDENTITY = "job.json"
 LEDGER = "ledger.sqlite"
-"""Names of the files in ``monitor/``; those of releases up to 0.15 have other ones."""
+"""Names of the files in ``monitor/``; releases up to 0.15 use other names."""
 
 _LOSS = (
     "the incidents and shown verdicts of the last day, the rows that waited in it for "
@@ -89,7 +89,7 @@ def read_file(path: Path, remedy: str = RESTORE) -> bytes:
     """Return the content of a file of the checkpoint.
 
     Raises:
-        DamagedCheckpoint: It is missing, empty, or cannot be read.
+        DamagedCheckpoint: The file is missing, empty, or cannot be read.
     """
     with must_be_readable(path, remedy):
         data = path.read_bytes()
@@ -129,8 +129,8 @@ def check_file(path: Path, remedy: str = RESTORE) -> None:
     """Check a file that Spark has written.
 
     Raises:
-        DamagedCheckpoint: It is missing, empty, cannot be read, or does not have the
-            checksum that is stored beside it.
+        DamagedCheckpoint: The file is missing, empty, cannot be read, or does not
+            have the checksum that is stored beside it.
     """
     with must_be_readable(path, remedy):
         size = path.stat().st_size

@@ -41,7 +41,7 @@ def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
-            # Its files have the modes that their libraries set.
+            # Files in the directory have the modes that their libraries set.
             make_directory(directory, 0o700)
             stack.enter_context(locked(directory / lock))
         except BlockingIOError:

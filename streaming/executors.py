@@ -1,8 +1,8 @@
 """Executors of a cluster: they receive the modules, and must share the checkpoint.
 
-Everything that a task needs is tested before the query starts: a failing task would
-fail four times with messages of Spark, and a task that writes state to a directory of
-its own would not fail at all.
+Everything that a task needs is tested before the query starts. A failing task would
+fail four times with messages of Spark. A task that writes state to a directory of its
+own would not fail at all.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ def location(spark: SparkSession, checkpoint: Path) -> str:
 def send_code(context: SparkContext, directory: Path) -> None:
     """Make Spark send the modules and the compiled rules to every executor.
 
-    Python cannot load compiled modules from a zip, so Spark unpacks it. An executor of
-    another Python or machine interprets the rules. The archive's directory must exist
-    as long as the context.
+    Python cannot load compiled modules from a zip, so Spark unpacks the zip. An
+    executor of another Python or machine interprets the rules. The archive's directory
+    must exist as long as the context.
     """
     archive = directory / f"{_UNPACKED}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:
@@ -92,8 +92,8 @@ def send_code(context: SparkContext, directory: Path) -> None:
             for path in sorted(core.iterdir()):
                 files.write(path, path.relative_to(root))
     context.addArchive(str(archive))
-    # The path of Spark's Python workers, for which a setting exists only if it is a zip
-    # or a single file.
+    # This is the path of Spark's Python workers. Settings can add only zips and single
+    # files to the path.
     includes: Any = context._python_includes  # noqa: SLF001 - see above
     includes.append(archive.name)
 
@@ -102,7 +102,8 @@ def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
     source = path.read_bytes()
     files.writestr(str(name), source)
     code = SourceFileLoader(name.stem, str(path)).get_code(name.stem)
-    # By its hash, unchecked, because unpacking changes the times that Python compares.
+    # The file has an unchecked hash, because unpacking changes the times that Python
+    # compares.
     head = MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash(source)
     cached = f"{name.stem}.{sys.implementation.cache_tag}.pyc"
     files.writestr(
@@ -133,7 +134,7 @@ def check_executors(
     marker = checkpoint / f".probe-{uuid.uuid4()}"
     marker.touch()
     probe = _probe_of(replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S)), marker)
-    # Several for each core, so that each executor gets one.
+    # Several tasks for each core, so that each executor gets one.
     tasks = 2 * context.defaultParallelism
     try:
         found = context.parallelize(range(tasks), tasks).mapPartitions(probe).collect()
@@ -160,7 +161,7 @@ def check_executors(
 
 
 def _cause(error: Exception) -> str:
-    # The cause of the cause names no program.
+    # `cause_of` would not name the program.
     missing = re.search(r'Cannot run program "[^"\n]*"', str(error))
     return missing[0] if missing else cause_of(error)
 
@@ -169,12 +170,13 @@ def wait_for_executor(context: SparkContext) -> None:
     """Wait until a cluster provides an executor.
 
     Raises:
-        streaming.failure.JobFailed: It provides none, or has ended the application.
+        streaming.failure.JobFailed: The cluster provides no executor, or has ended the
+            application.
     """
     scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
     patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")
     give_up_s = time.monotonic() + patience_s
-    # The driver is counted too.
+    # The status also counts the driver.
     while scala.isStopped() or scala.getExecutorMemoryStatus().size() < 2:
         if scala.isStopped():
             message = f"{context.master} has ended the application: see its log"
@@ -194,7 +196,7 @@ def _probe_of(
 ) -> Callable[[Iterable[int]], Iterable[_Problem | _Fit]]:
     @hand_over
     def probe(_: Iterable[int]) -> Iterable[_Problem | _Fit]:
-        # Everything that the job's tasks need.
+        # These modules import everything that the job's tasks need.
         import_module("streaming.fold")
         import_module("streaming.source")
         host = socket.gethostname()

@@ -1,8 +1,8 @@
 """Explains why a query failed, for the operator and for the exit code.
 
-Spark runs our code in several processes and forwards errors only as text. So the class
-of an error decides its meaning where it is raised (`hand_over`), and the error passes
-through Spark as one marked line of JSON in the traceback, for `query_failure`.
+Spark runs our code in several processes and forwards errors only as text. So
+`hand_over` derives the meaning of an error from its class where it is raised. The error
+passes through Spark as one marked line of JSON in the traceback, for `query_failure`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _FINAL = (DamagedCheckpoint, RecordsLost, TopicReplaced, UnknownBlobVersion)
 
 
 class BatchTooLarge(RuntimeError):
-    """A worker would pass on more of a batch than memory may hold."""
+    """A worker would pass on more of a batch than fits into memory."""
 
     def __init__(self, limit_bytes: int) -> None:
         # The argument of the class, so that it can be pickled.
@@ -114,7 +114,7 @@ class JobFailed(RuntimeError):
 
 
 class NoWorker(JobFailed):
-    """A Python process of Spark did not answer in time; it had read nothing."""
+    """A Python process of Spark did not answer in time, before it read anything."""
 
     def __init__(self) -> None:
         super().__init__(_NO_WORKER_CAUSE, passes=True)
@@ -125,7 +125,8 @@ def hand_over(
 ) -> Callable[_Parameters, _Result]:
     """Decorate a function or generator that Spark calls.
 
-    An error that leaves it gets a note that `query_failure` finds in Spark's text.
+    An error that leaves the function gets a note, which `query_failure` finds in
+    Spark's text.
     """
     if inspect.isgeneratorfunction(function):
 
@@ -153,8 +154,8 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
-    An error outside our code has no mark, for example if a worker cannot load our code:
-    then the cause is the line of Spark's message that names the error.
+    An error outside our code has no mark, for example if a worker cannot load our code.
+    Then the cause is the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:
@@ -175,14 +176,14 @@ def _add_meaning(error: Exception) -> None:
     # mark.
     if _MARK in str(error):
         return
-    # In ASCII, so that no character of it can end the line.
+    # The mark is in ASCII, so that none of its characters can end the line.
     error.add_note(_MARK + json.dumps(vars(_meaning_of(error))))
 
 
 def _meaning_of(error: Exception) -> JobFailed:
     for one in _chain(error):
         if isinstance(one, _FORESEEN):
-            # A broker that refuses a record was reached.
+            # A broker that refuses a record is reachable.
             unreachable = isinstance(
                 one, KafkaUnreachable | TopicMissing
             ) and not isinstance(one, RecordRefused)
@@ -201,7 +202,7 @@ def _meaning_of(error: Exception) -> JobFailed:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error that ends the query in one line; remedy for disk errors."""
+    """Return an error that ends the query in one line; disk errors get a remedy."""
     explained = disk.with_remedy(cause)
     if explained == cause:
         return cause
@@ -233,7 +234,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _naming_line(message: str) -> str:
-    """The line that ends the last Python traceback of a message, else its first."""
+    """Last line of the last Python traceback of a message, else its first line."""
     tail = message.rpartition(_TRACEBACK)[2]
     lines = (line for line in tail.splitlines() if line[:1].strip())
     return next(lines, message)

@@ -1,4 +1,4 @@
-"""The stateful operator: blob in, view, blob out.
+"""The stateful operator: decodes a view, updates it, and encodes it.
 
 Spark calls it once per key that has rows in the batch, or whose deadline the watermark
 has passed. State is ``(version, blob)``; its schema never changes.
@@ -81,7 +81,7 @@ class Fold:
 
         Raises:
             DamagedCheckpoint: The state is damaged.
-            sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+            sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
             sds_core.observer.kinds.UnknownKind: No registered kind has this key.
         """
         if key == CLOCK_KEY:
@@ -89,7 +89,7 @@ class Fold:
         kind, _ = self._kinds.split(key)
         view = _restored(kind, key, state, self._settings)
         if state.hasTimedOut:
-            # The watermark is a millisecond behind the T that moved it.
+            # The watermark is one millisecond before the T that moved it.
             clock_ms = state.getCurrentWatermarkMs() + 1
         last_events = view.forget() if FORGET in packed else ()
         digests = [
@@ -137,8 +137,7 @@ def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
     for frame in frames:
         if len(frame):
             packed.extend(frame["digest"])
-            # As an array, because its maximum takes a third of the time of the
-            # column's.
+            # As an array: its maximum takes a third of the time that a column's takes.
             times = frame["event_time"].to_numpy("datetime64[ms]")
             clock_ms = max(clock_ms, int(times.max().astype(np.int64)))
     return packed, clock_ms
@@ -148,7 +147,7 @@ def _set_timeout(view: View[Any, Any, Any], state: GroupState) -> None:
     deadline_ms = view.next_deadline_ms
     if deadline_ms is None:
         return
-    # Spark fires when the watermark T - 1 has passed the timeout: with a timeout of D -
-    # 1 exactly when T > D. It accepts no timeout before the watermark, nor before 1970,
-    # although record times may be earlier.
+    # Spark fires when the watermark T - 1 has passed the timeout. If the timeout is D -
+    # 1, that is when T > D. Spark accepts no timeout before the watermark or before
+    # 1970, although record times may be earlier.
     state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs(), 1))

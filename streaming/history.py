@@ -1,7 +1,7 @@
 """Exports rows of the outbox to the history's Parquet files and Kafka topics.
 
-A separate thread does this, so that no batch waits for it. While Kafka or the disk of
-the history fails, rows wait in the outbox.
+A separate thread exports, so that no batch waits for it. While Kafka or the disk of the
+history fails, rows wait in the outbox.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay beside the checkpoint; views track less."""
+"""Event time for which incidents stay beside the checkpoint; views forget earlier."""
 
 _HISTORY_TIMEOUT_S = 10.0
 """Maximum wait for Kafka of one write to the history's topics, seconds."""
@@ -133,7 +133,7 @@ class HistoryExporter:
 
     @contextmanager
     def running(self) -> Iterator[HistoryExporter]:
-        """Lock the history, and export until the block ends; then the remaining rows.
+        """Lock the history, and export until the block ends; then export the rest.
 
         Raises:
             DirectoryInUse: Another job writes to the history.
@@ -167,7 +167,7 @@ class HistoryExporter:
             for task in tasks:
                 if task.due_s <= time.monotonic():
                     task.attempt()
-        # A cluster that failed shortly before would only delay the end.
+        # A Kafka cluster that failed shortly before would only delay the end.
         if to_topics.failed:
             tasks.remove(to_topics)
         for task in tasks:
@@ -199,8 +199,7 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # This comes first, because rows may wait for the files longer than the
-        # history's days.
+        # Expire rows first: they may wait for the files longer than the history's days.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)
@@ -246,10 +245,10 @@ class _Task:
 
 
 def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
-    """Return the topics of a kind's incidents, minutes and verdicts; none without."""
+    """Return the topics of a kind's incidents, minutes and verdicts; may be empty."""
     if not history.has_topics:
         return []
-    # Topics of other kinds have their own name after that of channels.
+    # Topics of other kinds end with the name of the kind.
     end = "" if kind.at_root else f".{kind.published.names.many}"
     bases = history.incidents_topic, history.minutes_topic, history.verdicts_topic
     return [f"{base}{end}" for base in bases]

@@ -64,7 +64,7 @@ _STOP_TIMEOUT_S = 10.0
 
 @dataclass
 class Job:
-    """A running job; `restart` restarts the query, only before its first batch."""
+    """A running job; `restart` restarts a query before its first batch only."""
 
     settings: JobSettings
     board: Board
@@ -123,7 +123,7 @@ class Job:
         return True
 
     def _ends_within(self, seconds: float) -> bool:
-        # Any number of seconds, whatever its type says.
+        # Spark accepts any number of seconds, not only integers.
         return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
@@ -154,11 +154,12 @@ def running_job(
     Args:
         spark: The session that runs the query.
         settings: Settings of the job.
-        board: Receives the figures, with the same protocols; None for a new one. It may
-            hold those of an earlier job of this process on the same checkpoint.
+        board: Receives the figures, with the same protocols; None to create one. The
+            board may hold figures of an earlier job of this process on the same
+            checkpoint.
         protocols: Protocols that the job observes.
-        watch: Watch of the topic, with the same board, which has received an answer;
-            None to create one.
+        watch: Watch of the topic with the same board, after its first answer; None to
+            create one.
 
     Raises:
         streaming.failure.JobFailed: Spark cannot read the state, or the executors of a
@@ -191,9 +192,9 @@ def running_job(
             protocols,
             NewFiles(settings.checkpoint, SPARKS).sync,
         )
-        # An earlier job of this process may have published a batch that was not
-        # committed, and is now repeated: with the checkpoint's older totals, counters
-        # would seem to fall.
+        # An earlier job of this process may have published an uncommitted batch, which
+        # is now repeated. With the checkpoint's older totals, counters would seem to
+        # fall.
         if not board.snapshot.primed:
             _prime(spark, settings, sink, board, checkpoint, kinds)
         for prefix, store in stores.by_kind.items():
@@ -220,13 +221,13 @@ def running_job(
             stores.count_pending if settings.history is not None else None,
         )
         job = Job(settings, board, query, progress, stores, start, verdicts)
-        # Each of these runs, last one first, even if another fails.
+        # All callbacks run, the last one first, even if one fails.
         stack.callback(board.set_job, running=False)
         stack.callback(_stop, spark, job)
         if exporter is not None:
             stack.callback(_limit_remaining_time, exporter, job)
         stack.callback(verdicts.close)
-        # The lag first: that of an earlier query would seem to be this one's.
+        # The lag first: an earlier query's lag would seem to be this one's.
         watch.follow(position)
         board.set_job(running=True, error="", retrying=False, reading_checkpoint=False)
         yield job
@@ -333,7 +334,7 @@ def _start(
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
     if job.query.isActive or job.query.exception():
-        # A user requested the end and waits for it, or the job continues.
+        # Either a user waits for the end, or a new query continues.
         exporter.limit_remaining_time()
 
 
@@ -347,5 +348,5 @@ def _stop(spark: SparkSession, job: Job) -> None:
                 "the last batch did not end: it is done again at the next start"
             )
         elif not is_ended_by_master():
-            # With the application of a cluster its queries have ended.
+            # If a cluster has ended the application, its queries have ended too.
             raise

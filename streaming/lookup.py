@@ -35,7 +35,7 @@ class Stored:
     history: HistorySettings | None = None
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents since the start of the checkpoint that match, found last first."""
+        """Matching incidents since the checkpoint's start, the last found first."""
         findings = self.store.findings
         recent = findings.find_incidents(query)
         before_ms = findings.forgotten_before_ms
@@ -45,8 +45,8 @@ class Stored:
             one.incident.found_ms >= before_ms for one in recent[-1:]
         ):
             return recent
-        # The history may have an older version of these incidents, which the query may
-        # match although it does not match the newest one.
+        # The history may have older versions of these incidents. The query may match an
+        # older version, but not the newest.
         newest = findings.find_incidents(IncidentQuery(query.channel, query.kind))
         known = {(one.channel, one.incident.key) for one in recent + newest}
         limit = None if query.limit is None else query.limit + len(known)
@@ -70,13 +70,13 @@ class Stored:
     ) -> list[Row]:
         """Minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Each row must have the fields, in addition to key and ``told``; None for all.
+        Each row must have these fields, beside key and ``told``; None for all fields.
         Without a history, rows have the figures that grow.
         """
         findings, recent, tables = self.store
         if self.history is None:
             return recent.rows(channel, since_ms, until_ms)
-        # The outbox is read first: a row that leaves it after that is in the files.
+        # The outbox is read first: a row that leaves it later is in the files.
         pending = [
             minute_row(one, tables.kind.published)
             for one in findings.pending_minutes(Destination.PARQUET, channel)
@@ -107,7 +107,7 @@ class Stored:
     ) -> Mapping[str, Sequence[ShownVerdict]]:
         """Rows with the verdicts that were shown between two wall times, in order.
 
-        Times are Unix ms; rows are those from the start of the first day on.
+        Times are Unix ms; the rows begin with the start of the first day.
         """
         findings, _, tables = self.store
         verdicts = VerdictStore(findings)
@@ -117,7 +117,6 @@ class Stored:
         begin_ms = day_begin_ms(since_ms)
         found = {}
         for channel in channels:
-            # The outbox is read first: a row that leaves it after that is in the files.
             pending = findings.pending_verdicts(Destination.PARQUET, channel)
             rows = [
                 shown_verdict(row)

@@ -48,7 +48,7 @@ def check_master(master: str) -> None:
 
 
 def find_unreachable(master: str) -> str | None:
-    """Return why no process listens at a standalone master; None if one does.
+    """Return why no process listens at a standalone master; None if a process does.
 
     Spark itself would try for a minute. Masters of other kinds are not checked. The
     address is valid; if it has several masters, one suffices.
@@ -62,7 +62,7 @@ def find_unreachable(master: str) -> str | None:
             place = host.strip("[]"), int(port)
             with socket.create_connection(place, _CONNECT_S):
                 return None
-        # The second error is that of a port above 65535.
+        # A port above 65535 raises the second error.
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
     return reason

@@ -1,4 +1,4 @@
-"""Opens a checkpoint for a job, after checking all that Spark would read silently."""
+"""Opens a checkpoint for a job, after checking all that Spark would not check."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def check_start(settings: JobSettings) -> None:
         streaming.checkpoint.CheckpointMismatch: See `check_identity`.
         streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
         streaming.directories.DirectoryInUse: Another job uses checkpoint or history.
-        streaming.directories.DirectoryUnwritable: One of them cannot be written to.
+        streaming.directories.DirectoryUnwritable: Checkpoint or history cannot be
+            written to.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
     """
     with _checked_start(settings):

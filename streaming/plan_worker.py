@@ -66,8 +66,8 @@ def read_history(
 ) -> tuple[HourlyRows, int]:
     """Return the hours of views, and the end of the last whole hour, Unix ms.
 
-    Names of None mean all views; the days end at `now_ms`, wall time. `config` holds
-    settings of DuckDB, see `hourly_rows`.
+    If names are None, all views are read. The days end at `now_ms`, wall time. `config`
+    holds settings of DuckDB, see `hourly_rows`.
 
     Raises:
         NoHistory: The directory holds no history.

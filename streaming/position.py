@@ -1,4 +1,4 @@
-"""How far the job has read the topic, and which records are unread.
+"""Position up to which the job has read the topic, and unread records.
 
 A position is the offset that Spark stores per batch.
 """
@@ -24,12 +24,12 @@ By event time, a partition would count as idle while its records are still in tr
 
 
 class PartitionPosition(NamedTuple):
-    """How far the job has read one partition.
+    """Position up to which the job has read one partition.
 
     Attributes:
         next_offset: The next offset to read.
-        newest_ms: Maximum record time before it, Unix ms; may be lower if it is not
-            after the position's clock. 0 if nothing was read.
+        newest_ms: Maximum record time before the offset, Unix ms. If this time is not
+            after the position's clock, the value may be lower. 0 if nothing was read.
         batch_start: First offset of the batch that ended here.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
     """
@@ -48,20 +48,20 @@ class Position:
         clock_ms: Admission time T, Unix ms: every earlier record has been read, except
             late ones.
         admitted_ms: Wall time at which the previous batch was admitted, with the lead
-            of the topic's clock (`Admission`), Unix ms. A replayed batch uses it again
-            to recognise future records.
+            of the topic's clock (`Admission`), Unix ms. A replayed batch uses this time
+            again to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
         partitions: Position in each partition.
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
             position, or if the broker returns no id.
         ends: End of each partition when the previous batch was planned. If the topic is
-            deleted, this is the minimum up to which unread records are lost.
+            deleted, unread records are lost at least up to this end.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time of the last look before the previous batch that found
-            nothing to read, Unix ms; 0 if the previous batch was the first. All records
-            of the batch were written after it.
+        quiet_ms: Wall time of the last look that found nothing to read, before the
+            previous batch, Unix ms. 0 if the previous batch was the first. All records
+            of that batch were written after this time.
     """
 
     clock_ms: int = 0
@@ -85,7 +85,7 @@ class Position:
                 str(partition): list(position)
                 for partition, position in sorted(self.partitions.items())
             },
-            # Releases up to 0.6 ignore names that they do not know.
+            # Releases up to 0.6 ignore unknown names.
             "topic_id": self.topic_id,
             "ends": {str(p): end for p, end in sorted(self.ends.items())},
             "requests": self.requests,
@@ -97,13 +97,13 @@ class Position:
         """Position from the object that `to_json` returned.
 
         Raises:
-            msgspec.ValidationError: The object is not one.
+            msgspec.ValidationError: The object is no position.
         """
         stored = msgspec.convert(data, _StoredPosition, str_keys=True)
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return the position after a batch from `start` that takes requests too."""
+        """Return the position after a batch from `start` that also takes requests."""
         if number <= start.requests:
             return self
         partitions = self.partitions
@@ -118,7 +118,7 @@ class Position:
     def last_look(self, partition: int, quiet_ms: int) -> Look:
         """The last look at a partition's end before the batch that starts here.
 
-        `quiet_ms` is that of the end of the batch.
+        `quiet_ms` is taken from the position at the batch's end.
         """
         if quiet_ms:
             here = self.partitions.get(partition)
@@ -150,11 +150,11 @@ class Unread:
 
     Attributes:
         start: Position of the first unread record.
-        ends: Where the unread records end, by partition; at or after the start.
+        ends: End of the unread records in each partition; at or after the start.
         held: Where the partitions end.
         looks: Earlier looks at the ends of the partitions.
         wall_ms: Wall time of the admission, Unix ms.
-        believed_ms: The same, with the lead of the topic's clock.
+        believed_ms: `wall_ms` with the lead of the topic's clock.
     """
 
     start: Position
@@ -176,9 +176,9 @@ class Unread:
         return count_rows(self.start.next_offsets(), self.ends)
 
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
-        """T if everything is read: the minimum newest time of partitions not idle.
+        """T if everything is read: the minimum newest time of active partitions.
 
-        If all are idle, the maximum newest time.
+        If all partitions are idle, T is the maximum newest time.
         """
         active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
         return min(active, default=max(newest_ms.values(), default=0))
@@ -204,7 +204,7 @@ class Unread:
                 next_offset=ends.get(p, here.next_offset),
                 newest_ms=max(here.newest_ms, newest_ms.get(p, 0)),
                 batch_start=here.next_offset,
-                # The earlier of both, because the wall clock may have been set back.
+                # The earlier time, because the wall clock may have been set back.
                 moved_ms=min(here.moved_ms, self.wall_ms)
                 if p not in unread
                 else self.wall_ms,

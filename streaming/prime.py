@@ -24,7 +24,7 @@ from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
 _LATE_MS = 3_600_000 * 12
-"""Less than the minimum difference between two numbers of days."""
+"""Less than a day, the minimum difference of two settings."""
 
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
@@ -45,9 +45,9 @@ class StoredView(NamedTuple):
 def find_unreviewed(
     views: Mapping[str, StoredView], kinds: Kinds, forget_ms: int
 ) -> list[str]:
-    """Return keys of silent views that Spark would call too late to forget them.
+    """Return keys of silent views whose timeouts are too late for forgetting.
 
-    A job with a longer `forget_ms`, or of a release before 0.8.0, has set their
+    A job with a longer `forget_ms`, or of a release before 0.8.0, has set such
     timeouts. With a `forget_ms` of 0, no view is forgotten.
     """
     if not forget_ms:
@@ -58,7 +58,7 @@ def find_unreviewed(
         if kind.remains is None:
             continue
         last_ms = blob.unpack_totals(view.totals, kind.totals).last_event_ms
-        # The latest record may have come a little after its own time.
+        # The latest record may have arrived a little later than its own time.
         until_ms = (last_ms or 0) + forget_ms + _LATE_MS
         if view.timeout_ms is None or view.timeout_ms > until_ms:
             found.append(key)
@@ -72,7 +72,7 @@ def read_views(
 
     Raises:
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
         DamagedCheckpoint: The state is damaged.
         streaming.failure.JobFailed: Spark failed for another reason.
     """
@@ -99,7 +99,7 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
     """Return a path of the checkpoint that Spark's reader accepts.
 
     The reader does not find a checkpoint whose path has a space or a percent sign;
-    executors refuse such a path earlier. They do not see temporary files of the driver.
+    executors refuse such a path earlier, and do not see the driver's temporary files.
     """
     if has_executors(spark):
         yield location(spark, checkpoint)
@@ -141,7 +141,7 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
         .select(
             col("key.key"), col("value.groupState.*"), col("value.timeoutTimestamp")
         )
-        # Cut and verified in the JVM, because only the totals are needed here.
+        # The JVM cuts and verifies states, because only the totals are needed here.
         .select(
             "key",
             "version",
@@ -154,7 +154,7 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
     return {
         row.key: StoredView(
             _totals(row, kinds),
-            # Spark writes -1 for none.
+            # Spark writes -1 for no timeout.
             row.timeoutTimestamp if row.timeoutTimestamp > 0 else None,
         )
         for row in state.collect()

@@ -19,7 +19,7 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""Ratio of time between counts of waiting rows to the duration of a count."""
+"""Time between two counts of waiting rows, as a multiple of a count's duration."""
 
 
 class Progress:
@@ -34,8 +34,8 @@ class Progress:
     Attributes:
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
-        works: Whether, at the last update, it had finished a batch since the previous
-            one, or waited for new records; False while it waits for Kafka.
+        works: Whether the query finished a batch between the last two updates, or
+            waited for new records at the last one. False while it waits for Kafka.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Progress:
         self._watch = watch
         self._pending = pending
         self._pending_due_s = 0.0
-        # Those of an earlier query of this process count too.
+        # Batches of an earlier query of this process count too.
         self._durations = board.snapshot.job.batch_duration.copy()
         self._last_trigger: tuple[int, str] = (-1, "")
         self.position = position
@@ -85,7 +85,7 @@ class Progress:
         if self._pending is not None and begun_s >= self._pending_due_s:
             self._board.set_job(history_pending=self._pending())
             ended_s = time.monotonic()
-            # It counts row by row: 60 ms for a million rows.
+            # Rows are counted one by one: 60 ms for a million rows.
             self._pending_due_s = ended_s + _COUNTING_RATIO * (ended_s - begun_s)
         self._board.set_job(running=query.isActive)
         if self.position is not None:

@@ -3,16 +3,16 @@
 The broker's index answers "first record at or after a time" without reading records.
 Two kinds of entries make its answer useless, because they hide the records behind them:
 
-- Records from the future. They move no clock (docs/records.md).
-- Ends of transactions. They are not records, and they have the wall time of their
-  commit, however old the records of the transaction are.
+- Records from the future, which move no clock (docs/records.md).
+- Ends of transactions, which are not records. An end has the wall time of its commit,
+  however old the transaction's records are.
 
-If the index returns such an entry, the partition's times are read instead: it is
-*scanned*. The same is done if the records behind an entry may show that it is from the
-future (`sds_core.observer.ahead`).
+If the index returns such an entry, the partition is *scanned*: its times are read
+instead. A partition is also scanned if the records after an entry may show that the
+entry is from the future (`sds_core.observer.ahead`).
 
-`RecordTimes` never changes. A lookup that scans returns new record times that include
-the scans, and every lookup on the same record times gives the same result.
+`RecordTimes` never changes. A lookup that scans returns new record times, which include
+the scans. Every lookup on the same record times gives the same result.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class RecordTimes:
         is_record: Reads one offset; should be cached, because it is called repeatedly.
         unread: The unread ranges. The records up to the ends of the partitions, and
             the wall time, show which records are in the future.
-        last_ms: Latest time that a record can have and still count, Unix ms.
+        last_ms: Latest time of a record that counts, Unix ms.
         scan_rows: Maximum number of offsets that one scan reads.
         scans: Scans made so far, by partition.
     """
@@ -135,9 +135,11 @@ class RecordTimes:
     ) -> tuple[dict[int, TimedOffset], RecordTimes]:
         """The first unread record of each partition with at least this time.
 
+        Partitions without such a record are omitted. A record may lie outside the
+        unread range.
+
         Returns:
-            The records by partition, without partitions that have none, and the record
-            times with the necessary scans. A record may lie outside the unread range.
+            The records by partition, and the record times with the necessary scans.
         """
         unread = [p for p in self.unread.partitions if p not in self.scans]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
@@ -159,14 +161,14 @@ class RecordTimes:
     ) -> tuple[dict[int, int], RecordTimes]:
         """Maximum record time of each partition up to its end, Unix ms.
 
-        Times after `last_ms` are returned as `last_ms`.
+        Times after `last_ms` are returned as `last_ms`. Partitions that never had a
+        record are omitted.
 
         Args:
             newest: Result of `Offsets.newest`.
 
         Returns:
-            The times, without partitions that never had a record, and the record times
-            with the necessary scans.
+            The times by partition, and the record times with the necessary scans.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {
@@ -227,7 +229,7 @@ class RecordTimes:
     def _hides(self, partition: int, at: TimedOffset, clock_ms: int) -> bool:
         known_ms = self._known_ms(partition)
         if at.offset < self.unread.start.partitions[partition].next_offset:
-            # It moved no clock when it was read.
+            # The entry moved no clock when it was read.
             return at.timestamp_ms > known_ms
         if is_future(at.timestamp_ms, self.unread.believed_ms):
             return True
@@ -237,7 +239,7 @@ class RecordTimes:
         )
 
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
-        """Whether the records behind an entry may show that it is from the future.
+        """Whether records after an entry may show that the entry is from the future.
 
         Only a scan can decide that, because it needs the clock before the entry.
         """

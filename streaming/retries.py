@@ -15,13 +15,13 @@ _STEADY_S = 120.0
 class Retries:
     """Counts consecutive failures of one query.
 
-    It distinguishes four kinds of failure:
+    The class distinguishes four kinds of failure:
 
-    - The batch is too large: another start makes it smaller.
-    - It is temporary: Kafka or the topic cannot be reached.
+    - The batch is too large: the next start plans a smaller one.
+    - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
-    - Unknown. If the query has finished a batch since its start, another start may do
-      so too; otherwise it is assumed to fail in the same way.
+    - Unknown. Other failures. If the query has finished a batch since its start,
+      another start may do so too. Otherwise it is assumed to fail in the same way.
 
     Args:
         longest_s: Seconds from the first consecutive failure to the last start; None
@@ -31,7 +31,7 @@ class Retries:
     def __init__(self, longest_s: float | None = None) -> None:
         self._longest_s = float("inf") if longest_s is None else longest_s
         self._wait_s = _FIRST_S
-        # None before the first failure of a row.
+        # None before the first of consecutive failures.
         self._give_up_s: float | None = None
         # Start of the newest query, and the time until which it is known to have
         # worked.
@@ -53,7 +53,7 @@ class Retries:
         `has_worked` says whether the query has finished a batch since its start.
         """
         if failure.too_large:
-            # Few starts lead to a batch that is not: no limit of time applies.
+            # After few starts the batch is small enough, so no time limit applies.
             self._give_up_s = None
             return _FIRST_S
         if not (has_worked if failure.passes is None else failure.passes):

@@ -1,7 +1,7 @@
 """Makes the Spark session of the job.
 
 A local session's tasks run Java classes of the monitor in the driver's JVM. Spark's own
-Janino compiles them.
+Janino compiles these classes.
 """
 
 from __future__ import annotations
@@ -85,12 +85,12 @@ def use_bytes_pickler(spark: SparkSession) -> None:
     """Pass the bytes of a state from Spark's JVM to Python as they are.
 
     Spark's own pickler writes bytes as a text, one character at a time. With 200
-    channels that each remember an hour, 1,000 of the 1,145 samples that Java Flight
-    Recorder took were in it.
+    channels that each remember an hour, 1,000 of the 1,145 samples of Java Flight
+    Recorder were in this pickler.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     pickler = _compiled(jvm, _PICKLER, _PICKLER_SOURCE).newInstance()
-    # Spark registers its own once, at the first use: ours must come after them.
+    # Spark registers its own picklers once, at the first use: ours must come later.
     python = jvm.org.apache.spark.sql.execution.python
     getattr(getattr(python, "EvaluatePython$"), "MODULE$").registerPicklers()
     loader = jvm.Thread.currentThread().getContextClassLoader()
@@ -112,7 +112,7 @@ def use_files_as_made(spark: SparkSession) -> None:
     found = _compiled(jvm, _FILES, _FILES_SOURCE)
     settings.setClassLoader(found.getClassLoader())
     settings.set("fs.file.impl", _FILES)
-    # Hadoop keeps the first one that it makes.
+    # Hadoop keeps the first file system that it makes.
     files.closeAll()
     files.get(jvm.java.net.URI("file:///"), settings)
 
@@ -198,7 +198,7 @@ def make_session(
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     _limit_arenas()
     # py4j logs an error for every call to a session that is being stopped, or whose JVM
-    # has ended: in part on the root logger.
+    # has ended. Some errors come from the root logger.
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
     logging.getLogger().addFilter(_is_not_of_py4j)
     rocksdb = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -239,14 +239,15 @@ def make_session(
         ),
     }
     if not settings.is_cluster:
-        # On a cluster these are for Spark's own settings to say; and its workers have
-        # no code of ours yet when their daemon starts.
+        # On a cluster, Spark's own settings decide these. A cluster's workers have none
+        # of our code yet when their daemon starts.
         options |= {
             "spark.ui.enabled": False,
             # Without that page nothing shows the plan, which Spark writes out for each
             # batch.
             "spark.sql.ui.explainMode": "simple",
-            # Spark would remember a thousand of each for it, with their plans.
+            # By default, Spark remembers a thousand of each for that page, with their
+            # plans.
             "spark.ui.retainedJobs": _REMEMBERED,
             "spark.ui.retainedStages": _REMEMBERED,
             "spark.sql.ui.retainedExecutions": _REMEMBERED,
@@ -270,7 +271,8 @@ def make_session(
     else:
         use_files_as_made(spark)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
-    # It prints a traceback if the JVM ends, which the command reports in one line.
+    # If the JVM ends, the server would print a traceback. The command reports that in
+    # one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
 
@@ -283,7 +285,7 @@ def _limit_arenas() -> None:
     if "MALLOC_ARENA_MAX" not in os.environ:
         os.environ["MALLOC_ARENA_MAX"] = _ARENAS
         # Only processes that start later read the environment.
-        with suppress(AttributeError):  # Not in every C library.
+        with suppress(AttributeError):  # Some C libraries lack mallopt.
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, int(_ARENAS))
 
 
@@ -321,7 +323,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
     try:
         use_bytes_pickler(spark)
     except (Py4JNetworkError, ConnectionError):
-        raise  # The JVM has ended, which the command reports.
+        raise  # The JVM has ended; the command reports that.
     except Exception as error:  # any: Spark's own pickler does the same
         _log.warning(
             "Spark's own pickler passes states to Python, which is slower: %r", error
@@ -329,9 +331,9 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
 
 
 def _search_no_packages(spark: SparkSession) -> None:
-    """Set that no installed package brings a data source of Spark.
+    """Make Spark assume that no installed package has a data source.
 
-    Otherwise Spark starts two Python processes to search for some when a query starts.
+    Otherwise, each start of a query starts two Python processes to search for one.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     collections = jvm.scala.collection.immutable

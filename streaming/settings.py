@@ -25,7 +25,7 @@ from sds_core.observer.channel_table import ChannelTable
 from streaming.master import LOCAL, is_local
 
 if TYPE_CHECKING:
-    # numpy is a dependency of it, and every command reads these settings.
+    # The import loads numpy, and every command reads these settings.
     from sds_core.observer.settings_table import Values
 
 EARLIEST = "earliest"
@@ -48,7 +48,7 @@ class Part(NamedTuple):
     """Records that a checkpoint reads in small batches.
 
     Attributes:
-        until: Number of records that the checkpoint has read after the last of them.
+        until: Number of records that the checkpoint has read once it has read the part.
         rows: Maximum records of a batch.
     """
 
@@ -61,7 +61,7 @@ class Parts:
     """Records of batches that failed, which are read in smaller batches.
 
     Attributes:
-        parts: The records. Some are parts of others, and have smaller batches.
+        parts: The records. Some parts lie within others, and have smaller batches.
         begin: Start of the first batch, as `Position.to_json` returns it, if the
             checkpoint has not finished any; else None.
     """
@@ -87,7 +87,7 @@ class BatchLimits:
     parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
-        """Return the limit of records of a batch after a number of records."""
+        """Return the maximum records of the batch that follows a number of records."""
         parts = () if self.parts is None else self.parts.parts
         rows = [part.rows for part in parts if records < part.until]
         return min([self.rows, *rows])
@@ -166,8 +166,8 @@ class SessionSettings:
     """Settings of the Spark session.
 
     Attributes:
-        master: Spark master. None for that of ``spark-submit``, which has started this
-            program.
+        master: Spark master. None for the master of ``spark-submit``, which has started
+            this program.
         shuffle_partitions: Number of partitions of the state, which the first batch of
             a checkpoint fixes. None for the number of cores: each partition costs
             memory and time in every batch.
@@ -209,7 +209,7 @@ class JobSettings:
         history: None to store only incidents, and only beside the checkpoint.
         channel_table: Names, SLOs, labels and silence of channels at startup.
         observer: Settings of the model that the operator sets. The first start of a
-            checkpoint fixes all of them.
+            checkpoint fixes all settings.
         forget_days: Days of event time after which a silent channel is forgotten; 0
             for never.
     """

@@ -51,7 +51,7 @@ class Sink:
     """Writes each batch's output; writing it twice changes nothing.
 
     Args:
-        board: Receives the totals. Its T is that of the newest committed batch.
+        board: Receives the totals. The board's T is that of the newest committed batch.
         stores: Receive what is stored beside the checkpoint. Each kind whose incidents
             or minutes leave its views must have a store.
         dead_letters: Receives the undecodable records; None to only count them.
@@ -97,24 +97,24 @@ class Sink:
     @hand_over
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
-        # One action over the whole output, because Spark fails a batch that is only
-        # half consumed.
+        # A single action reads the whole output: Spark fails a batch that is partly
+        # consumed.
         rows = output.collect()
-        # The state of this batch is written, and the commit of the previous one.
+        # Spark has written the state of this batch, and the commit of the previous one.
         self._sync()
         self.take(rows, batch_id)
 
     def take(self, rows: Sequence[Row], batch_id: int) -> None:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
-        1. Undecodable records are copied to the dead-letter topic.
-        2. One transaction of the ledger stores the rest, and marks incidents that
-           coincide with a capture gap in the taps' totals after this batch.
-        3. Totals go to the board, which page, API and metrics read.
+        - First, undecodable records are copied to the dead-letter topic.
+        - Then one transaction of the ledger stores the rest, and marks incidents that
+          coincide with a capture gap in the taps' totals after this batch.
+        - Then totals go to the board, which page, API and metrics read.
 
-        If the process ends before Spark records its commit, Spark repeats the batch:
-        dead letters carry the offset of their record, the ledger knows the batch, and
-        the board is absolute.
+        If the process ends before Spark records its commit, Spark repeats the batch.
+        A repetition does no harm: dead letters carry the offset of their record, the
+        ledger knows the batch, and the board has absolute totals.
         """
         output = self._sorted(rows)
         position = self._position_of(batch_id)
@@ -167,7 +167,7 @@ class Sink:
             if kind.grouping is not None:
                 minutes = stores.groups.join(kind, minutes)
             store.recent.record(minutes)
-            # Without a history, nothing would delete them.
+            # Without a history, nothing would delete the minutes.
             if self._with_history:
                 store.findings.record_minutes(minutes)
         for kind, name, _ in output.ended:
@@ -246,7 +246,7 @@ def _sort(event: Any, kind: AnyKind, name: str, output: _Output) -> None:
     outlet = kind.outlets[type(event)]
     if outlet is Outlet.FORGOTTEN:
         output.ended.append((kind, name, event))
-        # Details are stored by name, so those of a returned view are new.
+        # Details are stored by name, so the details of a returned view are new.
         by_outlet[Outlet.DETAILS].pop(name, None)
     elif kind.grouping is None or outlet is Outlet.MINUTES:
         by_outlet[outlet].setdefault(name, []).append(event)

@@ -48,7 +48,7 @@ _LEAST_PASSED_BYTES = 8 * 1024 * 1024
 """Bytes of a batch that a worker may always pass on: more than any record needs."""
 
 _SMALL_BATCH_RECORDS = 64
-"""Maximum records that a single worker reads: 10 ms of work, as another task costs."""
+"""Maximum records that a single worker reads: 10 ms of work, the cost of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class ReadRange:
     Attributes:
         clock_ms: The partition's clock before the offsets, Unix ms.
         held: End of the partition at the admission.
-        look: An earlier look at its end.
+        look: An earlier look at the partition's end.
     """
 
     offsets: OffsetRange
@@ -68,7 +68,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets behind the range that show when its last records were written."""
+        """Offsets after the range that show when its last records were written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -82,9 +82,9 @@ class ReadTask(InputPartition):
         ranges: Offset ranges, each the whole share of a Kafka partition.
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
-        carries_clock: Whether it also yields the row that carries T, so that the
+        carries_clock: Whether the part also yields the row with T, so that the
             watermark moves even if nothing was read.
-        requests: Further rows that it yields (`streaming.ledger.view_register`).
+        requests: Further rows that the part yields (`streaming.ledger.view_register`).
     """
 
     ranges: Sequence[ReadRange]
@@ -143,7 +143,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.__dict__ | {"_offsets": None, "_register": None}
 
     def check(self, start: Position) -> None:
-        """Check that the topic holds what is unread at a position."""
+        """Check that the topic holds the records that are unread at a position."""
         self._admission().check(start)
 
     @hand_over
@@ -293,7 +293,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if record.timestamp_ms > window.last_ms and not is_future(
             record.timestamp_ms, written_ms
         ):
-            # Records of the window after this point are late, wherever a batch ends.
+            # After this point, records of the window are late, wherever a batch ends.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
         return False
 

@@ -1,9 +1,9 @@
 """Checks the files that hold the state of a checkpoint.
 
-``state/0/P`` holds partition P of the state: ``V.changelog``, the changes that batch
-V - 1 made; now and then ``V.zip``, a snapshot of RocksDB, with its large files in
+``state/0/P`` holds partition P of the state. ``V.changelog`` has the changes that batch
+V - 1 made. Some versions have a snapshot of RocksDB, ``V.zip``, with its large files in
 ``SSTs``. To read version V, Spark takes the newest snapshot up to V and the changelogs
-after it. If that snapshot is damaged, it takes an older one, or none, and more
+after it. If that snapshot is damaged, Spark takes an older one or none, and more
 changelogs.
 """
 

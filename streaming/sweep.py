@@ -35,7 +35,7 @@ def sweep(
 
     Args:
         spark: A session; on a cluster, its executors simulate.
-        runs: The runs, those that take longest first.
+        runs: The runs, the longest first.
         ending: Ends the sweep: runs that are not finished are cancelled.
 
     Raises:

@@ -1,7 +1,7 @@
 """Asks Kafka every second for the end of the topic, in a separate thread.
 
 No other part of the job waits for these answers: while Kafka is unreachable, the job
-can report that, and can be ended. The thread outlives the query: a query that failed
+can report this, and can be ended. The thread outlives the query: a query that failed
 because Kafka was unreachable is restarted when Kafka answers.
 """
 
@@ -38,7 +38,7 @@ WITHHELD_S = 60.0
 _log = logging.getLogger("sds-monitor")
 
 _EVERY_S = 1.0
-"""Time between two questions, seconds."""
+"""Time between two requests, seconds."""
 
 _SAMPLE_ANSWERS = 5
 """Number of answers after which new records are read: as often as heartbeats."""
@@ -70,8 +70,8 @@ class Withheld:
     """
 
     def __init__(self) -> None:
-        # Of partitions with an open transaction: where it begins, and since when that
-        # is known, monotonic s.
+        # Partition with an open transaction -> where it begins, and since when that is
+        # known, monotonic s.
         self._stable: dict[int, tuple[int, float]] = {}
         self._count = 0
 
@@ -128,10 +128,11 @@ class TopicEnds(NamedTuple):
 
 
 class TopicWatch:
-    """Asks until it is closed, and publishes each answer's time and the lag.
+    """Asks Kafka until it is closed, and publishes each answer's time and the lag.
 
-    It also compares this machine's clock with those of Kafka and of the taps, and
-    commits offsets. It closes `offsets` and `tail`, which no other part uses.
+    The thread also compares this machine's clock with those of Kafka and of the taps,
+    and commits offsets. The thread closes `offsets` and `tail`, which no other part
+    uses.
 
     Attributes:
         ends: The newest answer; None before the first.
@@ -174,7 +175,7 @@ class TopicWatch:
         self._board.set_job(**self._lag())
 
     def check(self) -> None:
-        """Raise the error that would occur every time.
+        """Raise an error that every request would raise again.
 
         Raises:
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.
@@ -188,8 +189,8 @@ class TopicWatch:
         while not self._ending.wait(wait_s):
             answers = self._attempt(self._measure, _NO_END)
             if answers:
-                # One step after the other, so that the next request does not wait for
-                # two that get no answer.
+                # A failed step skips the others, so that the next request does not wait
+                # for two that get no answer.
                 _ = (
                     self._attempt(self._compare, _NO_COMPARISON)
                     and self._attempt(self._sample, _NO_SAMPLE)
@@ -275,7 +276,6 @@ class TopicWatch:
         if len(self._reached) <= _SAMPLE_ANSWERS:
             return
         reached = list(self._reached)
-        # The last answer is the first one of the next period.
         self._reached.clear()
         self._reached.append(reached[-1])
         first, *later = reached

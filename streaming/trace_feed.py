@@ -16,12 +16,12 @@ _PASSED_RECORDS = 500
 class TraceFeed:
     """Processes the records of the partitions that contain a channel.
 
-    It needs the memory for `_PASSED_RECORDS` records, whatever their total number.
+    The feed needs memory for `_PASSED_RECORDS` records, whatever the total number.
 
     Args:
         reader: Gets the digests.
         protocol: Name of the channel's protocol.
-        key: Key of the channel's records; None if they have several.
+        key: Key of the channel's records; None if the records have several keys.
         admitted_ms: Wall time, Unix ms: later records are from the future.
     """
 
@@ -58,7 +58,7 @@ class TraceFeed:
     def admit(self, wall_ms: int) -> None:
         """Process the next records as if they were read at this wall time, Unix ms.
 
-        Call it after `traces`: then no record waits for later ones.
+        Call this after `traces`: then no record waits for later ones.
         """
         self._admitted_ms = wall_ms
         self._foresights.clear()

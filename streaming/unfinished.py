@@ -1,8 +1,9 @@
-"""Plans a batch again in smaller parts if it cannot be processed.
+"""If a batch cannot be processed, plans smaller parts.
 
 Spark repeats a planned, uncommitted batch exactly as it was planned. If a batch was
-repeated once without success, every start would fail in the same way. So it is planned
-again with an eighth of its records. Nothing of it was committed, so nothing is lost.
+repeated once without success, every start would fail in the same way. So the batch is
+planned again with an eighth of its records. Nothing of the batch was committed, so
+nothing is lost.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Unfinished(msgspec.Struct, frozen=True):
     """The batch that the newest start found planned and not committed.
 
     Attributes:
-        starts: Number of consecutive starts that found it.
+        starts: Number of consecutive starts that found the batch.
         parts: Records that are read in small batches since one was planned again; None
             if none was.
     """
@@ -40,7 +41,7 @@ class Unfinished(msgspec.Struct, frozen=True):
 def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | None:
     """Return what a start must know of a batch that was not committed.
 
-    The previous start has stored its own result.
+    `before` is the result that the previous start has stored.
     """
     if log.planned is None or log.planned == log.committed:
         return before

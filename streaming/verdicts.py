@@ -26,7 +26,7 @@ _log = logging.getLogger("sds-monitor")
 class VerdictRecorder:
     """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
-    All views are processed only if taps or job have changed what is shown of all.
+    All views are processed only if taps or job have changed the figures of all.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:
@@ -34,7 +34,7 @@ class VerdictRecorder:
         self._board = board
         self._logs: dict[str, VerdictLog] = {}
         self._waiting: dict[str, list[tuple[str, ShownVerdict]]] = {}
-        # Until the first observation, that of an earlier run.
+        # Until the first observation, the time of an earlier run's last one.
         self._looked_ms: int | None = None
         for prefix, store in stores.items():
             observed_ms = store.observed_ms
@@ -91,7 +91,7 @@ class VerdictRecorder:
             is_judged = views is not raw[prefix].totals
             names = None
             if not (is_judged or prefix in self._judged):
-                # The snapshot may be older than what has changed.
+                # The snapshot may be older than the changes.
                 names = {*changed[prefix], *self._changed.get(prefix, ())}
             (self._judged.add if is_judged else self._judged.discard)(prefix)
             rows = log.observe(views, now_ms, snapshot.unwatched, names, paused)

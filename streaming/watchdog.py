@@ -1,7 +1,7 @@
 """Ends a query that makes no progress although Kafka answers.
 
-Such a query waits for a process that never continues, and no time limit of a client
-ends it. Spark ends the tasks of a stopped query, but a stop waits for the process that
+Such a query waits for a process that never continues, and no client's time limit ends
+the wait. Spark ends the tasks of a stopped query, but a stop waits for the process that
 plans batches. So that process is killed, and the query is restarted like any other
 failed query.
 """
@@ -21,10 +21,10 @@ STALL_S = 300.0
 """Time without progress after which a query is ended, seconds: far above a batch's."""
 
 _PAUSE_S = 30.0
-"""Time between two checks, due every second, from which it counts as a pause."""
+"""A longer time between two checks, which are due every second, is a pause."""
 
 _SET_BACK_S = 5.0
-"""Loss against the monotonic clock from which the wall clock counts as set back."""
+"""A wall clock that loses more against the monotonic clock was set back."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
@@ -33,11 +33,11 @@ PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
-    It also detects that the wall clock was set back: Spark waits for a time of that
-    clock before it plans the next batch.
+    The watchdog also detects that the wall clock was set back. Spark waits for a time
+    of that clock before it plans the next batch.
 
     Attributes:
-        limit_s: Time after which it counts as stalled, seconds.
+        limit_s: Time after which a query counts as stalled, seconds.
     """
 
     def __init__(self, limit_s: float = STALL_S) -> None:
@@ -64,7 +64,7 @@ class Watchdog:
 
         Raises:
             JobFailed: The query has stalled, or would wait until the wall clock has
-                caught up; it can be started again.
+                caught up. The query can be restarted.
         """
         ahead_s = wall_s - now_s
         before_s, self._ahead_s = self._ahead_s, ahead_s
@@ -74,8 +74,8 @@ class Watchdog:
                 "would wait as long for the next batch, so the query is ended"
             )
             raise JobFailed(message, passes=True)
-        # After a pause of the process, for example for a backup, the time of the query
-        # starts again.
+        # After a pause of the process, for example for a backup, the idle time
+        # restarts.
         is_resumed = now_s - self._checked_s > _PAUSE_S
         self._checked_s = now_s
         if works or not knows_topic or is_resumed:

@@ -33,7 +33,7 @@ class WorkFailed(Exception):
 
 
 class Workers:
-    """Starts processes, and ends those still running when it ends itself."""
+    """Starts processes; at its own end, it ends the running ones."""
 
     def __init__(self) -> None:
         self._working: set[subprocess.Popen[bytes]] = set()
@@ -75,7 +75,8 @@ class Workers:
         Raises:
             WorkFailed: The process gave no answer.
         """
-        # In its own process group, because Ctrl-C is for the monitor, which ends it.
+        # The process has its own group, because Ctrl-C is for the monitor, which ends
+        # the process.
         try:
             worker = subprocess.Popen(  # noqa: S603 - fixed arguments
                 command,
@@ -104,7 +105,7 @@ class Workers:
             message = f"failed: {printable(why)}"
             raise WorkFailed(message) from error
         finally:
-            # Nothing happens if it has ended.
+            # If the process has ended, nothing happens.
             worker.kill()
             worker.communicate()
             with self._lock:
@@ -119,6 +120,6 @@ def work(kind: type[Order], answer: Callable[[Order], Any]) -> None:
         _OOM_SCORE.write_text("1000", encoding="ascii")
     content = sys.stdin.buffer.read()
     limit_s, order = msgspec.msgpack.decode(content, type=tuple[float, kind])  # type: ignore[valid-type]
-    # A monitor that was killed cannot end it.
+    # A killed monitor cannot end this process.
     signal.alarm(math.ceil(limit_s))
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer(order)))

@@ -1,7 +1,7 @@
 """Daemon of Spark's Python workers that imports their common modules once.
 
-Spark's own workers import the same modules for a second of CPU time and 80 MB each, and
-collect garbage among their objects after every task: 60 ms. Here the modules are loaded
+Each of Spark's own workers imports these modules, which takes a second of CPU time and
+80 MB. After every task, it collects garbage for 60 ms. Here the modules are loaded
 before the fork, and their objects are frozen and shared.
 """
 
@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 
 import pandas as pd
-import pyspark.worker  # imports most of what a task needs only at the first task
+import pyspark.worker  # a task would import most of this at first use
 from pyspark import daemon
 from pyspark.sql.pandas import serializers
 

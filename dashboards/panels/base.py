@@ -58,11 +58,11 @@ def finished(
     height: int = 8,
     unit: str = "short",
 ) -> P:
-    """Return the panel with what every panel must have.
+    """Return the panel with the parts that every panel must have.
 
     The title is unique within the dashboard. The description says what the panel shows,
-    and which values are bad. The width counts columns of the grid, of which a dashboard
-    has 24; the height counts its rows. The unit is Grafana's id of a unit.
+    and which values are bad. A dashboard has a grid of 24 columns; width and height
+    count its columns and rows. The unit is Grafana's id of a unit.
     """
     for n, target in enumerate(targets):
         panel = panel.with_target(target.ref_id(ref(n)))
@@ -77,7 +77,7 @@ def finished(
 
 
 def target(query: Query | str) -> prometheus.Dataquery:
-    """Return a query of the selected data source; an expression has no legend."""
+    """Return a query of the selected data source; a bare expression has no legend."""
     if isinstance(query, str):
         query = Query(query)
     return (
@@ -113,12 +113,12 @@ def data_link(link: Link) -> dashboard.DashboardLink:
 
 
 def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: a counter per second, summed, by the labels in the legend."""
+    """Return a query: the rate of a counter, summed by the labels in the legend."""
     return Query(queries.rate(metric, scope, *_labels(legend), **labels), legend)
 
 
 def per_step(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: growth of a counter per step of the graph, by these labels."""
+    """Return a query: growth of a counter per step of a graph, by the given labels."""
     return Query(queries.increase(metric, scope, *_labels(legend), **labels), legend)
 
 

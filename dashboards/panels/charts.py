@@ -42,9 +42,9 @@ def figure(
 ) -> stat.Panel:
     """Return a panel of large numbers, as of the end of the dashboard's range.
 
-    Each query gives one number, and `mappings` gives words for numbers. The panel shows
-    `absent` if no series exists, and with `shows_name` the name of the series instead
-    of its value. See `finished` for the other arguments.
+    Each query gives one number, and `mappings` gives words for numbers. If no series
+    exists, the panel shows `absent`. With `shows_name`, the panel shows the name of the
+    series, not its value. See `finished` for the other arguments.
     """
     panel = (
         stat.Panel()
@@ -69,7 +69,7 @@ def figure(
 def moment(
     title: str, description: str, expression: str, absent: str = "nothing"
 ) -> stat.Panel:
-    """Return a figure of a time, Unix s, which is shown as how long ago it is."""
+    """Return a figure that shows how long ago a time, Unix s, is."""
     since = f"1000 * {expression}"
     return figure(title, description, since, unit="dateTimeFromNow", absent=absent)
 
@@ -129,7 +129,7 @@ def lines(
 
 
 def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Panel:
-    """Return a heatmap over time of buckets, one series each with the label `le`."""
+    """Return a heatmap of buckets over time; each is a series with the label `le`."""
     panel = (
         heatmap.Panel()
         .calculate(False)

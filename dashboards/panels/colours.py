@@ -11,7 +11,7 @@ GOOD, WARNING, BAD, UNKNOWN = "green", "yellow", "red", "purple"
 NEUTRAL = "#8e8e8e"
 
 Steps = tuple[tuple[float | None, str], ...]
-"""Pairs of a least value and its colour, ascending; the first least value is None."""
+"""Pairs of a minimum and its colour, ascending; the first minimum is None."""
 
 PLAIN: Steps = ((None, "text"),)
 """Steps for figures that are neither good nor bad."""
@@ -27,7 +27,7 @@ VERDICTS = {
     Verdict.QUIET: ("Quiet", NEUTRAL),
     Verdict.OK: ("OK", GOOD),
 }
-"""Words and colour of each verdict, most troubled first."""
+"""Words and colour of each verdict, the worst first."""
 
 OUTCOMES = {
     "first_pass": GOOD,
@@ -59,7 +59,7 @@ SERIES = {
 
 
 def at_least(objective: float, warning: float) -> Steps:
-    """Return steps: good from an objective on, suspect below it, bad below a bound."""
+    """Return steps: good from an SLO upwards, suspect below it, bad below a bound."""
     return ((None, BAD), (warning, WARNING), (objective, GOOD))
 
 
@@ -69,7 +69,7 @@ def line_at(limit: float, colour: str = BAD) -> Steps:
 
 
 def up_to(limit: float) -> Steps:
-    """Return steps: good below a limit, bad from it on."""
+    """Return steps: good below a limit, else bad."""
     return ((None, GOOD), (limit, BAD))
 
 

@@ -11,7 +11,7 @@ from dashboards.panels.tables import Column, channel_rows
 
 
 def limits() -> list[Panel]:
-    """Return panels of the limits of channels, and when they are reached."""
+    """Return panels of channels' limits, and of the times at which they are reached."""
     headroom = select("sds_plan_limit_headroom_ratio", CHANNELS)
     nearest = f"bottomk(10, min by (channel, limit) ({headroom}))"
     panels: list[Panel] = [
@@ -43,9 +43,9 @@ def limits() -> list[Panel]:
 
 
 def costs(prefix: str, many: str) -> list[Panel]:
-    """Return panels of what views will cost, and how fresh the forecasts are.
+    """Return panels of the future costs of views, and the freshness of forecasts.
 
-    Names of metrics begin with `prefix`; `many` is the word for the views.
+    Names of metrics begin with `prefix`; `many` is the plural noun for the views.
     """
     computed = queries.greatest(f"{prefix}_plan_computed_timestamp_seconds", JOB)
     number, kinds = f"{prefix}_plan_{many}", ("yes", "no", "not_computed")

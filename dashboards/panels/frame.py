@@ -12,7 +12,7 @@ from dashboards.panels.base import DATA_SOURCE, Link, Panel
 from dashboards.panels.queries import JOB, select
 
 TAG = "sds-monitor"
-"""Tag of all our dashboards, by which links between them are made."""
+"""Tag of all our dashboards, by which links select them."""
 
 KEPT = "${__url_time_range}&var-datasource=${datasource}&var-job=${job}"
 """What a link to another dashboard keeps: times, data source and monitor."""
@@ -65,7 +65,7 @@ def assemble(
             builder = builder.with_panel(panel)
     built = builder.build()
     for link in built.links or ():
-        # The builder's only value hides the links in a menu.
+        # The builder offers only a value that hides the links in a menu.
         link.placement = None  # type: ignore[assignment]
     for number, laid_out in enumerate(built.panels or (), start=1):
         laid_out.id_val = number
@@ -73,7 +73,7 @@ def assemble(
 
 
 def in_lines(panels: Sequence[Panel], *numbers: int) -> list[Panel]:
-    """Return panels that share the width of their line; `numbers` counts each line."""
+    """Return panels that fill lines; `numbers` has the number of panels per line."""
     widths = [24 // number for number in numbers for _ in range(number)]
     return [panel.span(width) for panel, width in zip(panels, widths, strict=True)]
 

@@ -16,7 +16,7 @@ _of_audits = partial(figure, absent="no audit")
 
 
 def mirror() -> list[Panel]:
-    """Return panels of what mirrors receive, lose and write."""
+    """Return panels of the messages that mirrors receive, lose and write."""
     return [*_mirror_figures(), *in_lines(_mirror_charts(), 3, 3)]
 
 

@@ -124,7 +124,7 @@ def _job() -> list[Panel]:
                 "since Kafka's last answer",
             ),
             Query(
-                # 0 while the topic is there: the series exists only if it is not.
+                # 0 while the topic exists: the series exists only for a missing one.
                 "time() - "
                 + queries.greatest(
                     "sds_monitor_topic_missing_since_timestamp_seconds", JOB

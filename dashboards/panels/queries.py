@@ -1,7 +1,7 @@
 """Builds the PromQL of the panels: selections, sums and ratios.
 
-Numerator and denominator are summed before the division, and quantiles are computed
-from summed buckets, so that no figure is an average of averages.
+Numerator and denominator are summed before the division. Quantiles are computed from
+summed buckets. So no figure is an average of averages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TROUBLE = {
 
 
 def select(metric: str, scope: str, **labels: str) -> str:
-    """Return the series of a metric in a scope that have these labels."""
+    """Return the series of a metric that have a scope and labels."""
     matchers = [scope] if scope else []
     matchers += [f'{name}="{value}"' for name, value in labels.items()]
     return f"{metric}{{{', '.join(matchers)}}}" if matchers else metric
@@ -54,7 +54,7 @@ def greatest(metric: str, scope: str, *by: str, **labels: str) -> str:
 def rate(
     metric: str, scope: str, *by: str, window: str = RATE_WINDOW, **labels: str
 ) -> str:
-    """Return a counter per second, summed, by labels; see `select`."""
+    """Return the rate of a counter, summed by labels; see `select`."""
     series = select(metric, scope, **labels)
     return _aggregated("sum", f"rate({series}[{window}])", by)
 
@@ -62,7 +62,7 @@ def rate(
 def increase(
     metric: str, scope: str, *by: str, window: str = RATE_WINDOW, **labels: str
 ) -> str:
-    """Return the growth of a counter, summed, by labels; see `select`."""
+    """Return the growth of a counter, summed by labels; see `select`."""
     series = select(metric, scope, **labels)
     return _aggregated("sum", f"increase({series}[{window}])", by)
 
@@ -73,7 +73,7 @@ def in_range(metric: str, scope: str, *by: str, **labels: str) -> str:
 
 
 def counted(metric: str, scope: str, *by: str, **labels: str) -> str:
-    """Return the number of events in the range, summed, by labels; see `in_range`."""
+    """Return the number of events in the range, summed by labels; see `in_range`."""
     # `increase` extrapolates to the ends of the range.
     return f"round({in_range(metric, scope, *by, **labels)})"
 
@@ -128,7 +128,7 @@ def delivery_budget_used(scope: str) -> str:
 
 
 def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
-    """Return the share of messages acknowledged in time, of the judged ones."""
+    """Return the share of judged messages that were acknowledged in time."""
     in_time = rate("sds_messages_acknowledged_in_time_total", scope, *by, window=window)
     missed = rate("sds_messages_unacknowledged_total", scope, *by, window=window)
     return share(in_time, f"{in_time} + {missed}")
@@ -159,7 +159,7 @@ def trouble(scope: str, metric: str = "sds_channel_verdict") -> str:
 
 
 def objective(name: str, scope: str, *by: str) -> str:
-    """Return a channel's objective, `delivery` or `acknowledgement`."""
+    """Return a channel's SLO, `delivery` or `acknowledgement`."""
     return greatest("sds_channel_objective_ratio", scope, *by, objective=name)
 
 

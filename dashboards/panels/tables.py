@@ -40,7 +40,7 @@ class Column:
 
 
 def moment(header: str, expression: str) -> Column:
-    """Return a column of times, Unix s, which are shown as how long ago they are."""
+    """Return a column that shows how long ago times, Unix s, are."""
     return Column(header, f"1000 * {expression}", unit="dateTimeFromNow")
 
 
@@ -56,8 +56,8 @@ def rows(
 ) -> table.Panel:
     """Return a table of current values, the greatest of the first column first.
 
-    The label `key` joins the columns. `headers` and `links` belong to columns of
-    labels, by label. See `finished` for the other arguments.
+    The label `key` joins the columns. `headers` and `links` map a label to the header
+    and link of its column. See `finished` for the other arguments.
     """
     panel = (
         table.Panel()

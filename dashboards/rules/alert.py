@@ -37,7 +37,7 @@ class Subject(enum.Enum):
 
 
 _PATHS = {Subject.CHANNEL: "channel", Subject.GROUP: "views/mvds/one"}
-"""Paths of the status page, of subjects with the label ``channel``."""
+"""Paths on the status page for subjects with the label ``channel``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Alert:
         if path is None:
             return {"runbook_url": runbook, "dashboard_url": dashboard}
         channel = "{{ $labels.channel | urlquery }}"
-        # `other` stands for the channels beyond the label budget and has no page.
+        # `other` stands for the channels beyond the label limit and has no page.
         if_not_other = '{{ if ne $labels.channel "other" }}%s{{ end }}'
         page = if_not_other % f"{path}?id={channel}"
         return {

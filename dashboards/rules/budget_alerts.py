@@ -1,4 +1,4 @@
-"""Alerts on the error budgets of a channel's objectives."""
+"""Alerts on the error budgets of a channel's SLOs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TEXTS = {
 
 
 def budget_alerts() -> Iterator[Alert]:
-    """Yield an alert for each objective and pair of windows."""
+    """Yield an alert for each SLO and pair of windows."""
     for indicator in (DELIVERY, ACKNOWLEDGEMENT):
         for burn in BURN_RATES:
             yield _alert(indicator, burn)

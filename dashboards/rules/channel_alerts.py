@@ -1,4 +1,4 @@
-"""Alerts on problems of a channel, except those on its objectives."""
+"""Alerts on problems of a channel, except those on its SLOs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _alert = partial(Alert, subject=Subject.CHANNEL)
 
 
 def channel_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; what taps may have caused sets off none."""
+    """Yield the alerts; problems that taps may have caused fire none."""
     # Net losses fall when a loss is retracted, even one from long ago.
     lost = growth(NET_LOSSES, at.LOSS_WINDOW, pace, may_fall=True)
     for severity, least in graded(at.LOST_MESSAGES, at.MANY_LOST_MESSAGES):

@@ -55,7 +55,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         yield Alert(
             "MvdsTapBlind",
             severity,
-            # `other` repeats what the groups with a label of their own have.
+            # `other` also counts the groups with their own label.
             f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
             "The taps miss traffic of some groups, so the monitor cannot judge these.",
             '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent, '

@@ -1,4 +1,4 @@
-"""Which alerts mute which others."""
+"""Rules by which alerts mute other alerts."""
 
 from __future__ import annotations
 

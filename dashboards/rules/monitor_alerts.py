@@ -76,7 +76,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsMonitorClockWrong",
             severity,
             f"abs({behind}) > {seconds:g}\n"
-            # Old time stamps show nothing, so only records ahead count.
+            # Old timestamps prove nothing, so only records from the future count.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
             "It differs by {{ $value | humanizeDuration }} from Kafka's clock or, if "
@@ -130,7 +130,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsLabelBudgetExhausted",
         Severity.INFO,
-        # Monitors up to 0.15 export the first number only.
+        # Monitors up to 0.15 export only the number of channels.
         f"{channels} + ({groups} or 0 * {channels}) > 0",
         "Some channels or groups have no series of their own.",
         '{{ printf "%.0f" $value }} channel(s) or group(s) are beyond the label '

@@ -1,10 +1,10 @@
 """PromQL of the rules.
 
 Every operand keeps the labels of its subject and those that the scrape configuration
-gave its target (``job``, and perhaps ``cluster``), without labels that a restart may
-change. So operands match without further clauses, and the figures of a monitor continue
-if it restarts on another host. Each monitor needs a ``job`` of its own: monitors with
-the same ``job`` look like one monitor that moves.
+gave its target (``job``, perhaps ``cluster``). Labels that a restart may change are
+dropped. So operands match without further clauses, and the figures of a monitor
+continue if it restarts on another host. Each monitor needs a ``job`` of its own:
+monitors with the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ ALL_LABELLED = "job:sds_channels_labelled:all"
 """1 while every channel has a label of its own, else 0; absent before priming."""
 
 _PLACE = ("instance", "pod")
-"""Labels that change when a program moves to another place."""
+"""Labels that change when a program moves to another host."""
 
 
 def summed(vector: str, *without: str) -> str:
-    """Return the sum over places and over some labels of the metric."""
+    """Return the sum over hosts and over some labels of the metric."""
     return _aggregated("sum", vector, without)
 
 
 def latest(vector: str, *without: str) -> str:
-    """Return the maximum over places and over some labels of the metric.
+    """Return the maximum over hosts and over some labels of the metric.
 
-    While Prometheus still returns the old place beside the new one, a sum of absolute
-    figures counts both.
+    After a move, Prometheus returns both hosts for some time, and a sum would count
+    both.
     """
     return _aggregated("max", vector, without)
 
 
 def earliest(vector: str, *without: str) -> str:
-    """Return the minimum over places and over some labels of the metric."""
+    """Return the minimum over hosts and over some labels of the metric."""
     return _aggregated("min", vector, without)
 
 
@@ -57,8 +57,8 @@ def growth(
 ) -> str:
     """Return the exact growth of an absolute figure within a window.
 
-    ``increase`` extrapolates, which gives fractions. It misses the growth of a counter
-    that returns with a higher value from another place or after a gap.
+    ``increase`` extrapolates, which gives fractions. ``increase`` misses the growth of
+    a counter that returns with a higher value from another host or after a gap.
 
     The figure is compared with its last value before the window. If the series began
     within the window because its subject is new, it is compared with 0. If only the
@@ -87,17 +87,17 @@ def unless_muted(vector: str, views: str = "sds_channel") -> str:
 
 
 def excused(kind: str, window: str) -> str:
-    """Return how many findings of a kind were excused at a time within a window."""
+    """Return the maximum number of excused findings of a kind within a window."""
     return _greatest_findings("sds_excused_findings", kind, window)
 
 
 def unexcused(kind: str, window: str) -> str:
-    """Return how many findings of the kind counted beside them."""
+    """Return the maximum number of findings of a kind that were not excused."""
     return _greatest_findings("sds_unexcused_findings", kind, window)
 
 
 def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
-    """Drop channels with excused findings of a kind, unless `least` others count.
+    """Drop channels with excused findings of a kind and fewer than `least` others.
 
     The kind is a key of `sds_core.observer.sds.excused.ALERTS`.
     """

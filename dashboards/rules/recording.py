@@ -1,8 +1,8 @@
-"""Recording rules: the events behind the objectives, in slices and longer windows.
+"""Recording rules: the events that SLOs count, in slices and longer windows.
 
-Deliveries and acknowledgements are counted in slices. A slice in which failures were
-excused counts at most as many failures as successes: traffic that a tap missed must not
-look like loss, and one short capture gap must not silence a channel for three days.
+Deliveries and acknowledgements are counted in slices. A slice with excused failures
+counts at most as many failures as successes. Traffic that a tap missed must not look
+like loss. One short capture gap must not silence a channel's alerts for three days.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ GROUP_BLIND = "channel:mvds_group_blind:max"
 """1 while a group of MVDS is blind, else 0; `other` is 1 if any group is."""
 
 NET_LOSSES = "channel:sds_dependency_losses:net"
-"""Messages lost to everybody, minus those that arrived later."""
+"""Lost dependencies, minus retracted losses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """The events that an objective counts, and the failed ones among them.
+    """The events that an SLO counts, and the failed ones among them.
 
     `ended` and `failed` are recorded names; `kind` is the kind of finding of a failure.
     """
@@ -102,7 +102,7 @@ def _rule(name: str, expression: str) -> dict[str, str]:
 
 def _all_labelled() -> str:
     dropped = latest("sds_monitor_dropped_label_channels")
-    # Before priming, `sds_channels` is absent, but the other metric is not.
+    # Before priming, `sds_channels` is absent, but the metric of dropped labels exists.
     return f"{dropped} == bool 0\nand {latest('sds_channels', 'verdict')}"
 
 
@@ -138,9 +138,9 @@ def _slices(
     window = pace(SLICE)
     detected, failures = indicator.detected, indicator.failures(SLICE)
     holes = f"{excused(indicator.kind, window)} > 0"
-    # Those of a verdict's window, which is longer than a slice.
+    # The findings in a verdict's window, which is longer than a slice.
     most = unexcused(indicator.kind, window)
-    # Each reads the results of those above.
+    # Each rule reads the results of those above it.
     return [
         _rule(detected, failed),
         _rule(

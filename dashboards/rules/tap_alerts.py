@@ -48,7 +48,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.CRITICAL,
         f"{latest(each, 'observer')}\n"
         f"unless {newest}\n"
-        # Only while the monitor exports figures.
+        # The alert needs a monitor that exports figures.
         f"and {latest('sds_channels', 'verdict')}",
         "A tap is silent.",
         "No tap is left: the last record of the last one is of "

@@ -1,7 +1,7 @@
 """Command line of sds-monitor.
 
-A command's module is imported when the command is called, and only declares options;
-what the command does is in `streaming.cli.actions`.
+A command's module is imported when the command is called. It only declares options; the
+action is in `streaming.cli.actions`.
 """
 
 from __future__ import annotations
@@ -125,15 +125,15 @@ def group() -> None:
 def main() -> None:
     """Entry point: errors in one line, exit codes as documented."""
     arguments = sys.argv[1:]
-    # Arrow's own allocator keeps what a compaction of the history took, and more each
-    # time. Read when pyarrow is imported, which no command has done yet.
+    # Arrow's own allocator keeps the memory of each compaction of the history. pyarrow
+    # reads this variable on import, which no command has done yet.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))
-    # Connections, topics and files of the history may need more than the usual 1,024.
+    # Connections, topics and the history may need more than the usual 1,024 open files.
     _raise_descriptor_limit()
-    # SIGHUP means something else if `run` has a table of channels, which its
-    # configuration file may name.
+    # If `run` has a channel table, SIGHUP reloads it. The configuration file may name
+    # the table.
     end_on_signals(defer_hangup=arguments[:1] == ["run"])
     try:
         sys.exit(group(standalone_mode=False) or ExitCode.FINE)
@@ -162,7 +162,7 @@ def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
     if isinstance(error, OSError) and error.errno in REMEDIES:
         from streaming.failure import with_remedy
 
-        # Nothing but standard output is written by a descriptor alone.
+        # Only standard output is written without a file name.
         line = f"{error.filename or 'output'}: {error.strerror}"
         return with_remedy(line), ExitCode.FAILED
     return None

@@ -78,10 +78,10 @@ def _counted(entries: int) -> str:
 
 @contextmanager
 def reload_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
-    """Request a reload of the file, which it gives, on each SIGHUP in the block.
+    """Yield the file, and request its reload on each SIGHUP in the block.
 
-    Without a path, it gives None, and SIGHUP ends the program. A recorded SIGHUP takes
-    effect now; see `DeferredHangup`.
+    If no path is given, it yields None, and SIGHUP ends the program. A recorded SIGHUP
+    takes effect now; see `DeferredHangup`.
 
     Raises:
         streaming.cli.signals.EndedBySignal: SIGHUP was recorded, and no path is given.

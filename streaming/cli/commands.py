@@ -1,6 +1,6 @@
 """Commands with a help text in groups; only the help text needs rich.
 
-Errors remain those of click, without a frame, because they are lines of the log.
+Errors are those of click, without a frame, because they are lines of the log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Group(RichGroup):
 CONTEXT = {
     "help_option_names": ["-h", "--help"],
     "rich_help_config": {
-        # Without frames and colours, it is plain text.
+        # Without frames and colours, the help text is plain text.
         "theme": "default-slim",
         "options_panel_title": "General",
         "text_paragraph_linebreaks": "\n\n",

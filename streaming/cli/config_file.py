@@ -1,9 +1,9 @@
 """The file that ``--config`` names: settings of commands, and of the model.
 
 A setting at the top of the TOML file is for all commands. A table ``[command]``,
-``[group]`` or ``[group.command]`` is for these; the most specific table wins. The table
-``[observer]`` has the settings of the model (docs/figures.md), which are no flags: a
-checkpoint keeps those of its first start.
+``[group]`` or ``[group.command]`` is for that command or group; the most specific table
+wins. The table ``[observer]`` has the settings of the model (docs/figures.md). These
+are no flags, because a checkpoint keeps the settings of its first start.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLE = "observer"
 TABLE_OF = {"doctor": "run", "rebuild": "run"}
-"""Command -> another one, whose options it takes, and whose table it reads first."""
+"""Command -> another command, whose options it takes and whose table it reads first."""
 
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
@@ -62,7 +62,7 @@ def _read_config(
 
 
 class _BadFile(ValueError):
-    """The file sets what it must not set; the message names the file."""
+    """The file has a setting that is not allowed; the message names the file."""
 
 
 def _use_file(context: click.Context, path: Path) -> None:
@@ -76,7 +76,7 @@ def _use_file(context: click.Context, path: Path) -> None:
     options = _options(context.command)
     values = _values(path, given, context)
     if any(isinstance(options.get(name), Secret) for name in values):
-        # The warning waits: the file may set the format of the log.
+        # The warning comes later, because the file may set the format of the log.
         context.meta[FILE_WITH_SECRETS] = path
     context.meta[FILE] = path
     context.default_map = {
@@ -96,7 +96,7 @@ def _observer(table: Any) -> Values:
     if not isinstance(table, dict):
         message = f"{_TABLE} is {shown(table)}: it must be a table"
         raise ValueError(message)
-    # It imports numpy, which most commands do not need.
+    # The import loads numpy, which most commands do not need.
     from sds_core.observer.settings_table import read_values
 
     return read_values(table)
@@ -191,7 +191,7 @@ def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
     if any(isinstance(item, bool) for item in given):
         kind = "only for flags"
     elif any(isinstance(item, str) and "\0" in item for item in given):
-        # The system ends a text there.
+        # The operating system ends a text at a null character.
         kind = "no text without a null character"
     elif not any(isinstance(item, list | dict) for item in given):
         return [str(item) for item in given] if option.multiple else str(value)

@@ -36,6 +36,6 @@ class Unreachable(click.ClickException):
 
 
 class Failed(click.ClickException):
-    """The work failed for a known reason, or ended before its end."""
+    """The work failed for a known reason, or ended early."""
 
     exit_code = ExitCode.FAILED

@@ -29,7 +29,7 @@ class IncidentSource(NamedTuple):
 class IncidentFilter(NamedTuple):
     """Which incidents to list; None for all.
 
-    `since_ms`, Unix ms, selects those found then or later, and unresolved ones;
+    `since_ms`, Unix ms, selects incidents that were found since then or are unresolved.
     `standing` selects unresolved ones.
     """
 
@@ -68,7 +68,7 @@ source_options = option_group(
             type=click.Path(dir_okay=False, path_type=Path),
             help="Read incidents from a report that a job with --report-detail wrote.",
         ),
-        # Its name until 1.0; elsewhere --report writes a report.
+        # The option's name until 1.0; in other commands, --report writes a report.
         setting(
             "--report", type=click.Path(dir_okay=False, path_type=Path), hidden=True
         ),

@@ -78,7 +78,7 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
 
 
 def _broken_at(value: bytes) -> int | None:
-    """Return the offset of the field that breaks the protobuf; None if inside one."""
+    """Return the offset of the outer field that breaks the protobuf, if any."""
     try:
         for _ in protobuf_fields(value):
             pass
@@ -106,7 +106,7 @@ def _frame_object(frame: Frame, value: bytes) -> Inspection:
 
 
 def _lamport_time(frame: Frame) -> str | None:
-    """Return the Lamport timestamp as a time, if it is one."""
+    """Return the Lamport timestamp as a time, if it seems to be one."""
     if frame.lamport is None:
         return None
     units = _UNITS_PER_S[frame.dialect]

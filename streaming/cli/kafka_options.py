@@ -1,4 +1,4 @@
-"""Options for how Kafka is reached."""
+"""Options of the connection to Kafka."""
 
 from __future__ import annotations
 
@@ -48,8 +48,9 @@ def kafka_options(
 ) -> Decorator:
     """Add the options of a cluster; the command gets ``kafka``, a `KafkaSettings`.
 
-    Unless `required`, ``kafka`` is None if no ``--bootstrap`` is given. If `topic_help`
-    is None, ``--topic`` does not exist. `several` allows several topics, read as one.
+    If ``--bootstrap`` is neither `required` nor given, ``kafka`` is None. If
+    `topic_help` is None, ``--topic`` does not exist. `several` allows several topics,
+    read as one.
     """
     bootstrap = setting(
         "--bootstrap",
@@ -84,7 +85,7 @@ def _kafka_settings(
 ) -> KafkaSettings | None:
     if bootstrap is None:
         return None
-    # The other options are named as the attributes.
+    # The other options have the names of the attributes.
     checked = KafkaSecurity(
         **{name.removeprefix("kafka_"): value for name, value in security.items()}
     )
@@ -203,7 +204,7 @@ def _check(security: KafkaSecurity) -> None:
         message = "give both --kafka-certificate-file and --kafka-key-file, or neither"
         raise click.UsageError(message)
     if security.is_encrypted:
-        # It imports a Kafka client, which --help does not need.
+        # The import loads a Kafka client, which --help does not need.
         from connectors.kafka.clients import ssl_context
 
         try:

@@ -14,7 +14,7 @@ from sds_core.text import iso_time
 logger = logging.getLogger("sds-monitor")
 
 FIGURES = "figures"
-"""Attribute of a log record: figures by name, which only JSON has."""
+"""Attribute of a log record: figures by name, for JSON only."""
 
 LOG_FLAG = "--log-format"
 
@@ -91,7 +91,7 @@ def requested_format(
 ) -> LogFormat:
     """Return the format that option or environment selects, by default text.
 
-    It applies to log lines before a command reads its options, or if it cannot.
+    This format applies before a command reads its options, or if it cannot read them.
     """
     requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
     for argument, following in pairwise([*arguments, ""]):

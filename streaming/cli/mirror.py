@@ -43,7 +43,7 @@ def _refuse_from_file(
 @setting(
     "--from-file",
     hidden=True,
-    # Checked before the required options, which an import from a file does not need.
+    # Check this first: an import from a file does not need the required options.
     is_eager=True,
     expose_value=False,
     callback=_refuse_from_file,

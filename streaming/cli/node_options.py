@@ -1,4 +1,4 @@
-"""Options for which Waku nodes or peers are read, which traffic, and how."""
+"""Options that select Waku nodes or peers, their traffic, and the way to read it."""
 
 from __future__ import annotations
 

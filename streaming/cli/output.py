@@ -83,10 +83,10 @@ def wall_ms() -> int:
 def with_progress(
     records: Iterable[_Timed], done: str, count: Callable[[], int] | None = None
 ) -> Iterator[_Timed]:
-    """Yield the records, and log every 10 seconds how many are done, such as "read".
+    """Yield the records, and log every 10 seconds how many are `done`, such as "read".
 
-    The records are roughly in order of time. By default, those that were yielded are
-    done; `count` returns another number.
+    The records are roughly in order of time. By default, all yielded records are done;
+    `count` returns another number.
     """
     logged_s = time.monotonic()
     for number, record in enumerate(records):

@@ -1,4 +1,4 @@
-"""Options of `plan`: where the history is read from, and what is asked of it."""
+"""Options of `plan`: the source of the history, and what to compute from it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def nearest_source(
 
 
 def _settings(interval: int, **others: Any) -> ForecastSettings:
-    # It imports numpy, which other commands do not need.
+    # The import loads numpy, which other commands do not need.
     from sds_core.planning.forecast import ForecastSettings
 
     return ForecastSettings(coverage=interval / 100, **others)

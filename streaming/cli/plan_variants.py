@@ -1,4 +1,4 @@
-"""What `plan what-if` is asked: a channel and its variants."""
+"""The input of `plan what-if`: a channel and its variants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Changes = dict[str, str]
 
 
 class Question(NamedTuple):
-    """What is asked: a measured channel or the file of a plan, and changes of it.
+    """A measured channel or the file of a plan, and changes to it.
 
     `assumed` changes the base. Each variant has further changes, and each plan runs
     with each of the `seeds`.

@@ -1,4 +1,4 @@
-"""Options of `run`: the job, its history, and what runs around it."""
+"""Options of `run`: the job, its history, and the services around it."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ history_options = option_group(
     panel=Panel.KAFKA,
     shared=("kafka", "checkpoint"),
 )
-"""Adds the options, below those of ``kafka`` and ``checkpoint``, as ``history``."""
+"""Adds options that use ``kafka`` and ``checkpoint``; the command gets ``history``."""
 
 
 def checked_url(text: str) -> str | None:
-    """Return a URL, or None for an empty text, which overrides that of a file."""
+    """Return a URL, or None for an empty text, which overrides the URL of a file."""
     if text and not text.startswith(("http://", "https://")):
         message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
         raise ValueError(message)
@@ -111,7 +111,7 @@ def checked_url(text: str) -> str | None:
 
 
 def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
-    """Return a path that is no URL, which has lost its second slash as a path."""
+    """Refuse a URL, and return other paths; as a path, a URL lacks its second slash."""
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
             f"{shown(str(value))} is a URL, but the monitor needs a directory: mount a "
@@ -201,7 +201,7 @@ job_options = option_group(
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Settings of a monitor that runs; None for what it does without.
+    """Settings of a monitor that runs; None disables a part.
 
     Attributes:
         prometheus: URL of the Prometheus that evaluates the alerts.

@@ -70,8 +70,8 @@ def current_snapshot(
 
     Wall time decides which channels are muted. The monotonic clock decides whether
     Kafka still answers, and whether the whole topic has fallen silent. If the traffic
-    is `played` from the past, its silence and its distance from wall time show nothing
-    of taps.
+    is `played` from the past, its silence and its distance from wall time say nothing
+    about taps.
     """
     snapshot, now_ms = board.snapshot.as_of(monotonic_s()), clock()
     if played:
@@ -85,7 +85,7 @@ def current_snapshot(
 class CurrentSnapshot:
     """Returns the newest figures to all threads of a server; see `current_snapshot`.
 
-    It judges a snapshot once a second, because thousands of channels take a while.
+    A snapshot is judged once a second, because thousands of channels take a while.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class CurrentSnapshot:
     def _newest(self) -> Snapshot:
         with self._lock:
             unjudged = self._job.board.snapshot
-            # Each clock has seconds of its own.
+            # The seconds of the two clocks begin at different times.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
                 case (before, at, judged) if before is unjudged and at == second:
@@ -135,7 +135,7 @@ def status_server(
     trace: Callable[[TraceQuestion], Trace] | None = None,
     played: bool = False,
 ) -> Iterator[str]:
-    """Serve page, API and metrics while the block runs; gives their URL.
+    """Serve page, API and metrics while the block runs; yields their URL.
 
     Port 0 selects a free one. The page lists the alerts of the Prometheus at a URL. See
     `Sources` for `plans` and `trace`, and `current_snapshot` for `played`.

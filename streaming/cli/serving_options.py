@@ -1,4 +1,4 @@
-"""Options for where a command serves page and metrics, and for who may read them."""
+"""Options that set where a command serves page and metrics, and who may read them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def serving_options(
 ) -> Decorator:
     """Add the options of a server; the command gets ``address``, an `Address`.
 
-    Help texts name the `content`. Unless `with_host`, the host is loopback, and no
+    Help texts name the `content`. Without `with_host`, the host is loopback, and no
     option sets who may read. The command also gets the options `shared`.
     """
     port_option = setting(
@@ -113,8 +113,8 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
     """Check that only this machine reaches an address, or that it `is_allowed`.
 
     Raises:
-        click.UsageError: Others can read it; names the option and the `remedy`, which
-            is what the web configuration file must have.
+        click.UsageError: Others can read it. The message has the option and the
+            `remedy`: what the web configuration file must have.
     """
     if not (is_allowed or is_loopback(host)):
         message = (

@@ -27,7 +27,7 @@ FILE = f"{__name__}.file"
 """Key of the path of the configuration file in a context's meta."""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
-"""The same, until a warning is logged if others can read the file."""
+"""Key of the path of a file with secrets, until its permissions are checked."""
 
 
 class Panel(enum.StrEnum):
@@ -62,14 +62,14 @@ def setting(
     default, kind = attributes.get("default"), attributes.get("type")
     attributes.setdefault("show_default", default is not None)
     if isinstance(kind, Duration) and default is not None:
-        # Help shows the default as it stands here.
+        # The help text shows this text as the default.
         attributes["default"] = kind.text(default)
     attributes.setdefault("cls", _Setting)
     return click.option(flag, *names, envvar=variable, **attributes)
 
 
 class _Setting(RichOption):
-    """Names the variable or the file in the error about a value that came from it."""
+    """If a value is wrong, the error names the variable or file that sets the value."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         try:
@@ -125,7 +125,7 @@ def secret_setting(
 ) -> Callable[[_Command], _Command]:
     """Return an option that only environment and configuration file can set.
 
-    It logs a warning if other users can read the file.
+    If other users can read the file, a warning is logged.
     """
     return setting(
         flag,
@@ -175,7 +175,7 @@ def nearest_given(*names: str) -> str | None:
     """Return which option is nearest: by command line, environment or file, or None.
 
     Raises:
-        click.UsageError: Two are given equally near.
+        click.UsageError: Two options are equally near.
     """
     context = click.get_current_context()
     sources = {name: context.get_parameter_source(name) for name in names}
@@ -204,11 +204,12 @@ def option_group(
     panel: Panel | None = None,
     shared: Collection[str] = (),
 ) -> Decorator:
-    """Return a decorator that adds options and passes on what `build` makes of them.
+    """Return a decorator that adds options and passes on the result of `build`.
 
-    The `argument` of the command gets the result. `build` gets the values of `options`,
-    and those of decorators above this one that its parameters name; other parameters
-    need a default. It raises `click.UsageError` if values contradict one another.
+    The `argument` of the command gets the result. `build` gets the values of `options`.
+    If parameters of `build` name values of decorators above this one, it gets these
+    too. Other parameters need a default. `build` raises `click.UsageError` if values
+    contradict one another.
 
     Options stand in the order of the help text, below the title `panel` unless an
     option has its own. The command also gets the parameters `shared` of `build`.

@@ -39,7 +39,7 @@ class DeferredHangup:
 
 
 def end_on_signals(*, defer_hangup: bool = False) -> None:
-    """Raise `EndedBySignal` on SIGINT, SIGTERM and SIGHUP, unless it is deferred.
+    """Raise `EndedBySignal` on SIGINT, SIGTERM and, unless deferred, SIGHUP.
 
     SIGINT and SIGHUP stay ignored where `nohup` or the ``&`` of a shell ignores them.
     """
@@ -51,7 +51,7 @@ def end_on_signals(*, defer_hangup: bool = False) -> None:
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that end the program; not SIGHUP with another handler."""
+    """Return the signals that end the program; SIGHUP only without another handler."""
     ending = (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) in (signal.SIG_DFL, _end):
         return (*ending, signal.SIGHUP)
@@ -60,11 +60,11 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 @contextmanager
 def end_requested(event: threading.Event | None = None) -> Iterator[threading.Event]:
-    """Give an event that the `ending_signals` set while the block runs.
+    """Yield an event that the `ending_signals` set while the block runs.
 
-    Nothing is raised: an exception in a call to the JVM would leave its connection
-    unusable. After Spark has started, enter it again with its event, because Spark
-    installs a handler of SIGINT.
+    Signals raise no exceptions, which would break the connection to the JVM. After
+    Spark has started, enter the context again with its event, because Spark installs a
+    handler of SIGINT.
     """
     ending = threading.Event() if event is None else event
 
@@ -102,6 +102,7 @@ def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
 
 def _end(number: int, frame: FrameType | None) -> None:
     if number == signal.SIGHUP:
-        # Terminal and shell may both send it; the second must not disturb the end.
+        # Terminal and shell may both send the signal; the second must not disturb the
+        # end.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise EndedBySignal

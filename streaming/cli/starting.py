@@ -48,7 +48,7 @@ _REFUSALS = (
     AddressUnusable,
     PortInUse,
 )
-"""Errors of a start that another start would repeat."""
+"""Errors of a start that would occur again at the next start."""
 
 _ENDED_BY_MASTER = (
     "the Spark master has ended the application: start again, nothing is lost; its "
@@ -67,7 +67,7 @@ def started_job(
 ) -> Iterator[tuple[Job, threading.Event]]:
     """Start Spark and a job, and stop both at the end of the block.
 
-    Gives the job, and an event that Ctrl-C and SIGTERM set.
+    Yields the job, and an event that Ctrl-C and SIGTERM set.
 
     Raises:
         Exception: See `wait_for_kafka`, `running_spark` and
@@ -89,7 +89,7 @@ def running_spark(
 ) -> Iterator[tuple[SparkSession, threading.Event]]:
     """Start Spark, and stop it at the end of the block.
 
-    Gives the session, and an event that Ctrl-C and SIGTERM set.
+    Yields the session, and an event that Ctrl-C and SIGTERM set.
 
     Raises:
         click.Abort: A signal came before the block, or ended the JVM too.
@@ -113,7 +113,7 @@ def _started_spark(session: SessionSettings) -> SparkSession:
     try:
         return make_session(session)
     except (PySparkRuntimeError, Py4JNetworkError, ConnectionError) as error:
-        # Nothing but the JVM is connected to here.
+        # The only connection here is to the JVM.
         if (
             isinstance(error, PySparkRuntimeError)
             and error.getCondition() != "JAVA_GATEWAY_EXITED"
@@ -157,7 +157,7 @@ def _explain(error: Exception) -> None:
 
 
 def end_of_jvm(status: int) -> str:
-    """Return how Spark's JVM has ended, by `exit_status_of_jvm`, and a remedy."""
+    """Return how Spark's JVM has ended, and a remedy; see `exit_status_of_jvm`."""
     if status == _OUT_OF_MEMORY:
         how, then = "for lack of memory", MORE_MEMORY
     else:
@@ -182,18 +182,18 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
     try:
         has_ended = job.wait(1.0, ending)
     except JobFailed as failure:
-        # A stopped Spark does not know it any more.
+        # A stopped Spark no longer knows the error.
         if is_ended_by_master():
             raise JobFailed(_ENDED_BY_MASTER) from failure
         raise
-    # A query without new records would not notice.
+    # A query without new records would not notice the end.
     if is_ended_by_master():
         raise JobFailed(_ENDED_BY_MASTER)
     return has_ended
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:
-    """Return the error with exit code 3 for Kafka, 2 if a start repeats it, else 4."""
+    """Return the error with exit code 3 for Kafka, 2 if a restart fails too, else 4."""
     if error.unreachable:
         return Unreachable(str(error))
     return (click.UsageError if error.final else Failed)(str(error))

@@ -1,4 +1,4 @@
-"""Standard output whose reader may go away."""
+"""Standard output whose reader may close it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def survive_closed_output() -> None:
-    """Let the program continue if the reader of its standard output goes away."""
+    """Let the program continue if the reader closes its standard output."""
     stream = sys.stdout
     # None after ``>&-``: standard output does not exist.
     if stream is None:
@@ -41,7 +41,7 @@ class _DiscardsIfClosed(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            # Also after an error: Python writes the rest again when it ends.
+            # Do this after any error: Python writes the rest again when it ends.
             with open(os.devnull, "wb") as null_device:
                 os.dup2(null_device.fileno(), self.fileno())
             if error.errno not in self._reader_gone:

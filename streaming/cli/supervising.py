@@ -30,7 +30,7 @@ _Pause = tuple[JobFailed, float]
 
 @dataclass(slots=True)
 class Supervisor:
-    """Runs a job until it ends or is ended; `pending` gets it at each start.
+    """Runs a job until it ends or is ended; `pending` gets the job at each start.
 
     `each_second` is also called while no query runs.
     """
@@ -44,7 +44,7 @@ class Supervisor:
     watchdog: Watchdog = field(default_factory=Watchdog)
 
     def run(self, at_end: Callable[[Job], None]) -> None:
-        """Run the job after Kafka has answered; `at_end` gets it if no error ends it.
+        """Run the job once Kafka answers; if no error ends it, call `at_end` with it.
 
         Raises:
             Exception: See `streaming.job.running_job` and `streaming.job.Job.wait`.
@@ -53,7 +53,7 @@ class Supervisor:
         with watched_topic(kafka, self.pending.board, group) as watch:
             while (pause := self._run_once(watch, at_end)) is not None:
                 if not self._wait(*pause, watch):
-                    # Ended while no query ran.
+                    # The job was ended while no query ran.
                     if self.pending.job is not None:
                         at_end(self.pending.job)
                     return

@@ -11,7 +11,7 @@ from sds_core.text import shown
 from streaming.settings import Window
 
 _LONGEST_ID = 512
-"""Characters of an id; a frame with a longer one is a dead letter."""
+"""Maximum characters of an id; a frame with a longer one is a dead letter."""
 
 
 class TraceForm(enum.StrEnum):
@@ -24,7 +24,7 @@ class TraceForm(enum.StrEnum):
 
     @property
     def is_diagram(self) -> bool:
-        """Whether it is a drawing of a whole trace, which later steps cannot extend."""
+        """Whether the form draws a whole trace, which later steps cannot extend."""
         return self in (TraceForm.MERMAID, TraceForm.PLANTUML)
 
 
@@ -43,7 +43,7 @@ class TraceRequest(NamedTuple):
 
     @property
     def what(self) -> str:
-        """What is traced, for error messages."""
+        """The subject of the trace, for error messages."""
         if self.message_id is not None:
             return f"message {shown(self.message_id)}"
         if self.sender is not None:
@@ -54,7 +54,8 @@ class TraceRequest(NamedTuple):
         """Check that the options fit together.
 
         Raises:
-            click.UsageError: They do not; the error has the remedy.
+            click.UsageError: The options contradict one another; the error has the
+                remedy.
         """
         given = [self.message_id is not None, self.sender is not None, self.incidents]
         if sum(given) != 1:

@@ -58,7 +58,7 @@ class TracePrinter:
         self._console.print(table)
 
     def print_end(self, trace: Trace) -> None:
-        """Print conclusions, and what cannot be known."""
+        """Print conclusions, and open questions."""
         self._print_facts(findings_of(trace))
         self._console.print()
 

@@ -45,8 +45,8 @@ class Number(click.FloatRange):
 class Duration(Number):
     """A duration in a range, such as 5m; see `sds_core.durations`.
 
-    `plain` is the unit of a number, of the bounds and of the result, which is an
-    integer if `is_whole`. If `min_open`, `min` itself is not allowed.
+    `plain` is the unit of a bare number, the bounds and the result. If `is_whole`, the
+    result is an integer. If `min_open`, `min` itself is not allowed.
     """
 
     name = "duration"
@@ -95,7 +95,7 @@ class Duration(Number):
 
 
 class Parsed(click.ParamType[Any]):
-    """A text that a function parses, which raises ValueError with the reason."""
+    """A text that a function parses; it raises ValueError with the reason."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name
@@ -104,7 +104,7 @@ class Parsed(click.ParamType[Any]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Any:
-        """Return the value; one that was parsed already stays as it is."""
+        """Return the parsed value; a value that was parsed before stays unchanged."""
         if not isinstance(value, str):
             return value
         try:

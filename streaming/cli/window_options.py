@@ -1,4 +1,4 @@
-"""Options for a span of time: of records, or of what an audit compares."""
+"""Options for a span of time: of records, or of an audit."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class AuditSpan(NamedTuple):
 
     @property
     def is_sliding(self) -> bool:
-        """Whether it moves with the clock."""
+        """Whether the span moves with the clock."""
         return self.from_ms is None and self.to_ms is None
 
     def bounds_ns(self, now_ms: int) -> tuple[int, int]:
-        """Return begin, inclusive, and end, exclusive, at a wall time, Unix ns."""
+        """Return begin (inclusive) and end (exclusive) at a wall time, in Unix ns."""
         to_ms = self.to_ms
         if to_ms is None:
             to_ms = now_ms - round(self.settle_s * 1000)

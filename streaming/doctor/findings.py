@@ -25,7 +25,7 @@ _FORESEEN = (
     DirectoryInUse,
     InvalidTopic,
     JavaMissing,
-    # Kafka is unreachable or refuses, ports, directories.
+    # Kafka is unreachable or refuses, or a port or directory is unusable.
     OSError,
     RecordsLost,
     SecurityUnusable,
@@ -44,7 +44,7 @@ class Checked(NamedTuple):
 
 
 def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
-    """Make a check; if it raises an error of a start, that is a finding."""
+    """Make a check; an error of a start that it raises is a finding."""
     findings: list[str] = []
     try:
         findings.extend(look())

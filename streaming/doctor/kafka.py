@@ -27,7 +27,7 @@ from streaming.source import SdsFramesReader
 _DAY_MS = 86_400_000
 
 _RIGHTS = {"READ": "Read", "WRITE": "Write", "DESCRIBE": "Describe"}
-"""Rights that a job may need, by their names in answers; with Kafka's own names."""
+"""Rights that a job may need: name in answers -> Kafka's own name."""
 
 _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
@@ -40,7 +40,7 @@ class _Use(NamedTuple):
 
 
 def find_in_topics(settings: JobSettings, *, writes_heartbeats: bool) -> Iterator[str]:
-    """Yield what is wrong with the topics of a job; writes nothing.
+    """Yield findings on the topics of a job; writes nothing.
 
     Raises:
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
@@ -69,7 +69,7 @@ def find_short_retention(
 ) -> Iterator[str]:
     """Yield a finding if Kafka soon deletes records that a checkpoint has not read.
 
-    Times are Unix ms; `clock_ms` is the event time up to which it has read.
+    Times are Unix ms; `clock_ms` is the event time up to which the checkpoint has read.
     """
     for topic, facts in survey(kafka, kafka.topics, None).topics.items():
         retention_ms = int(facts.configuration.get("retention.ms", -1))
@@ -156,7 +156,7 @@ def _cut_letters(
 def check_kafka(
     settings: JobSettings, wall_ms: Callable[[], int], *, writes_heartbeats: bool
 ) -> Iterator[Checked]:
-    """Check Kafka for a job; if it does not answer, only that. Writes nothing.
+    """Check Kafka for a job; if it does not answer, report only that. Writes nothing.
 
     `wall_ms` returns wall time, Unix ms.
     """
@@ -195,7 +195,7 @@ def _unread(source: SourceSettings, checkpoint: Path, now_ms: int) -> Iterator[s
     try:
         position = read_batch_log(checkpoint).position or Position()
     except DamagedCheckpoint:
-        # The check of the checkpoint reports it.
+        # The check of the checkpoint reports this.
         return
     reader = SdsFramesReader(source)
     try:

@@ -25,7 +25,7 @@ _HEAP_BYTES = _GIB
 """Spark's default heap of the JVM."""
 
 _BESIDE_HEAP_BYTES = _GIB
-"""For RocksDB, the driver and Python workers (docs/sizing.md, Memory)."""
+"""Memory for RocksDB, the driver and Python workers (docs/sizing.md, Memory)."""
 
 _STATE_BYTES = _GIB
 """Minimum free space for checkpoint and history: days of a few channels."""
@@ -37,13 +37,13 @@ _DESCRIPTORS = 1_024
 """Minimum hard limit on open files: clients open up to 100, Spark and RocksDB more."""
 
 _CGROUP = Path("/sys/fs/cgroup")
-"""Files with the memory limit of a container, which sees its own."""
+"""Files with the memory limit; a container sees its own."""
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
     """Check the machine for a job, except Java, quickly; writes nothing."""
     if not is_cluster:
-        # The executors of a cluster have their own.
+        # The executors of a cluster have their own memory.
         yield checked("memory", find_short_memory)
     history = settings.history
     places = {"--checkpoint": settings.checkpoint}

@@ -16,7 +16,7 @@ from connectors.prometheus import firing
 _TIMEOUT_S = 5.0
 
 _SOON = timedelta(days=14)
-"""Time before the end of a certificate from which it is a finding."""
+"""A certificate that expires within this time is a finding."""
 
 
 def find_in_prometheus(url: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ queue of rows for the lasting history (`connectors.history`). Each change of an
 incident, each minute and each change of a shown verdict is added in the transaction
 that stores it, and gets the next sequence number (column ``told``). A row is deleted
 once every destination has confirmed it. So each destination gets every row at least
-once and in order; of the rows with one key, the row with the highest sequence number
+once and in order. Of rows with the same key, the one with the highest sequence number
 counts.
 """
 
@@ -43,7 +43,7 @@ UPDATE incidents SET tap_hole = TRUE
 WHERE (prefix, name, kind, message_id) = (?, ?, ?, ?)
 """
 
-# Copies the stored incident, its mark included.
+# Copies the stored incident and its mark.
 _QUEUE_INCIDENT = """
 INSERT INTO outbox (prefix, name, finding, tap_hole)
 SELECT prefix, name, incident, tap_hole FROM incidents
@@ -113,7 +113,7 @@ class Destination(enum.StrEnum):
 class Findings:
     """Incidents, and the outbox of incidents and minutes, of one kind of view.
 
-    Statements about channels apply to all kinds.
+    Here, "channel" stands for a view of any kind.
 
     Raises:
         streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
@@ -127,7 +127,7 @@ class Findings:
         self.prefix = kind.prefix
 
     def record_incidents(self, incidents: Mapping[str, Iterable[Incident]]) -> None:
-        """Store incidents by channel, and add them to the outbox; marks stay."""
+        """Store incidents by channel, and add them to the outbox; keep their marks."""
         rows = [
             (
                 self.prefix,
@@ -156,7 +156,8 @@ class Findings:
     def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
         """Mark incidents that coincide with a capture gap, and add them to the outbox.
 
-        A mark is never removed. Those found before an event time, Unix ms, are skipped.
+        A mark is never removed. Incidents found before an event time, Unix ms, are
+        skipped.
         """
         with self.ledger.transaction():
             unmarked = self.ledger.rows(
@@ -178,7 +179,7 @@ class Findings:
             self.ledger.write_all(_QUEUE_INCIDENT, keys)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Stored incidents that match a query, found last first."""
+        """Incidents that match a query, the last found first."""
         values = query.sql_values | {"prefix": self.prefix}
         who = query.participant
         if who is not None:
@@ -199,7 +200,7 @@ class Findings:
     def forget_before(self, found_ms: int) -> None:
         """Remove incidents found before an event time, Unix ms.
 
-        Incidents with a change that the Parquet files do not have yet stay.
+        Incidents stay while the Parquet files lack a change of them.
         """
         with self.ledger.transaction() as connection:
             before = {"prefix": self.prefix, "found_ms": found_ms}

@@ -1,10 +1,9 @@
 """Joins the minutes of views into minutes of groups.
 
-A view emits a minute of a group only if its own part has changed, so the parts of the
-other views are those in the last minute that each has emitted. They are stored beside
-the checkpoint.
+A view emits a minute of a group only if its own part has changed. For each other view,
+the part in its last emitted minute counts. Parts are stored beside the checkpoint.
 
-A part whose minute is older than the newest one of its group counts in that one.
+If a part's minute is older than its group's newest, the part counts in the newest.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ class GroupMinutes:
     """The parts of the minutes of one checkpoint.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods also raise it.
     """
 
     def __init__(self, ledger: Ledger, kinds: Kinds) -> None:

@@ -1,8 +1,8 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-Those releases had a file for each concern and kind of view. All are copied in one
-transaction, which also records that it was done; the files are removed only afterwards.
-So if the process ends in between, the next start copies again, or only removes.
+Those releases had a file for each concern and kind of view. One transaction copies all
+files, and records that. The files are removed later. If the process ends in between,
+the next start copies the files again, or only removes them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Copy(NamedTuple):
     Attributes:
         file: Name of the file, or its suffix after the prefix of a kind.
         table: The table; a file of an early release may lack it.
-        columns: Its columns, in the order used here, without the prefix.
+        columns: The table's columns, in the order used here, without the prefix.
         rest: Rest of the statement. Releases stored the rows of the newest batches
             separately, because Spark may repeat the last one.
     """
@@ -92,8 +92,8 @@ def open_ledger(
     """Open the ledger of a checkpoint, create it if it is missing, and count a start.
 
     The caller has locked the checkpoint. The first sequence number is that of a new
-    outbox. It must exceed every number that another job has written to the same
-    history, so that this job's rows count.
+    outbox. The number must exceed all that another job has written to the same history,
+    so that this job's rows count.
 
     Returns:
         The identity with this start counted, and the ledger.
@@ -105,7 +105,7 @@ def open_ledger(
     directory = own_files(checkpoint)
     older = list(_older_paths(directory, kinds))
     if LEDGER not in identity.files and any(path.exists() for path in older):
-        # The start that created it has failed since. The older files are still valid.
+        # The start that created the ledger has failed. The older files are still valid.
         _remove(directory / LEDGER)
     ledger = Ledger(directory / LEDGER, expected=LEDGER in identity.files)
     with ledger.transaction() as connection:

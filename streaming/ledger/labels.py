@@ -1,10 +1,10 @@
-"""Which channels, and which taps, have a metric label of their own.
+"""Decides which channels and taps have a metric label of their own.
 
 A name gets a label when it is first seen, while the limit allows it, and keeps it until
 it is forgotten. Later names are exported as ``other``. A series never moves into
-``other``, and moves out of it only if a job starts with a larger limit or another
-channel table, so counters do not fall. Labels that become free at a start are for
-names that were not in ``other`` yet.
+``other``. A series moves out only if a job starts with a larger limit or another
+channel table. So counters do not fall. At startup, freed labels go only to names that
+were not in ``other`` yet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LabelLedger:
     """The labels given so far to the views of one kind, whose number is limited.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file has another content.
+        streaming.damage.DamagedCheckpoint: The file has invalid content.
     """
 
     def __init__(self, ledger: Ledger, prefix: str, budget: int) -> None:
@@ -35,7 +35,7 @@ class LabelLedger:
         self._prefix = prefix
         self._budget = budget
         self._labels: dict[str, None] = {}
-        # Names whose place a new name may take, oldest first.
+        # Names whose label a new name may take, oldest first.
         self._vacant: dict[str, None] = {}
         stored = ledger.value("SELECT names FROM labels WHERE prefix = ?", prefix)
         if stored is not None:

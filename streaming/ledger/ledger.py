@@ -1,14 +1,16 @@
 """One SQLite file beside the checkpoint, with one commit for each batch.
 
-It contains everything that the driver stores. Modules beside this one have the
+The file contains everything that the driver stores. Modules beside this one have the
 statements for their tables; only this one handles repeated batches:
 
 - All rows of a batch are committed at once, with its number and its position.
-- A batch that Spark repeats as it was planned is recognised by both, and adds nothing.
-- If it is planned again with another position, its changes are undone first.
+- If Spark repeats a batch as planned, number and position show that, and it adds
+  nothing.
+- If a batch is planned again with another position, its changes are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
-batches. They wait for a batch, and a batch waits for them; readers do not wait.
+batches. These writers wait for a batch, and a batch waits for them; readers do not
+wait.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _CHECKED_BYTES = 64 * 1024 * 1024
 """Size above which a file is not read completely at startup, to save seconds."""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Texts of errors; the last one: a table has other columns than our statements."""
+"""Codes of errors; the last one means that a table lacks columns of our statements."""
 
 _UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Errors of a file that is not a writable SQLite file."""
@@ -61,14 +63,13 @@ class Ledger:
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
-        DamagedCheckpoint: The file is damaged. Methods raise it too, where they find
-            damage.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+        DamagedCheckpoint: The file is damaged. Methods raise this error too.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
 
     def __init__(self, path: Path, expected: bool = False) -> None:
         self._path = path
-        # Its connection belongs to the thread that is in a transaction.
+        # `connection` belongs to the thread that is in a transaction.
         self._thread = threading.local()
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
@@ -94,8 +95,8 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, committed when the block ends.
 
-        Within a batch, or another such block of the same thread, it is that block's
-        connection, and commits with it. An error rolls the transaction back.
+        Within a batch or another such block of the same thread, it is the connection of
+        that block, and commits with that block. An error rolls the transaction back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -152,13 +153,13 @@ class Ledger:
     def batch(self, number: int, position: str) -> Iterator[bool]:
         """Commit what the block writes in this thread as one batch.
 
-        Yields whether the batch is new. If it is not, its rows are stored already, and
-        the block writes only what may be written twice. A batch that changes nothing is
-        not committed.
+        Yields whether the batch is new. If the batch is not new, its rows are stored,
+        and the block writes only what may be written twice. A batch that changes
+        nothing is not committed.
 
         Args:
             number: Number of the batch.
-            position: All values that determine its rows, as text.
+            position: All values that determine the batch's rows, as text.
 
         Raises:
             ValueError: A later batch is stored, or this one with another position:
@@ -197,13 +198,15 @@ class Ledger:
             return _newest(connection) == (number, position)
 
     def begin(self, committed: int | None, position: str | None) -> None:
-        """Undo the newest batch if Spark does not repeat it unchanged; at a start.
+        """At startup, undo the newest batch if Spark does not repeat it unchanged.
 
-        Call this before stored values are read into memory, with the newest batch that
-        Spark has committed, and the position of the next one, if it is planned.
+        Call this before stored values are read into memory. The arguments are the
+        newest batch that Spark has committed, and the position of the next one, if it
+        is planned.
 
-        The batch is also undone if it has forgotten views: until Spark repeats it, they
-        are in the state, and must not be counted in the sums over forgotten ones too.
+        The batch is also undone if it has forgotten views. Until Spark repeats it,
+        these views are still in the state, so sums over forgotten views must not count
+        them.
 
         Raises:
             DamagedCheckpoint: Spark has lost more batches; only one can be undone.
@@ -245,7 +248,7 @@ class Ledger:
         """Turn an error of decoding a value of the file into `DamagedCheckpoint`."""
         try:
             yield
-        # An error of msgspec, or one of bytes that are no text, is a ValueError too.
+        # Errors of msgspec and of invalid text are ValueErrors.
         except (ValueError, TypeError) as error:
             reason = f"{what} cannot be decoded: {error}"
             raise self.damaged(reason) from error
@@ -265,8 +268,8 @@ class Ledger:
             del self._thread.connection, self._thread.committed
 
     def _open_writer(self) -> sqlite3.Connection:
-        # It stays open, because closing the last connection writes the log into the
-        # file. The thread of batches changes when the query restarts.
+        # The connection stays open, because closing the last one writes the log into
+        # the file. When the query restarts, another thread writes the batches.
         if self._writer is None:
             writer = self._connect(check_same_thread=False)
             writer.execute("PRAGMA wal_autocheckpoint=0")
@@ -313,10 +316,9 @@ def told_damage(path: Path) -> Iterator[None]:
             checkpoint = path.parent.parent
             raise DirectoryUnwritable("checkpoint", checkpoint, str(error)) from error
         if (failed := error_of_disk(error, path)) is not None:
-            # Like the error of every other file.
             raise failed from error
         if code in _UNUSABLE:
-            # A directory with the file's name, or a header that forbids writing.
+            # A directory has the file's name, or the header forbids writing.
             raise damaged_database(path, error) from error
         raise
     except UnicodeDecodeError as error:
@@ -334,9 +336,9 @@ def check_ledger(path: Path) -> None:
     """Check the ledger of a checkpoint that no job uses.
 
     Raises:
-        DirectoryUnwritable: It cannot be written to.
+        DirectoryUnwritable: The ledger cannot be written to.
         DamagedCheckpoint: It is damaged.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
     with told_damage(path), closing(sqlite3.connect(path)) as connection:
         schema.stored_version(connection)
@@ -347,7 +349,7 @@ def check_database(connection: sqlite3.Connection, path: Path) -> None:
     """Check a file of SQLite that a job has made; raises `DamagedCheckpoint`."""
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise damaged_database(path, "it has no tables")
-    # Pages that a killed process, or a power loss, did not write yet.
+    # Write the pages that a killed process or a power loss has left in the log.
     connection.execute("PRAGMA wal_checkpoint")
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_bytes:

@@ -1,9 +1,9 @@
 """Stores the figures of views per minute for the last hour.
 
 The page uses them without a history, and without reading the history's files. Minutes
-are in the order of time, so that a minute of all channels is written to few pages.
-``baseline`` has the newest older figures of each channel. ``fields`` names the values
-in ``figures``, which have no names.
+are in the order of time, so that a minute of all channels is written to few pages of
+the file. ``baseline`` has the newest older figures of each channel. ``fields`` names
+the values in ``figures``, which have no names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sds_core.observer.minutes import MINUTE_MS, Minute
 from streaming.ledger.ledger import Ledger
 
 RECENT_MS = 66 * MINUTE_MS
-"""Time of stored minutes: an hour, and 5 minutes by which the page rounds its start."""
+"""Time for which minutes are stored: an hour, and 5 minutes for the page's rounding."""
 
 _KEPT = 1_000
 """Number of channels whose steps are cached, about 10 kB each."""
@@ -70,11 +70,11 @@ ORDER BY end_ms
 class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
-    Statements about channels apply to the views, or groups, of any kind. If a release
-    stored other figures of the kind, its minutes are dropped.
+    Here, "channel" stands for a view or group of any kind. If a release stored other
+    figures of the kind, its minutes are dropped.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise it too.
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods also raise it.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -96,7 +96,7 @@ class RecentMinutes:
                 ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
     def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
-        """Store minutes by channel, of each channel in order; drop those too old."""
+        """Store minutes by channel, in order for each; drop old minutes."""
         if not minutes:
             return
         newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
@@ -144,7 +144,7 @@ class RecentMinutes:
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the last figures of all channels up to a moment in the last hour.
 
-        The moment is Unix ms. Its result is cached, because the page requests the same
+        The moment is Unix ms. The result is cached, because the page requests the same
         moment for five minutes.
         """
         with self._lock:
@@ -260,6 +260,6 @@ def _end_ms(minute: Minute[Any]) -> int:
 
 
 def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
-    """Return the minutes after a time, and the one before: a batch may have hours."""
+    """Return the minutes after a time, and the last before; a batch may span hours."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]

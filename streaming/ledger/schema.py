@@ -127,15 +127,15 @@ _UNDONE = (
 )
 """Tables whose rows are undone.
 
-No batch writes the others, except labels, which a name keeps, and names of views, which
-every batch may set again.
+Batches write no other tables, except labels, which a name keeps, and names of views,
+which every batch may set again.
 """
 
 
 def prepare(connection: sqlite3.Connection) -> None:
-    """Create missing tables; ``undo_T`` has the changes of a batch in T.
+    """Create missing tables; ``undo_T`` undoes the changes of a batch in table T.
 
-    A row of it is one of T before the batch, or the key of a row that the batch added.
+    ``undo_T`` has rows of T before the batch, and keys of rows that the batch added.
     """
     connection.executescript(SCHEMA)
     for table in _UNDONE:
@@ -147,7 +147,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def watch(connection: sqlite3.Connection) -> None:
-    """Make a connection record its changes. Triggers are temporary, so others do not.
+    """Make a connection record its changes, with temporary triggers.
 
     A statement must not use OR REPLACE, because no trigger would see the replaced row.
     """
@@ -187,7 +187,7 @@ def stored_version(connection: sqlite3.Connection) -> int:
     """Return the version of a ledger; 0 for a new one.
 
     Raises:
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote it.
+        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     check_version(version, VERSION)

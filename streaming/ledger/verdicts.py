@@ -47,7 +47,7 @@ class VerdictStore:
     ) -> None:
         """Store rows by view, and the time of the observation, Unix ms.
 
-        After an error, some may be stored: store all again.
+        After an error, some rows may be stored: store all again.
         """
         for begin in range(0, len(rows), _CHUNK_ROWS):
             chunk = rows[begin : begin + _CHUNK_ROWS]
@@ -90,7 +90,7 @@ class VerdictStore:
 
     @property
     def observed_ms(self) -> int | None:
-        """When the verdicts were last observed, if that is stored; else None."""
+        """Stored time of the last observation of verdicts; None if none is stored."""
         found: int | None = self._ledger.value(
             "SELECT observed_ms FROM observed WHERE prefix = ?", self._prefix
         )

@@ -3,9 +3,9 @@
 The register contains three things, for kinds with `Kind.remains`:
 
 - The keys of all views, for commands that run without Spark.
-- *Requests*: rows that the source adds to the next batch. They have numbers, and the
-  position of each batch contains the number up to which it has processed them, so that
-  a replayed batch processes the same ones.
+- *Requests*: rows that the source adds to the next batch. They are numbered. The
+  position of each batch contains the number of its last request, so that a replayed
+  batch processes the same requests.
 - The *remainder*: sums over forgotten views.
 """
 
@@ -53,7 +53,7 @@ class ViewRegister:
         self._ledger = ledger
 
     def begin(self, taken: int) -> None:
-        """Remove the requests up to a number, which committed batches have taken."""
+        """Remove the requests up to a number: committed batches have processed them."""
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
             # A new file must not use numbers that the position has already passed.

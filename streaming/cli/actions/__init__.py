@@ -1,5 +1,5 @@
 """Actions of the commands.
 
-The modules of `streaming.cli` import an action when it is called: Spark, Kafka clients
-and pyarrow take up to two seconds to import, for which ``--help`` must not wait.
+The modules of `streaming.cli` import an action when it is called. Spark, Kafka clients
+and pyarrow take up to two seconds to import, and ``--help`` must not wait for them.
 """

@@ -49,7 +49,7 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _AHEAD_MS = 60_000
-"""How much later a sender's time may be than the receipt of the message."""
+"""Maximum time from a message's receipt to its sender's time."""
 
 _REPEATABLE = (
     KafkaUnreachable,
@@ -63,7 +63,7 @@ _REPEATABLE = (
 
 
 def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
-    """Return the stores of some nodes as the other side.
+    """Return the stores of some nodes as the other side of an audit.
 
     Raises:
         click.UsageError: Nodes or topics are invalid.
@@ -82,10 +82,10 @@ def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
 
 
 def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> Side:
-    """Return another mirror as the other side.
+    """Return another mirror as the other side of an audit.
 
     Raises:
-        click.UsageError: Topics are given, which trees do not distinguish, a file
+        click.UsageError: Topics are given (trees do not distinguish them), a file
             cannot be used, or others could read the token.
     """
     if traffic.pubsub_topics or traffic.content_topics:
@@ -128,7 +128,7 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Compares a mirror with another side; `fix` writes what the mirror lacks."""
+    """Compares a mirror with another side; `fix` adds missing messages."""
 
     kafka: KafkaSettings
     side: Side
@@ -157,7 +157,7 @@ class Audit:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
     def repeat(self, every_s: float, address: WebAddress) -> None:
-        """Audit until a signal, and serve what was found.
+        """Audit until a signal, and serve the findings.
 
         Raises:
             click.UsageError: The address cannot be used.

@@ -56,7 +56,7 @@ _POSITION = "position"
 
 
 class MirrorIndex:
-    """Which messages a topic has, and where; on disk, and used by one thread.
+    """Index of a topic's messages and their places, on disk, for one thread.
 
     Messages are kept for some days by sender's time.
 
@@ -80,7 +80,7 @@ class MirrorIndex:
         return self._stored.tree
 
     def refresh(self) -> bool:
-        """Read what is new in the topic, and return whether more is to read.
+        """Read new records of the topic, and return whether more remain.
 
         Raises:
             KafkaUnreachable: No broker answered.
@@ -155,7 +155,7 @@ def serve(
     """Serve until a signal; make the directory of the tree if it is missing.
 
     Raises:
-        click.ClickException: It cannot start, or its state fails.
+        click.ClickException: The server cannot start, or its state fails.
     """
     try:
         state.mkdir(0o700, parents=True, exist_ok=True)
@@ -224,13 +224,13 @@ async def _serve(
 async def _refreshed(
     loop: asyncio.AbstractEventLoop, thread: ThreadPoolExecutor, index: MirrorIndex
 ) -> None:
-    """Read what is new; while Kafka is unreachable, serve what is known."""
+    """Read new records; while Kafka is unreachable, serve the known ones."""
     try:
         await loop.run_in_executor(thread, index.refresh)
     except KafkaUnreachable as error:
         logger.warning("%s", error)
     except RecordsLost as error:
-        # The next read begins with the first record that is left.
+        # The next read begins with the first remaining record.
         logger.warning(
             "%s:%d lost records to retention before they were read: they are not "
             "compared",

@@ -27,7 +27,7 @@ _OF_ONE_TAP = frozenset({"observer", "seq", "source"})
 
 
 class Differences(NamedTuple):
-    """How a mirror and the other side differ: numbers compared, and what is missing.
+    """Differences of a mirror and the other side: numbers compared, missing messages.
 
     `missing_here` has message hashes; `missing_there` is in order of time.
     """
@@ -51,7 +51,7 @@ class Copied(NamedTuple):
 
 
 class Side(Protocol):
-    """The other side: its name for the operator, and how many messages `copy` takes."""
+    """The other side: its name for operators, and the maximum messages for `copy`."""
 
     name: str
     part: int
@@ -62,11 +62,11 @@ class Side(Protocol):
         """Compare messages with a sender's time in [start_ns, end_ns), Unix ns."""
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Return messages that the mirror lacks, without those that it would skip."""
+        """Return messages that the mirror lacks and would not skip."""
 
 
 class StoreSide:
-    """Stores of Waku nodes, of which any may have a message; see `Topics`."""
+    """Stores of Waku nodes; any of them may have a message; see `Topics`."""
 
     part = 500
 
@@ -122,7 +122,7 @@ class StoreSide:
                 if not of_mirror:
                     self._skipped.add(message_hash)
                 copied += of_mirror
-        # Such a store lists a message and does not give it: the mirror lacks it.
+        # A store may list a message and not return it: the mirror lacks it.
         copied += [
             Copied(AuditedMessage(0, each, topic)) for each, topic in left.items()
         ]
@@ -157,7 +157,7 @@ class PeerSide:
     async def compare(
         self, mirror: Mirrored, start_ns: int, end_ns: int
     ) -> Differences:
-        """Compare by the hashes of trees.
+        """Compare the hashes of two trees.
 
         Raises:
             PeerUnreachable: No connection lasted long enough.
@@ -191,7 +191,7 @@ class PeerSide:
 
 
 def _copied(record: pb.Record) -> Copied | None:
-    """Return a record of a peer; None if it does not have the hash that it names."""
+    """Return a record of a peer; None if its hash header is wrong."""
     headers = tuple((header.name, header.value) for header in record.headers)
     key = record.key if record.HasField("key") else None
     try:

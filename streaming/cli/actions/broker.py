@@ -56,12 +56,12 @@ _RECORDING_TIMEOUT_S = 120
 
 
 def prepare() -> None:
-    """Fetch the broker, and make what lets the broker and Spark start faster.
+    """Fetch the broker, and make files that let it and Spark start faster.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
         connectors.broker.errors.BrokerError: The broker cannot be fetched or started.
-        click.ClickException: This environment cannot be written to.
+        click.ClickException: The Python environment cannot be written to.
     """
     java = find_java()
     jars = ensure_broker_jars(default_cache_dir(), java)
@@ -106,7 +106,7 @@ def _record_spark(archive: ClassArchive) -> None:
         )
 
         def use(spark: SparkSession) -> None:
-            # The second one reads the checkpoint of the first.
+            # The second job reads the checkpoint of the first.
             for _ in range(2):
                 with running_job(spark, settings) as job:
                     while not job.wait(1.0):

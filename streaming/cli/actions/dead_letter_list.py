@@ -30,7 +30,7 @@ class LetterFilter(NamedTuple):
     since_ms: int | None
 
     def matches(self, letter: StoredLetter) -> bool:
-        """Return whether the dead letter is one of these."""
+        """Return whether the selection contains a dead letter."""
         record = letter.record
         return (
             self.reason in (None, letter.reason)

@@ -36,8 +36,8 @@ _Sent = tuple[RecordSource, RawRecord]
 class Replay:
     """One replay of dead letters to a topic; None for the topic of each source.
 
-    With `force`, it also writes records that still cannot be used. `found` has the
-    sources of dead letters that exist.
+    With `force`, the replay also writes records that still cannot be used. `found` has
+    the sources of dead letters that exist.
     """
 
     kafka: KafkaSettings

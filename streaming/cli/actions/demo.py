@@ -1,4 +1,4 @@
-"""Plays traffic to a job, and compares what the job finds with the truth."""
+"""Plays traffic to a job, and compares the job's findings with the truth."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
 class Demo:
     """One demonstration; it plays traffic as fast as possible if `duration_s` is 0.
 
-    `keep` says whether to serve the page after the end; None means on a terminal.
+    `keep` says whether to serve the page after the end; None: only on a terminal.
     """
 
     traffic: Traffic
@@ -110,11 +110,11 @@ class Demo:
     log_format: LogFormat
 
     def run(self) -> None:
-        """Play the traffic, and print the truth beside what the job found.
+        """Play the traffic, and print the truth beside the job's findings.
 
         Raises:
             click.ClickException: The port is in use, or the job failed.
-            click.exceptions.Exit: What the job found differs from the truth.
+            click.exceptions.Exit: The job's findings differ from the truth.
         """
         console = Console()
         keep = console.is_interactive if self.keep is None else self.keep
@@ -157,8 +157,8 @@ class Demo:
     def _write_opening(self, kafka: KafkaSettings) -> int:
         """Write the first records of every partition, and return their number.
 
-        The job's clock does not wait for an empty partition, whose first record would
-        seem late if the traffic is played faster than real time.
+        The job's clock does not wait for an empty partition. If traffic is played
+        faster than real time, the partition's first record would seem late.
         """
         records = self.traffic.records
         ensure_frames_topic(kafka, partitions_of(records))
@@ -213,7 +213,7 @@ class Demo:
                 raise Failed(message)
 
     def _compare(self, job: Job, console: Console, url: str | None) -> bool:
-        """Print and write what the job found; return whether it equals the truth."""
+        """Print and write the job's findings; return whether they equal the truth."""
         report = job.report(wall_ms())
         if self.report is not None:
             write_report(job, self.report)
@@ -232,7 +232,7 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     """Return how many messages were lost and where their names are; "" for none.
 
-    Messages that came later count as lost. Without a URL, the page ends.
+    Messages that came later count as lost. The URL is None if the page ends.
     """
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:

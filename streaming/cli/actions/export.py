@@ -46,7 +46,7 @@ def export(
         try:
             written = write_records(wanted, file)
         except KafkaUnreachable:
-            # An OSError too, but not an error of the file.
+            # This OSError is not an error of the file.
             raise
         except OSError as error:
             message = f"{file} cannot be written: {error.strerror}"

@@ -50,7 +50,7 @@ class Incident(msgspec.Struct, omit_defaults=True):
     retrieval_hint: str | None
     tap_hole: bool
     why: str
-    # Reports of releases before 0.7 have none.
+    # Reports of releases before 0.7 lack this field.
     lacking_others: int | None = None
     channel_name: str | None = None
 
@@ -67,7 +67,7 @@ class Cause(msgspec.Struct):
 
 
 class ReadIncidents(NamedTuple):
-    """Incidents of a source, found last first.
+    """Incidents of a source, the last found first.
 
     Attributes:
         causes: Likely causes by channel; a history and monitors up to 0.12 have none.
@@ -85,7 +85,7 @@ class ReadIncidents(NamedTuple):
 class _Answer(msgspec.Struct):
     incidents: list[Incident]
     more: bool
-    # Monitors up to 0.8 do not say.
+    # Monitors up to 0.8 do not return their clock.
     clock: _Time | None = None
     causes: dict[str, list[Cause]] = {}
     observer: dict[str, int | float] = {}
@@ -134,7 +134,7 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncide
 
 
 def _check_channel(source: IncidentSource, channel: str) -> None:
-    """Check that a channel without selected incidents exists."""
+    """Check that a channel exists although no incident of it is selected."""
     every = IncidentFilter(channel, since_ms=None, standing=False)
     if _selected(source, every).incidents:
         return
@@ -150,7 +150,7 @@ def _check_channel(source: IncidentSource, channel: str) -> None:
     elif source.views is None:
         known = _channels_of_monitor(source.api, channel)
     else:
-        # The monitor has refused an unknown kind; a view without incidents is no error.
+        # The monitor refuses an unknown kind. A view without incidents is no error.
         known = [channel]
     if channel not in known:
         message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
@@ -158,7 +158,7 @@ def _check_channel(source: IncidentSource, channel: str) -> None:
 
 
 def kind_of(views: str | None) -> AnyKind:
-    """Return the kind of view that is meant; see `IncidentSource.views`.
+    """Return the kind of view that `IncidentSource.views` names.
 
     Raises:
         click.UsageError: There is none.
@@ -176,7 +176,7 @@ def kind_of(views: str | None) -> AnyKind:
 
 
 def _channels_of_monitor(url: str, channel: str) -> list[str]:
-    """Return the channel if the monitor knows it, else those with the most trouble.
+    """Return the channel if the monitor knows it, else the channels in most trouble.
 
     If the list of channels cannot be read, the monitor counts as knowing the channel.
     """
@@ -221,7 +221,7 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
 
 
 def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
-    """Return the settings with these values; unknown ones are of other releases."""
+    """Return the settings with these values; skip names of other releases."""
     names = {field.name for field in fields(ObserverSettings)}
     known: dict[str, Any] = {k: v for k, v in values.items() if k in names}
     return replace(DEFAULTS, **known)
@@ -260,20 +260,20 @@ def _read_report(path: Path, views: str | None) -> tuple[_Report, _Section]:
 def _read_history(
     directory: Path, query: IncidentQuery, views: str | None
 ) -> list[Incident]:
-    # Imports DuckDB, which takes half a second and the other sources do not need.
+    # Importing DuckDB takes half a second; the other sources do not need it.
     from connectors.history.query import incident_rows
     from connectors.history.schema import tables_of
 
     tables = tables_of(kind_of(views))
     with history_errors(directory):
         rows = incident_rows(directory, query, tables)
-    # `why` is as it was stored, by the settings of the monitor that found it.
+    # `why` was stored by the monitor that found the incident, with its settings.
     return [
         msgspec.convert(
             row
             | {
                 "channel": row[tables.label],
-                # Rows of releases before 0.7 have none.
+                # Rows of releases before 0.7 lack this field.
                 "lacking_others": row.get("lacking_others") or 0,
             },
             Incident,

@@ -31,7 +31,7 @@ def list_incidents(
     table: ChannelTable,
     as_json: bool,
 ) -> None:
-    """Print incidents, found last first, with names from the table or the source.
+    """Print incidents, the last found first, with names from the table or source.
 
     Raises:
         click.exceptions.Exit: There are incidents.

@@ -1,4 +1,4 @@
-"""Lists how many messages did not reach whom since when."""
+"""Lists who lacks how many messages, and since when."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from streaming.cli.output import print_json
 def list_lacks(
     source: IncidentSource, wanted: IncidentFilter, table: ChannelTable, as_json: bool
 ) -> None:
-    """Print groups of unresolved incidents, the gravest first; names as there.
+    """Print groups of unresolved incidents, the gravest first, with names of channels.
 
     Raises:
         click.exceptions.Exit: Unresolved incidents were found.

@@ -37,7 +37,7 @@ _FIRST_CONTACT_S = 1.0
 def mirror_settings(
     nodes: NodeOptions, traffic: TrafficOptions, mirroring: MirrorSettings
 ) -> MirrorSettings:
-    """Return how to mirror, with nodes and topics.
+    """Return the settings of a mirror, with nodes and topics.
 
     Raises:
         click.UsageError: The settings are invalid or contradict one another.
@@ -104,7 +104,7 @@ def mirror(
     observer: str | None,
     address: Address,
 ) -> None:
-    """Mirror until a signal; without an observer, the tap id is that of the state.
+    """Mirror until a signal; if no observer is given, the state has the tap id.
 
     Raises:
         click.ClickException: The mirror cannot start, or its state fails.
@@ -120,7 +120,7 @@ def mirror(
             click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
             writer = FrameWriter(kafka, partitions, spool.observer)
             try:
-                # It finishes the work that it has begun.
+                # The mirror finishes the work that it has begun.
                 running = Mirror(settings, spool, writer, figures, wall_ms).run(ending)
                 run_until_signal(ending, running)
             finally:

@@ -17,7 +17,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Refused(Unreachable):
-    """The monitor answers with an error; `status` is that of HTTP."""
+    """The monitor answers with an error; `status` is the HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -42,14 +42,14 @@ def ask_monitor(
     what: tuple[str, type[_Answer]],
     timeout_s: float,
 ) -> _Answer:
-    """Return the answer of a monitor, whose word and type `what` gives.
+    """Return the answer of a monitor; `what` has its name and type.
 
     `path` is below ``/api/v1/``; a parameter that is None is absent. Each part of the
     answer may take `timeout_s`.
 
     Raises:
         click.UsageError: The address is not a URL.
-        Unreachable: The monitor does not answer, refuses, or is not one.
+        Unreachable: The server does not answer, refuses, or is no monitor.
     """
     word, kind = what
     try:

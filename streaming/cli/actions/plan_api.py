@@ -33,8 +33,8 @@ def read_monitor(
 ) -> tuple[HourlyRows, int, dict[str, str]]:
     """Read the hours of all views, or of the one that the source names.
 
-    Returns rows by view; the end of the last whole hour of event time, Unix ms; and the
-    names of views that have one.
+    Returns rows by view, the end of the last whole hour of event time in Unix ms, and
+    the names of views.
 
     Raises:
         click.ClickException: The monitor is unreachable, or refuses.

@@ -64,7 +64,7 @@ def print_forecast(
         return table.of(view).name or read.given_names.get(view, "")
 
     if html is not None:
-        # jinja and pygal, which tables do not need.
+        # Imports jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import forecast_report
 
         write_page(forecast_report(plan, read.names, name_of), html)

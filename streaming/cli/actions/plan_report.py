@@ -20,7 +20,7 @@ from sds_core.planning.size import CostModel, Load
 from sds_core.text import byte_size, counted, number, utc_time
 
 DRAWN = 50
-"""Views with charts of their own: a browser opens such a page at once."""
+"""Maximum views with their own charts: a browser opens such a page at once."""
 
 _LISTED = 1_000
 _STEPS = 12
@@ -84,13 +84,13 @@ def size_report(
     rows: Sequence[tuple[str, ...]],
     lines: Sequence[str],
 ) -> str:
-    """Return the page of what the monitor needs.
+    """Return the page about the needs of the monitor.
 
     A row has a need, its amount and its error. The lines are about machines and
     clusters.
     """
     most = model.size(load, history_days=history_days).limits[-1].channels
-    # A round number of channels from one to the next.
+    # The loads differ by a round number of channels.
     step = float(f"{1.2 * max(load.channels, most) / _STEPS:.1g}") / load.channels
     loads = [load.times(step * n) for n in range(1, _STEPS + 1)]
     names = [number(round(one.channels)) for one in loads]
@@ -154,7 +154,7 @@ def variants_report(
     lines: Sequence[str],
     figures: Mapping[str, Sequence[tuple[str, Estimate, str]]],
 ) -> str:
-    """Return the page of variants; figures have name, estimate and text of each."""
+    """Return the page of variants; each figure has an entry for every variant."""
     blocks = [_ranges(name, variants) for name, variants in figures.items()]
     note = "Each figure has a scale of its own, from 0."
     section = Section("Figures", blocks, note, small=True)
@@ -170,8 +170,8 @@ def sweep_report(
 ) -> str:
     """Return the page of a sweep: a heat map of each figure by the first key.
 
-    Columns are the values of the other keys. A single key has ranges instead. Each
-    figure has an estimate and a text for each cell.
+    Columns are the values of the other keys. A sweep of a single key has ranges
+    instead. Each figure has an estimate and a text for each cell.
     """
     places = [(str(cell[keys[0]]), _others(keys[1:], cell)) for cell in cells]
     corner = f"{keys[0]}, by {', '.join(keys[1:])}"

@@ -17,7 +17,7 @@ from sds_core.planning.experiment import RECEPTIONS, Outcome, run
 from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
-"""Receptions of all runs: less than two minutes on two cores."""
+"""Maximum receptions of all runs, for less than two minutes on two cores."""
 
 _LEAST_RECEPTIONS = 5_000
 
@@ -31,10 +31,10 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    The more runs, the shorter they are. `done` gets 1 after each.
+    The more runs, the shorter they are. `done` is called with 1 after each run.
 
     Raises:
-        click.ClickException: A process of the runs was ended.
+        click.ClickException: A process that simulates runs was ended.
     """
     number = len(plans) * len(seeds)
     size = min(RECEPTIONS, max(_LEAST_RECEPTIONS, _ALL_RECEPTIONS // number))

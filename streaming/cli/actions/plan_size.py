@@ -65,7 +65,7 @@ def print_size(
     if beyond := model.extrapolated(load):
         lines.append(f"Extrapolated: more than was measured of {', '.join(beyond)}.")
     if html is not None:
-        # jinja and pygal, which tables do not need.
+        # Imports jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import size_report
 
         report = size_report(model, load, history_days, title, _HEADINGS, rows, lines)

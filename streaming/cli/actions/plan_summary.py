@@ -1,4 +1,4 @@
-"""Prints what the runs of a sweep say."""
+"""Prints figures of the runs of a sweep."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def print_summary(
     cells = list(results.grid.summary(results.outcomes, figures))
     runs = results.grid.seeds * len(results.grid.cells)
     if html is not None:
-        # jinja and pygal, which tables do not need.
+        # Imports jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import sweep_report
 
         by_figure = {

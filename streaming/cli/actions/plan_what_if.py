@@ -1,4 +1,4 @@
-"""Prints variants of a channel beside it: tables for people, JSON for programs."""
+"""Prints a channel and its variants: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         outcomes = run_all(plans, seeds, bar.update)
     figures = compared(plans, outcomes)
     if html is not None:
-        # jinja and pygal, which tables do not need.
+        # Imports jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import variants_report
 
         lines = [*_changes(question), *(measured.assumed if measured else ())]

@@ -38,7 +38,7 @@ def rebuild(settings: RunSettings) -> None:
             )
             raise click.UsageError(message)
         warn_of_deleted_records(job.source.kafka, 0, "they count no longer")
-        # The live job has written to Kafka what these would write.
+        # The live job has already written to Kafka what this job would write.
         alone = replace(
             job,
             source=replace(job.source, start=EARLIEST),

@@ -61,7 +61,7 @@ def replay(
         ) as directory,
         started_job(
             session,
-            # Reads its window to the end, and writes nothing to Kafka.
+            # This job reads its window to the end, and writes nothing to Kafka.
             JobSettings(
                 source,
                 Path(directory),
@@ -89,8 +89,8 @@ def replay(
 def _holds_records(source: SourceSettings, window: Window) -> bool:
     """Return whether a job that reads the window would read a record.
 
-    Kafka's index answers this, unless the records of a partition begin after the
-    window: the job then also reads records with earlier times that follow.
+    Kafka's index answers this, except if a partition's first record is after the
+    window. The job then also reads records that follow and have earlier times.
     """
     with closing(TopicOffsets(source.kafka)) as offsets:
         ends = offsets.latest(offsets.partitions())
@@ -119,7 +119,7 @@ def _is_empty(snapshot: Snapshot) -> bool:
 
 
 def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -> None:
-    """Log which partitions may have lost records after a time, Unix ms, to deletion."""
+    """Log which partitions may have deleted records after a time, Unix ms."""
     with closing(TopicOffsets(kafka)) as offsets:
         earliest = offsets.earliest(offsets.partitions())
         begins = offsets.first_at_or_after(list(earliest), first_ms)

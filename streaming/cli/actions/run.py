@@ -44,7 +44,8 @@ def run(settings: RunSettings) -> None:
     """
     report = settings.report
     with refusals_explained():
-        # Before the address of the page is printed: then the monitor seems to run.
+        # Check before the address of the page is printed: then the monitor seems to
+        # run.
         check_start(settings.job)
         find_java()
         _log_findings(check_machine(settings.job, settings.reading.session.is_cluster))
@@ -56,12 +57,12 @@ def run(settings: RunSettings) -> None:
 
 @contextmanager
 def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
-    """Start everything around a job, from the page to Spark, for its supervisor."""
+    """Start the page, Spark and all other parts that a job and its supervisor need."""
     pending = PendingJob()
     job, address, kafka = settings.job, settings.address, settings.job.source.kafka
     with (
         reload_on_hangup(settings.channels) as table_file,
-        # Before Spark starts, which takes so long that people open the page.
+        # Spark starts later: that takes so long that people open the page.
         Planner(job.history, lambda: pending.board.snapshot) as plans,
         tracing(kafka) as trace,
         status_server(

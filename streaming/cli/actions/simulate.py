@@ -34,8 +34,8 @@ def simulate(
         click.ClickException: The topic is invalid, or the file cannot be written.
         KafkaUnreachable: Kafka did not acknowledge every record.
     """
-    # A simulation keeps a hundred thousand small objects, few of them in cycles. Rare
-    # collections save a fifth of the time.
+    # A simulation keeps a hundred thousand small objects, with few reference cycles.
+    # Rare garbage collections save a fifth of the time.
     gc.set_threshold(100_000, 50, 1_000)
     try:
         partitions = ensure_frames_topic(kafka, partitions)
@@ -89,11 +89,11 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
 
 
 def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
-    """Return the start of simulated traffic, Unix ms, that ends when its writing does.
+    """Return the start, Unix ms, of traffic that ends when its last record is written.
 
-    Slower than real time, it starts now: no record may lie in the future. The start is
-    a whole second, because some Lamport timestamps count seconds; otherwise, the same
-    seed would give other traffic.
+    Traffic that is slower than real time starts now: no record may lie in the future.
+    The start is a whole second, because some Lamport timestamps count seconds.
+    Otherwise, the same seed would give other traffic.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
     start_ms = now_ms - max(0, scenario.total_ms - takes_ms)

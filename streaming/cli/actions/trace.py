@@ -100,7 +100,7 @@ class _Reading:
         self._follow = follow
         all_partitions = offsets.partitions()
         is_keyed = searched.protocol.tracing.is_keyed
-        # In another topic the channel may have frames without these messages.
+        # With several topics, the channel's other frames may be in other partitions.
         knows_all = is_keyed and len(kafka.topics) == 1
         self._partitions = sorted(searched.partitions) if knows_all else all_partitions
         subjects = list(searched.subjects)
@@ -167,8 +167,8 @@ class _Reading:
 def _window(searched: Search, follow: bool) -> Window:
     """Return the record times that can concern the messages.
 
-    Participants that spoke in the retention window before should receive a message, and
-    frames change its figures in the retention window after it.
+    A message is meant for participants that sent in the retention window before it.
+    Frames in the retention window after a message change its figures.
     """
     asked = searched.request.window
     if asked != ALL_TIMES:
@@ -190,7 +190,7 @@ class _Output:
         self._shown: Sequence[Trace] = ()
 
     def show(self, traces: Sequence[Trace]) -> None:
-        """Print traces; of those that are printed already, what is new."""
+        """Print traces; for a trace that was printed before, print only what is new."""
         if self._names is not None:
             traces = [self._names.replaced(one) for one in traces]
         for number, one in enumerate(traces):

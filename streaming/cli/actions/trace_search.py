@@ -31,10 +31,10 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 
 SEARCH_MS = 24 * 3_600_000
-"""Time before the end of the topic that is searched if nothing says when."""
+"""Length of the topic's end that is searched if no time is given."""
 
 MOST_MESSAGES = 20
-"""Messages that one call traces, at most: the newest."""
+"""Maximum number of messages that one call traces: the newest."""
 
 _SLICE_MS = 3_600_000
 
@@ -48,10 +48,10 @@ class Search:
         window: Record times to search, or to read.
         protocols: Protocols that may have the messages, by name.
         channel: Channel of the messages, if an option or an incident gives it.
-        since_ms: When the first of their incidents began, Unix ms; None without any.
-        subjects: When each message that was found appeared, Unix ms, in this order.
+        since_ms: Begin of the messages' first incident, Unix ms; None if none exists.
+        subjects: Time at which each found message appeared, Unix ms, in order of time.
         protocol: Protocol of the messages that were found.
-        partitions: Partitions in which they were found.
+        partitions: Partitions in which the messages were found.
         remedy: How to search at another time.
     """
 
@@ -97,7 +97,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
         if request.incidents and not incidents:
             message = f"there are no {request.what}"
             raise click.UsageError(message)
-    # The monitor's own settings, then those of the file.
+    # Settings of the monitor, overridden by those of the file.
     settings = settings_of(values_of(model) | dict(observer_settings()))
     ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
     if request.message_id is not None:
@@ -125,7 +125,7 @@ def set_since(begun: Search, times_ms: Sequence[int]) -> None:
     """Search around the begin of incidents of the messages, Unix ms."""
     begun.since_ms = min(times_ms)
     if begun.window == ALL_TIMES:
-        # An incident may begin up to a horizon after its message appeared.
+        # An incident may begin up to a retention window after its message appeared.
         horizon_ms = begun.settings.horizon_ms
         last_ms = max(times_ms) + horizon_ms
         begun.window = Window(begun.since_ms - horizon_ms, last_ms)
@@ -137,8 +137,8 @@ def search(
     """Find the messages in the topic by Kafka's index of times, and return the search.
 
     Raises:
-        click.UsageError: No record in reach names a message, or several channels have
-            a message with the id.
+        click.UsageError: No searched record names a message, or several channels have a
+            message with the id.
     """
     partitions = offsets.partitions()
     span = _span(begun, offsets, partitions, wall_ms)
@@ -168,7 +168,7 @@ def search(
 
 
 class _Reader:
-    """Takes the subjects of records into a search."""
+    """Adds the subjects of records to a search."""
 
     def __init__(self, begun: Search, wall_ms: int) -> None:
         self._begun = begun
@@ -180,12 +180,12 @@ class _Reader:
         self.channels: set[str] = set()
 
     def read(self, records: Iterable[RawRecord]) -> None:
-        """Take some records, in any order."""
+        """Add some records, in any order."""
         begun = self._begun
         for record in records:
             for protocol, subject in self._subjects(record):
                 if not subject.channel and begun.protocol not in (None, protocol):
-                    # Any protocol may carry the id of a message of another.
+                    # Any protocol may carry the id of a message of another protocol.
                     continue
                 self.matches += 1
                 known = begun.subjects
@@ -257,7 +257,7 @@ def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
 
 
 class _Span(NamedTuple):
-    """Record times to search; `held_ms` is that of the first record that Kafka has."""
+    """Record times to search; `held_ms` is the time of the first record in Kafka."""
 
     first_ms: int
     last_ms: int
@@ -269,7 +269,7 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    A record from the future moves no clock, so it counts in part only.
+    A record from the future moves no clock, so its time counts up to a limit.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)

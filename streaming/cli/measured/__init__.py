@@ -1,1 +1,1 @@
-"""Measurements that `plan size` is fitted to, of docs/performance.md and scaling.md."""
+"""Measurements of docs/performance.md and scaling.md, which `plan size` fits."""
