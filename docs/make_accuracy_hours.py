@@ -116,9 +116,7 @@ SECTIONS = (
                 "repairs that the monitor counts as retries",
                 called("retry", Cause.REPAIR),
             ),
-            Column(
-                "minutes", "with a verdict", lambda f: all_minutes(f.verdicts_ms)
-            ),
+            Column("minutes", "with a verdict", lambda f: all_minutes(f.verdicts_ms)),
             Column(
                 "under a wrong verdict", "", lambda f: all_minutes(f.wrong_verdicts_ms)
             ),

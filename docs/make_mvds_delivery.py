@@ -157,10 +157,11 @@ def about() -> str:
             f"- *undelivered*: not delivered within {HORIZON_EPOCHS:,} epochs.",
             "- *payloads*, *records*, *bytes*: sent by all nodes until the end, "
             "acknowledgements included, per delivery.",
-            "- back-off *document* waits 2, 4, … 128, 2, … epochs, as the "
-            "specification says; *linear* waits two epochs more each time (the "
-            "upstream simulation); *deployed* waits 90 epochs, doubling, plus up to "
-            "29 random epochs (status-go, whose epochs are 300 ms long).",
+            "- back-off *document*: waits of 2, 4, … 128, 2, … epochs, as the "
+            "specification says.",
+            "- back-off *linear*: two epochs more each time (the upstream simulation).",
+            "- back-off *deployed*: 90 epochs, doubling, plus up to 29 random epochs "
+            "(status-go, whose epochs are 300 ms long).",
         )
     )
 
