@@ -274,8 +274,8 @@ def block(cells: Iterable[Cell]) -> str:
     )
     lines += [
         "",
-        f"Sync messages come on top: {min(rates):.1f} to {max(rates):.1f} a minute, of "
-        f"{mean_bytes:,.0f} bytes on average.",
+        f"The bytes exclude sync messages: {min(rates):.1f} to {max(rates):.1f} a "
+        f"minute, of {mean_bytes:,.0f} bytes on average.",
         "",
         PART.end,
     ]

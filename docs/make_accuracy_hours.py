@@ -34,7 +34,7 @@ _HEAD = """\
 How often is the monitor right if it runs for hours, with phones, wrong clocks and restarts?
 
 Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
-As [accuracy.md](accuracy.md), the tables compare the monitor's reports with the simulator's truth: for the [scenarios](simulator.md#scenarios) of eight hours, with the seeds 1 to {seeds}, in {plays} simulations.
+Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with the simulator's truth: for the [scenarios](simulator.md#scenarios) of eight hours, with the seeds 1 to {seeds}, in {plays} simulations.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
 In all these simulations, {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file).
@@ -49,7 +49,7 @@ def _repair(outcome: str) -> Callable[[Figures], int]:
 SECTIONS = (
     Section(
         "Repair and blindness",
-        "Columns without an explanation are those of the report.",
+        "Columns without an explanation are figures of the report.",
         (
             Column("messages", "content messages sent", lambda f: f.messages),
             Column("requests", "", _repair("requests")),
@@ -59,12 +59,12 @@ SECTIONS = (
             Column("redundant", "", _repair("redundant")),
             Column(
                 "old repairs",
-                "repairs, seen by a tap, of messages more than an hour old",
+                "repairs that a tap saw, for messages more than an hour old",
                 lambda f: f.old_repairs,
             ),
             Column(
                 "sync repairs",
-                "repairs, seen by a tap, of sync frames",
+                "repairs that a tap saw, for sync frames",
                 lambda f: f.sync_repairs,
             ),
             Column(
