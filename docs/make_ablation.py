@@ -240,16 +240,16 @@ def about() -> str:
         (
             f"{PARTICIPANTS} participants send in turn, over links that lose each "
             "transmission independently.",
-            f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; the last three "
-            "columns are with the sender's retries, the others without.",
-            "No store repairs what is lost.",
+            f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; only the last "
+            "three columns are with the sender's retries.",
+            "No store repairs losses.",
             f"The wait for a missing message ends after {waits_ms // 60_000} minutes "
             "instead of never.",
             f"Each figure is the mean of {len(SEEDS)} simulations, with minimum and "
             "maximum in brackets.",
             "",
-            f"- *{_SOON}* and *{_LATE}*: percent of the deliveries (a payload and "
-            "another participant), in causal order, within this time of the sending.",
+            f"- *{_SOON}* and *{_LATE}*: percentage of deliveries (a payload and "
+            "another participant), in causal order, within this time after the send.",
             "- *bytes*: segments, parity, retries and repairs, times the "
             f"{PARTICIPANTS - 1} receivers, per byte of payload that was delivered "
             f"within {_LATE}; 1 would be no overhead.",
@@ -274,8 +274,8 @@ def block(cells: Iterable[Cell]) -> str:
     )
     lines += [
         "",
-        f"Sync messages come on top: {min(rates):.1f} to {max(rates):.1f} a minute, of "
-        f"{mean_bytes:,.0f} bytes on average.",
+        f"The bytes exclude sync messages: {min(rates):.1f} to {max(rates):.1f} a "
+        f"minute, of {mean_bytes:,.0f} bytes on average.",
         "",
         PART.end,
     ]

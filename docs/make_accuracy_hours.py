@@ -34,10 +34,11 @@ _HEAD = """\
 How often is the monitor right if it runs for hours, with phones, wrong clocks and restarts?
 
 Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
-The tables compare the monitor's reports with the simulator's truth, as [accuracy.md](accuracy.md) does, for the [scenarios](simulator.md#scenarios) of eight hours with the seeds 1 to {seeds}: {plays} simulations.
+Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with the simulator's truth: for the [scenarios](simulator.md#scenarios) of eight hours, with the seeds 1 to {seeds}, in {plays} simulations.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
-In all these simulations {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file), and {blind} minutes are called blind without a gap of the taps.
+In all these simulations, {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file).
+The monitor called {blind} minutes blind although a tap of the channel had no gap.
 """  # noqa: E501 - one sentence per line
 
 
@@ -48,7 +49,7 @@ def _repair(outcome: str) -> Callable[[Figures], int]:
 SECTIONS = (
     Section(
         "Repair and blindness",
-        "Columns without an explanation are those of the report.",
+        "Columns without an explanation are figures of the report.",
         (
             Column("messages", "content messages sent", lambda f: f.messages),
             Column("requests", "", _repair("requests")),
@@ -58,26 +59,26 @@ SECTIONS = (
             Column("redundant", "", _repair("redundant")),
             Column(
                 "old repairs",
-                "repairs, seen by a tap, of messages more than an hour old",
+                "repairs that a tap saw, for messages more than an hour old",
                 lambda f: f.old_repairs,
             ),
             Column(
                 "sync repairs",
-                "repairs, seen by a tap, of sync frames",
+                "repairs that a tap saw, for sync frames",
                 lambda f: f.sync_repairs,
             ),
             Column(
                 "differing",
-                "figures of the reports that are not the truth's",
+                "figures of the reports that differ from the truth",
                 lambda f: f.differing,
             ),
             Column(
-                "gaps", "stretches in which a tap recorded nothing", lambda f: f.gaps
+                "gaps", "intervals in which a tap recorded nothing", lambda f: f.gaps
             ),
-            Column("minutes blind", "of all channels", minutes("blind")),
+            Column("minutes blind", "sum over all channels", minutes("blind")),
             Column(
                 "wrong",
-                "minutes of these in which a tap of the channel had no gap in the last "
+                "blind minutes, although a tap of the channel had no gap in the last "
                 "ten minutes",
                 lambda f: f"{f.wrong_blind_ms / 60_000:,.1f}",
             ),
@@ -97,7 +98,7 @@ SECTIONS = (
             Column("undelivered: missed", "", lambda f: f.undelivered.missed),
             Column(
                 "unseeable",
-                "undelivered, and no frame shows it",
+                "undelivered, but no frame shows it",
                 lambda f: f.undelivered.behind + f.undelivered.unseeable,
             ),
             Column(
@@ -107,15 +108,15 @@ SECTIONS = (
             ),
             Column(
                 "repair, retry",
-                "retries that count as repairs",
+                "retries that the monitor counts as repairs",
                 called("repair", Cause.RETRY),
             ),
             Column(
                 "retry, repair",
-                "repairs that count as retries",
+                "repairs that the monitor counts as retries",
                 called("retry", Cause.REPAIR),
             ),
-            Column("minutes", "all", lambda f: all_minutes(f.verdicts_ms)),
+            Column("minutes", "with a verdict", lambda f: all_minutes(f.verdicts_ms)),
             Column(
                 "under a wrong verdict", "", lambda f: all_minutes(f.wrong_verdicts_ms)
             ),

@@ -20,29 +20,30 @@ Which alerts exist, when do they fire, and who should act?
 
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
 The [dashboards page](dashboards.md) shows where rules and limits are.
-Each alert links to its runbook in the [published documentation](dashboards.md#where-the-runbooks-are); the monitor serves the same at `/runbooks/<alert>`.
-Commands of runbooks expect the names of the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md), the latter in the namespace that `kubectl` uses.
+Each alert links to its [runbook](dashboards.md#where-the-runbooks-are).
+Commands in runbooks use the names of the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md), and the current namespace of `kubectl`.
 
 Act on `critical` now and on `warning` today; `info` needs no action.
-Several severities of one alert are several limits or windows.
+If an alert has several severities, their limits or windows differ.
 """  # noqa: E501 - one sentence per line
 
 _BEHAVIOUR = """\
 ## How all alerts behave
 
-- **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last one.
-- **Findings that taps may have caused cause no alert**: each finding is judged by itself, so that one from before a [capture gap](glossary.md), or independent of it, still counts.
-  The status page lists the alerts that are [held back](figures.md#alerts-that-are-held-back), and `sds_alert_held_back` is above 0 meanwhile.
-  Alerts on groups of MVDS are held back while the group is blind.
-- **Retracted losses do not count, and muted channels are silent** until their time is over.
-- Event times are compared only with each other, so that a replay, or a monitor that catches up, causes no alert by its clock.
-  Only `SdsMonitorClockWrong` compares records with the wall clock, and only those stamped ahead of it count.
+- **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last event.
+- **Findings that taps may have caused cause no alert**: each finding is judged separately, so a finding from before a [capture gap](glossary.md), or independent of it, still counts.
+  The status page lists alerts that are [held back](figures.md#alerts-that-are-held-back); meanwhile `sds_alert_held_back` is above 0.
+  Alerts on a group of MVDS are held back while the group is blind.
+- **Retracted losses do not count, and muted channels cause no alert** until their muting ends.
+- Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
+  Only `SdsMonitorClockWrong` compares records with the wall clock, and only records stamped ahead of it count.
   `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with Prometheus's.
-- If a monitor comes back at another address, its figures continue.
-  Use one Prometheus job per monitor: two monitors in one job look like one that moves.
-- After a gap of at most a day in Prometheus, events during the gap count once the figures are back; old figures of a monitor or channel that Prometheus sees for the first time cause no alert.
-- Channels beyond the [cardinality limit](glossary.md) together are the channel `other`.
-  Findings that taps may have caused do not count there either; muting does not affect channels exported as `other`.
+- If a monitor returns at another address, its figures continue.
+  Use one Prometheus job per monitor: two monitors in one job look like one monitor that moves.
+- If Prometheus misses at most a day, events of that time count once the figures are back.
+  When Prometheus sees a monitor or channel for the first time, its old figures cause no alert.
+- All channels beyond the [cardinality limit](glossary.md) are exported as one channel `other`.
+  Findings that taps may have caused do not count there either; muting has no effect there.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs a release of 3.
 """  # noqa: E501 - one sentence per line
 
@@ -52,21 +53,21 @@ _OBJECTIVES = """\
 Each channel has two SLOs (service level objectives), exported as `sds_channel_objective_ratio`; the [channel table](channels.md) changes them:
 
 - **delivery**, {delivery:.0%}: share of ended deliveries that were not finally lost ([figures.md](figures.md#5-delivery-per-participant));
-- **acknowledgement**, {acknowledgement:.0%}: share of messages acknowledged by their deadline of {deadline_s} s, of those that others could have acknowledged ([figures.md](figures.md#4-acknowledgement)).
+- **acknowledgement**, {acknowledgement:.0%}: among the messages that others could have acknowledged, the share acknowledged within {deadline_s} s ([figures.md](figures.md#4-acknowledgement)).
 
-The rest is the error budget.
-The burn rate says how many times faster than allowed failures use it up: at 1, the budget of 30 days lasts 30 days.
-A budget alert fires if, in both windows of a row, the burn rate exceeds the factor:
+The rest is the [error budget](glossary.md).
+An alert on it fires if the [burn rate](glossary.md) exceeds the factor in both windows of a row:
 
-| severity | factor | long window | short window | least events in the long window |
+| severity | factor | long window | short window | minimum events in the long window |
 |---|---|---|---|---|
 {burn_rates}
 
-Factors and windows are for a period of 30 days, from The Site Reliability Workbook (Google), chapter 5; the pair of a day is from slok/sloth.
-With an SLO of 93 % or less, the fastest pair never fires: more than all events would have to fail.
+Factors and windows are for a period of 30 days, from The Site Reliability Workbook (Google), chapter 5; the windows of a day are from slok/sloth.
+With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If failures in a slice do not count because of a capture gap, at most as many of its failures count as do in the last ten minutes.
-Until Prometheus has seen the monitor for a whole window, the window holds the data that exist; what ended while Prometheus missed the monitor for more than a slice is in no window.
+If some failures of a slice do not count because of a capture gap, the slice counts at most as many failures as the last ten minutes do.
+While Prometheus has seen the monitor for less than a window, the window holds only the existing data.
+If Prometheus misses the monitor for more than a slice, no window has the events that ended meanwhile.
 """  # noqa: E501 - one sentence per line
 
 _INHIBITIONS = """\

@@ -48,26 +48,26 @@ history/channel_minutes/day=2026-08-10/0000000000.parquet
 history/channel_verdicts/day=2026-08-10/0000000000.parquet
 ```
 
-The day is that of `found` or `minute`, in UTC: in event time, of verdicts in wall time.
-A file appears complete and never changes; names that begin with a dot are unfinished or about to be deleted.
+The day is the UTC day of `found` or `minute`: in event time, for verdicts in wall time.
+A file is complete when it appears, and never changes; files whose names begin with a dot are unfinished or about to be deleted.
 
-More than {file_limit} files of a day are merged, and so are several if the last was added {quiet_minutes} minutes ago.
-The merged file has the valid row of each key; a crash loses nothing and at most duplicates rows.
-Whole days expire, also with incidents that have not ended.
+If a day has more than {file_limit} files, or several of which the last is {quiet_minutes} minutes old, they are merged.
+The merged file has the valid row of each key; a crash loses no rows, but may duplicate some.
+Whole days expire, even if incidents in them have not ended.
 
 ## Keys and duplicates
 
-**If several rows have one key, the one with the greatest `told` counts.**
-Rows leave the monitor at least once: rows with the same key and `told` are equal.
+**If several rows have one key, the row with the greatest `told` counts.**
+The monitor writes rows at least once: rows with the same key and `told` are equal.
 Each change of an incident adds a complete row.
 
-A minute's figures are totals since the checkpoint's first batch, at the minute's end.
-A minute without a change has no row: the row before it holds.
-For what happened between two minutes, subtract their rows, buckets too; the totals of a channel that was forgotten and has returned begin at 0.
+A minute's figures are totals from the checkpoint's first batch to the end of the minute.
+A minute without a change has no row: the preceding row applies.
+To get the figures between two minutes, subtract their rows, buckets too; if a channel was forgotten and has returned, its totals begin at 0.
 
-A [verdict that was shown](figures.md#verdict-over-time) holds from its minute on until the next row of its channel, at most until the end of its day (UTC).
-A channel without a row in a day was not watched on it.
-The newest row does not cover the time after the last minute that the monitor ran.
+A [shown verdict](figures.md#verdict-over-time) applies from its minute until the next row of its channel, at most until the end of its day (UTC).
+If a channel has no row in a day, it was not watched on that day.
+The newest row does not cover the time after the monitor's last minute.
 
 ## Query
 
@@ -76,10 +76,9 @@ sds-monitor incidents --history ./history --since 2026-08-10T00:00:00Z
 sds-monitor incidents --history ./history --standing --json
 ```
 
-This works without a running monitor or beside one.
-`--since` also lists older incidents that are unresolved.
+This works with and without a running monitor ([flags](incidents.md)).
 
-[DuckDB](https://duckdb.org) reads the files directly; in Python it needs the package `pytz`, which is installed with sds-monitor.
+[DuckDB](https://duckdb.org) reads the files directly; in Python, it needs the package `pytz`, which is installed with sds-monitor.
 All unresolved incidents:
 
 ```sql
@@ -133,12 +132,12 @@ GROUP BY channel, hour
 ORDER BY channel, hour;
 ```
 
-Earlier days are read too, for the row before each channel's first one of these days.
-A channel without an earlier row begins at 0, and so does one that was [forgotten](figures.md#forgotten-channels) and has returned, if its totals are smaller than before.
-If its earlier rows have expired, its first hour has everything from before: query days after the oldest one.
+The query also reads earlier days, to find the row before each channel's first row of these days.
+If a channel has no earlier row, it begins at 0; so does a [forgotten](figures.md#forgotten-channels) channel that has returned, if its totals are smaller than before.
+If earlier rows of a channel have expired, its first hour contains all earlier figures: query only days after the oldest day.
 If a file disappears during your query because of a merge, repeat the query.
 
-Minutes of two days by channel and [verdict that was shown](figures.md#verdict-over-time):
+Minutes of two days by channel and [shown verdict](figures.md#verdict-over-time):
 
 ```sql
 WITH latest AS (
@@ -192,29 +191,29 @@ From Kafka, with the same rows:
 |---|---|
 | key | JSON array of the key's fields, `["town","lost","0x12"]` |
 | value | JSON object with the fields below; times in Unix milliseconds |
-| timestamp | wall time of writing; the value has the times of the row |
+| timestamp | wall time at which the record was written |
 
-Topics created by the monitor are compacted (the newest row of each key stays) and retain a record for {retention_days} days; existing topics are used unchanged.
+The monitor creates compacted topics (the newest row of each key stays) that retain a record for {retention_days} days; it uses existing topics unchanged.
 
 ## Fields
 
 Fields without a type are int64.
-Fields are only ever added; in rows written before, they are null.
+New releases only add fields; in older rows, these are null.
 Groups of MVDS have `group_incidents` and `group_verdicts`, with the fields of `incidents` and `channel_verdicts`, and `group_minutes`.
-`channel` is the group, and their topics are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
+In them, `channel` is the group; their topics are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
-    (INCIDENTS, INCIDENTS_TOPIC, "per begin or change of an incident"),
+    (INCIDENTS, INCIDENTS_TOPIC, "for each new or changed incident"),
     (
         CHANNEL_MINUTES,
         MINUTES_TOPIC,
-        "per channel and minute of event time in which its figures changed",
+        "for each channel and minute of event time in which its figures changed",
     ),
     (
         CHANNEL_VERDICTS,
         VERDICTS_TOPIC,
-        "per channel and minute of wall time from which on another verdict was shown",
+        "for each channel and minute of wall time in which its shown verdict changed",
     ),
 )
 
@@ -222,7 +221,11 @@ _PARTS = ("count", "sum", "buckets")
 """Endings of the names of a histogram's fields."""
 
 _HISTOGRAMS = """
-Each histogram has three fields, its name and an ending: `_count`, the number of durations; `_sum`, their sum in milliseconds; `_buckets` (list<int64>), the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
+Each histogram has three fields, whose names end in:
+
+- `_count`: the number of durations;
+- `_sum`: their sum in milliseconds;
+- `_buckets` (list<int64>): the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
 
 | histogram | meaning |
 |---|---|

@@ -147,20 +147,21 @@ def about() -> str:
     return "\n".join(
         (
             f"One node sends a message every {INTERVAL_S:g} s on average, for "
-            f"{MESSAGES_S // 60} minutes, to {NODES - 1} others, which do not offer it "
-            "on.",
+            f"{MESSAGES_S // 60} minutes, to {NODES - 1} others, which do not forward "
+            "it.",
             "Links lose each payload independently, in both directions.",
-            f"Each row has {len(SEEDS)} simulations with seeds of their own.",
+            f"Each row has {len(SEEDS)} simulations with different seeds.",
             "",
             "- *p50*, *p95*: epochs from `append` until a receiver has the message; "
-            "pairs that are not delivered count as slower than all others.",
-            f"- *undelivered*: not within {HORIZON_EPOCHS:,} epochs.",
+            "undelivered pairs count as slower than all others.",
+            f"- *undelivered*: not delivered within {HORIZON_EPOCHS:,} epochs.",
             "- *payloads*, *records*, *bytes*: sent by all nodes until the end, "
             "acknowledgements included, per delivery.",
-            "- *document*: waits of 2, 4, … 128, 2, … epochs; *linear*: two epochs "
-            "more each time (the upstream simulation); *deployed*: 90 epochs, "
-            "doubling, and up to 29 more by chance (status-go, whose epochs are 300 ms "
-            "long).",
+            "- back-off *document*: waits of 2, 4, … 128, 2, … epochs, as the "
+            "specification says.",
+            "- back-off *linear*: two epochs more each time (the upstream simulation).",
+            "- back-off *deployed*: 90 epochs, doubling, plus up to 29 random epochs "
+            "(status-go, whose epochs are 300 ms long).",
         )
     )
 
