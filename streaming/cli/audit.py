@@ -99,7 +99,7 @@ def compare_command(
 ) -> None:
     """Check that a mirror has all messages of a store, or of another mirror.
 
-    The command compares sender's times and message hashes, and prints each message that
+    The command compares message hashes and sender's times, and prints each message that
     one side lacks. From a store, it lists the messages of the given topics. With
     another mirror, it compares all messages that have a hash.
 
@@ -140,15 +140,15 @@ def compare_command(
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     panel=Panel.STORAGE,
-    help="State directory. A server restarted with the same directory reads only new "
-    "records.",
+    help="State directory. If the server restarts with the same directory, it reads "
+    "only new records.",
 )
 @setting(
     "--sync-host",
     default="127.0.0.1",
     panel=Panel.PEER,
     help="Address on which to listen for other mirrors. If it is not loopback, "
-    "--web-config must require client certificates, or have peer_tokens.",
+    "--web-config must require client certificates, or contain peer_tokens.",
 )
 @setting(
     "--sync-port",
@@ -162,7 +162,7 @@ def compare_command(
     type=Duration("d", 0.01),
     default=7.0,
     panel=Panel.TIME,
-    help="Maximum age of messages that are compared, by sender's time.",
+    help="Maximum age of compared messages, by sender's time.",
 )
 @serving_options("the server's metrics", 9112, shared=("insecure_web",))
 @log_option()

@@ -25,7 +25,7 @@ channels_option = setting(
     "--channels",
     type=click.Path(dir_okay=False, path_type=Path),
     panel=Panel.CHANNELS,
-    help="TOML file with names, SLOs, labels and mutings of channels.",
+    help="TOML file with names, SLOs, labels and mute times of channels.",
 )
 
 

@@ -43,7 +43,7 @@ def config_option(command: _Command) -> _Command:
         expose_value=False,
         envvar="SDS_MONITOR_CONFIG",
         callback=_read_config,
-        help="TOML file with settings. Their names are those of the options.",
+        help="TOML file with settings. Each setting has the name of its option.",
     )(command)
 
 

@@ -85,14 +85,15 @@ _PLACE = Parsed("TOPIC:PARTITION:OFFSET", _parse_place)
     "since_ms",
     type=Time(),
     panel=Panel.SOURCE,
-    help="Select dead letters whose record has this time or a later one.",
+    help="Select dead letters whose record time is this time or later.",
 )
 @setting(
     "--limit",
     type=click.IntRange(1),
     default=100,
     panel=Panel.OUTPUT,
-    help="Maximum number of dead letters in the list. The summary counts all.",
+    help="Maximum number of dead letters in the list. The summary counts all dead "
+    "letters.",
 )
 @json_option
 def list_command(
@@ -106,8 +107,8 @@ def list_command(
 ) -> None:
     """List dead letters, the newest first.
 
-    A record that a crash wrote twice appears once. If it finds dead letters, the exit
-    code is 1.
+    If a crash wrote a dead letter twice, it appears once. If there are dead letters,
+    the exit code is 1.
     """
     from streaming.cli.actions.dead_letter_list import LetterFilter, list_letters
 
@@ -154,7 +155,7 @@ def show_command(
     "--topic",
     "target",
     panel=Panel.KAFKA,
-    help="Topic to write to; by default the one from which the record came.",
+    help="Topic to write to; by default the original topic of the record.",
 )
 @setting("--force", is_flag=True, help="Also write records that are still invalid.")
 @setting("--dry-run", is_flag=True, help="Print the records, and write nothing.")
@@ -178,8 +179,8 @@ def replay_command(
     """Write dead letters that are now valid back to their topic.
 
     The new record has the key, value, time and headers of the old one, and the header
-    source: replay. If its time is more than an hour behind the monitor's clock, it
-    counts only as a frame.
+    source: replay. If its time is more than an hour behind the monitor's clock, the
+    record counts only as a frame.
 
     The dead letters remain in their topic, and nothing marks them as replayed: replay
     them once. If a dead letter is refused or does not exist, the exit code is 1.

@@ -41,7 +41,7 @@ def command(
 
     FILE has one record a line. If its name ends with .xz or .gz, it is compressed. The
     command reads the records that the topic contains now, and changes nothing in Kafka.
-    An existing file is replaced when the new one is complete.
+    If FILE exists, the command replaces it when all records are written.
 
     `sds-monitor import` writes the file to a topic.
     """

@@ -37,8 +37,8 @@ def command(
     monitor runs, the next one forgets it at startup.
 
     The channel disappears from page and metrics. The history keeps its incidents and
-    per-minute aggregates, and sums over all channels keep its counts. If it sends
-    again, it is a new channel.
+    per-minute aggregates, and sums over all channels keep its counts. If the channel
+    sends again, it counts as a new one.
     """
     if not (dry_run or yes or sys.stdin.isatty()):
         message = "standard input is no terminal: give --yes, or --dry-run"

@@ -26,7 +26,7 @@ from streaming.cli.values import Number
     "--partitions",
     type=click.IntRange(1, MAX_PARTITIONS),
     panel=Panel.KAFKA,
-    help="Number of partitions if the command creates the topic; by default as many "
+    help="Number of partitions if the command creates the topic; by default, as many "
     "as the records need.",
 )
 @setting(
@@ -34,7 +34,7 @@ from streaming.cli.values import Number
     type=Number(0),
     default=0.0,
     panel=Panel.TIME,
-    help="Seconds of record time per second; 0 writes as fast as possible.",
+    help="Speed, in seconds of record time per second; 0 writes as fast as possible.",
 )
 @setting(
     "--restamp",
@@ -57,8 +57,8 @@ def command(
 ) -> None:
     """Write the records of FILE to a topic.
 
-    FILE contains records that `sds-monitor export` wrote, or answers of the REST API of
-    a Waku node, one a line. It may be compressed (.xz, .gz). The command checks every
+    Each line of FILE is a record that `sds-monitor export` wrote, or an answer of a
+    Waku node's REST API. FILE may be compressed (.xz, .gz). The command checks every
     line before it writes the first record.
     """
     from streaming.cli.actions.import_ import import_records

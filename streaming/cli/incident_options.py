@@ -54,8 +54,8 @@ def _source(
             return IncidentSource(history=history, views=views)
         case "report":
             logger.warning(
-                "--report is renamed: use --from-report, SDS_MONITOR_FROM_REPORT, or "
-                "from-report in the --config file"
+                "--report was renamed: use --from-report, SDS_MONITOR_FROM_REPORT, "
+                "or from-report in the --config file"
             )
     return IncidentSource(from_report if name == "from_report" else report, views=views)
 
@@ -87,8 +87,8 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Read incidents of another protocol. PREFIX is that of the address of "
-            "its page; --channel is then the name of one of its views.",
+            help="Read incidents of another protocol. Its page has the address "
+            "/views/PREFIX; --channel then names a view.",
         ),
     ),
     _source,
@@ -103,8 +103,8 @@ filter_options = option_group(
             "--since",
             "since_ms",
             type=Time(),
-            help="Show only incidents found at this time or later, and those that are "
-            "unresolved.",
+            help="Show only incidents found at this time or later, and all "
+            "unresolved ones.",
         ),
         setting("--standing", is_flag=True, help="Show only unresolved incidents."),
     ),

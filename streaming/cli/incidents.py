@@ -34,7 +34,7 @@ from streaming.cli.settings import Panel, json_option, setting
     type=click.Choice(["message", "participant"]),
     default="message",
     panel=Panel.OUTPUT,
-    help="List messages, or how many messages each participant lacks since when.",
+    help="List messages, or the participants that lack messages.",
 )
 @json_option
 def command(
@@ -44,7 +44,7 @@ def command(
     by: str,
     as_json: bool,
 ) -> None:
-    """List the messages behind the figures: lost, undelivered, unacknowledged.
+    """List messages that are lost, undelivered or unacknowledged.
 
     For each message, the newest first, the command prints who lacks it and since when,
     its Waku hash and retrieval hint, and why the monitor reports it. Names of channels

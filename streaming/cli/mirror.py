@@ -54,8 +54,8 @@ def _refuse_from_file(
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     panel=Panel.STORAGE,
-    help="State directory: what waits for Kafka, and what is mirrored. A mirror "
-    "restarted with the same directory resumes.",
+    help="State directory, with the records that wait for Kafka. If the mirror "
+    "restarts with the same directory, it resumes.",
 )
 @setting(
     "--observer",

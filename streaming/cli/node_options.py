@@ -68,7 +68,8 @@ def node_options(*, required: bool = True) -> Decorator:
             required=required,
             multiple=True,
             metavar="URL",
-            help="REST API of a Waku node. Repeatable: more nodes miss less.",
+            help="REST API of a Waku node. Repeatable: with several nodes, the "
+            "mirror misses fewer messages.",
         ),
         setting(
             "--rest-timeout",
@@ -115,7 +116,8 @@ peer_access_options = option_group(
         ),
         secret_setting(
             "--peer-token",
-            help="Token for the other mirror, whose peer_tokens contain its hash.",
+            help="Token for the other mirror. Its peer_tokens must contain the hash "
+            "of the token.",
         ),
     ],
     PeerAccess,
@@ -180,7 +182,7 @@ mirroring_options = option_group(
             "--cache-messages",
             type=click.IntRange(2),
             default=_DEFAULTS.cache_messages,
-            help="Messages in the relay cache of the node (its option "
+            help="Capacity of the node's relay cache in messages (its option "
             "--rest-relay-cache-capacity).",
         ),
         setting(
@@ -189,8 +191,8 @@ mirroring_options = option_group(
             type=Duration("s", 0.01, 60),
             default=_DEFAULTS.poll_interval_s,
             panel=Panel.TIME,
-            help="Time between two reads of a relay cache. A cache that fills up is "
-            "read again at once.",
+            help="Time between two reads of a relay cache. If a cache was full, the "
+            "mirror reads it again at once.",
         ),
         setting(
             "--store-interval",
@@ -206,14 +208,14 @@ mirroring_options = option_group(
             type=Duration("s", 0),
             default=_DEFAULTS.backfill_s,
             panel=Panel.TIME,
-            help="How far a mirror with a new --state reads the store into the past.",
+            help="How far back a mirror with a new --state reads the store.",
         ),
         setting(
             "--spool-bytes",
             type=click.IntRange(1_000_000),
             default=_DEFAULTS.spool_bytes,
-            help="Maximum bytes on disk that wait for Kafka. Above it, the mirror "
-            "stops reading from the nodes.",
+            help="Maximum bytes of records on disk that wait for Kafka. Above this "
+            "size, the mirror stops reading from the nodes.",
         ),
     ),
     _mirroring,

@@ -57,7 +57,7 @@ def forecast_command(
     form: str,
     html: Path | None,
 ) -> None:
-    """Forecast bytes, messages, filters and epochs from the history.
+    """Forecast bytes, messages, filters and rate-limit use from the history.
 
     For each channel and for their sum, the command prints the last seven days, the next
     seven days, and when each limit is reached. It needs a history of 14 whole days, and

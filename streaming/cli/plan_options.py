@@ -82,8 +82,8 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Read views of another protocol. PREFIX is that of the address of its "
-            "page; --channel is then the name of one of them.",
+            help="Read views of another protocol. Its page has the address "
+            "/views/PREFIX; --channel then names a view.",
         ),
         setting(
             "--channel",
@@ -116,13 +116,14 @@ forecast_options = option_group(
             type=click.IntRange(50, 99),
             default=80,
             metavar="PERCENT",
-            help="Probability of the intervals.",
+            help="Probability of the forecast intervals.",
         ),
         setting(
             "--epoch-messages",
             type=click.IntRange(1),
             default=100,
-            help="Messages of a participant in a rate-limit epoch of 10 minutes.",
+            help="Messages that a participant may send in a rate-limit epoch of 10 "
+            "minutes.",
         ),
         setting(
             "--kafka-retention-days",

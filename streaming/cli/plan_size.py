@@ -85,7 +85,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE",
     panel=Panel.SOURCE,
     show_default="as shipped",
-    help="Figures of `make bench` on your machine.",
+    help="File with the results of `make bench` on your machine.",
 )
 @setting(
     "--scaling",
@@ -93,7 +93,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE",
     panel=Panel.SOURCE,
     show_default="as shipped",
-    help="Figures of the other benchmarks.",
+    help="File with the results of the other benchmarks.",
 )
 @format_option
 @html_option
@@ -109,7 +109,7 @@ def size_command(
 
     The command prints the largest load for one machine, and how many executors a
     cluster needs. The figures come from a cost model that is fitted to the benchmarks
-    of the project. Each figure has the greatest error of the fit.
+    of the project. Each figure comes with the greatest error of the fit.
     """
     from streaming.cli.actions.plan_size import print_size
 

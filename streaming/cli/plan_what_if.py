@@ -48,7 +48,7 @@ from streaming.cli.settings import Panel, setting
     multiple=True,
     metavar="KEY=VALUE",
     panel=Panel.FORECAST,
-    help="Setting of the channel that the history does not contain. Repeatable.",
+    help="Value of a channel setting that the history lacks. Repeatable.",
 )
 @setting(
     "--set",
@@ -56,7 +56,7 @@ from streaming.cli.settings import Panel, setting
     multiple=True,
     metavar="KEY=VALUE",
     panel=Panel.FORECAST,
-    help="Change of the variant; 2x doubles a value. Repeatable.",
+    help="Setting that the variant changes; 2x doubles a value. Repeatable.",
 )
 @setting(
     "--variant",
@@ -64,7 +64,7 @@ from streaming.cli.settings import Panel, setting
     multiple=True,
     metavar="NAME:KEY=VALUE,…",
     panel=Panel.FORECAST,
-    help="Another variant with its changes. Repeatable.",
+    help="Further variant, with the settings that it changes. Repeatable.",
 )
 @setting(
     "--seeds",
@@ -87,12 +87,12 @@ def what_if_command(
     form: str,
     html: Path | None,
 ) -> None:
-    """Compare settings: what would a channel cost and deliver with others?
+    """Compare what a channel costs and delivers with other settings.
 
     The command compares bytes, delivery, acknowledgement, recovery, repair, filter and
-    epochs of a channel with those of variants. The channel is measured, or described by
-    a file. Figures come from closed forms, or from simulations with 95 % intervals. The
-    command needs the extra `plan`.
+    rate-limit use of a channel with those of variants. A history or a file describes
+    the channel. Figures come from formulas, or from simulations with 95 % intervals.
+    The command needs the extra `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 

@@ -42,8 +42,8 @@ from streaming.settings import Window
     "--scratch",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     panel=Panel.STORAGE,
-    help="Directory for the temporary checkpoint. Executors of a cluster must share "
-    "it.",
+    help="Directory for the temporary checkpoint. On a cluster, all executors must "
+    "share it.",
 )
 @reading_options
 @log_option()

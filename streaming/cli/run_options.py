@@ -92,7 +92,7 @@ history_options = option_group(
         setting(
             "--verdicts-topic",
             default=VERDICTS_TOPIC,
-            help="Topic to write the verdicts to that the page shows.",
+            help="Topic to write the verdicts of channels to.",
         ),
     ),
     _history_settings,
@@ -183,14 +183,14 @@ job_options = option_group(
             "--forget-days",
             type=Duration("d", 0, 3_650, is_whole=True),
             default=FORGET_DAYS,
-            help="Forget a channel after this silence; 0 disables it.",
+            help="Forget a channel that was silent for this time; 0 disables this.",
         ),
         setting(
             "--report-detail",
             is_flag=True,
             panel=Panel.OUTPUT,
             help="Add every incident and definite acknowledgement to the report. Set "
-            "it at the first start of a checkpoint.",
+            "it when you first start a checkpoint.",
         ),
     ),
     _job_settings,
@@ -239,7 +239,8 @@ run_options = option_group(
             type=click.Path(file_okay=False, path_type=Path),
             callback=checked_checkpoint,
             panel=Panel.STORAGE,
-            help="State directory. A job restarted with the same directory resumes.",
+            help="State directory. If the job restarts with the same directory, it "
+            "resumes.",
         ),
         serving_options("page and metrics", 9108),
         setting(
@@ -252,8 +253,8 @@ run_options = option_group(
             "--audit",
             type=Parsed("URL", checked_url),
             panel=Panel.WEB,
-            help="Metrics address of `sds-monitor audit --every`. Channels of which "
-            "the mirror lacks a recent message become blind.",
+            help="Metrics address of `sds-monitor audit --every`. If the mirror "
+            "lacks a recent message, its channel becomes blind.",
         ),
         setting(
             "--heartbeat",
@@ -272,7 +273,7 @@ run_options = option_group(
             type=Duration("s", 0),
             panel=Panel.TIME,
             help="How long to retry while Kafka is unreachable; 0 disables retries. "
-            "By default without limit, and 0 with --until-caught-up.",
+            "By default there is no limit, or 0 with --until-caught-up.",
         ),
         channels_option,
         history_options,
