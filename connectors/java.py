@@ -19,9 +19,9 @@ class JavaMissing(RuntimeError):
 
     def __init__(self, found: str) -> None:
         super().__init__(
-            f"Java {NEEDED_VERSION} or newer is needed, found {found}: install "
-            f"a JRE (Debian: apt-get install openjdk-{NEEDED_VERSION}-jre-headless) "
-            "or point JAVA_HOME at one"
+            f"Java {NEEDED_VERSION} or newer is needed, found {found}: install a JRE "
+            f"(Debian: apt-get install openjdk-{NEEDED_VERSION}-jre-headless) or set "
+            "JAVA_HOME to one"
         )
 
 
@@ -42,7 +42,7 @@ def find_java() -> Path:
     else:
         on_path = shutil.which("java")
         if on_path is None:
-            raise JavaMissing("none: JAVA_HOME is not set and PATH has no java")
+            raise JavaMissing("none (JAVA_HOME is not set, and PATH has no java)")
         java = Path(on_path).absolute()
     version = _major_version(java)
     if version is None:

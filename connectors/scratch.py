@@ -45,7 +45,9 @@ def claim_scratch(root: Path | None = None) -> Path:
         root.mkdir(mode=0o700)
     if not _is_own(root):
         _log.warning(
-            "%s belongs to another user: what a killed JVM leaves is not removed", root
+            "%s belongs to another user: files that a killed JVM leaves are not "
+            "removed",
+            root,
         )
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))
     for directory in _not_named(_unlocked(root)):

@@ -141,7 +141,9 @@ def position_of(checkpoint: Path, batch: int) -> str:
 def complete(checkpoint: Path, log: BatchLog) -> None:
     """Repair a locked checkpoint after a file was deleted or torn."""
     for path in log.torn:
-        _log.warning("%s is empty, as after a power failure: it is removed", path)
+        _log.warning(
+            "%s is empty, probably after a power failure: the job removes it", path
+        )
         path.unlink()
     if log.committed is None:
         # The files of the first batch are not needed, and may be torn too.

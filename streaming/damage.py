@@ -63,8 +63,8 @@ def state_of(key: str) -> str:
 def do_without(path: Path) -> str:
     """Return the remedy for a damaged file in ``monitor/`` that is not needed."""
     return (
-        "restore the checkpoint from a backup; or move this file away and take its "
-        f'name out of "files" in {path.with_name(IDENTITY)}, to go on without '
+        "restore the checkpoint from a backup; or move this file away and remove its "
+        f'name from "files" in {path.with_name(IDENTITY)}, to continue without '
         f"{_LOSS if path.name == LEDGER else 'what it holds'}"
     )
 

@@ -141,9 +141,9 @@ def check_executors(
     except (Py4JJavaError, PySparkException) as error:
         python = os.environ["PYSPARK_PYTHON"]
         message = (
-            f"executors cannot run the job with Python {python} ({_cause(error)}): it "
-            "must be there, with the dependencies of sds-monitor; PYSPARK_PYTHON names "
-            "another one (docs/scaling.md)"
+            f"executors cannot run the job with Python {python} ({_cause(error)}): "
+            "install it there with the dependencies of sds-monitor, or set "
+            "PYSPARK_PYTHON to another one (docs/scaling.md)"
         )
         raise JobFailed(message, final=True) from error
     finally:
@@ -154,8 +154,8 @@ def check_executors(
     hosts = {host for host, is_compiled in found if not is_compiled}
     if hosts and compiled.is_compiled():
         _log.warning(
-            "rules: interpreted on executors whose Python or machine differs from the "
-            "driver's: %s",
+            "executors run the rules interpreted, because their Python or machine "
+            "differs from the driver's: %s",
             ", ".join(sorted(hosts)),
         )
 

@@ -47,9 +47,9 @@ class BatchTooLarge(RuntimeError):
     def __str__(self) -> str:
         """The error in one line."""
         return (
-            f"the records of a batch are larger than the first ones, more than "
-            f"{self.limit_bytes:,} bytes remain of them: the batch is planned again "
-            "in smaller parts; where it is not, use a lower --max-batch-records"
+            f"a batch has more than {self.limit_bytes:,} bytes, because its records "
+            "are larger than the first ones: the job plans it again in smaller "
+            "parts; if it does not, use a lower --max-batch-records"
         )
 
 
@@ -68,7 +68,7 @@ _NO_WORKER = "Python worker failed to connect back"
 
 _NO_WORKER_CAUSE = (
     "a Python process that Spark started did not answer within 10 s: the machine is "
-    "too busy or lacks memory; stop other programs or give it more, and start again: "
+    "too busy or lacks memory; stop other programs or add memory, and start again: "
     "nothing is lost"
 )
 MORE_MEMORY = (
@@ -206,7 +206,7 @@ def with_remedy(cause: str) -> str:
     explained = disk.with_remedy(cause)
     if explained == cause:
         return cause
-    return f"{explained}, and start again: what was finished is not lost"
+    return f"{explained}, and start again: finished batches are not lost"
 
 
 def cause_of(error: Exception) -> str:

@@ -344,9 +344,7 @@ def _stop(spark: SparkSession, job: Job) -> None:
         job.query.stop()
     except Py4JJavaError as error:
         if "java.util.concurrent.TimeoutException" in str(error):
-            _log.warning(
-                "the last batch did not end: it is done again at the next start"
-            )
+            _log.warning("the last batch did not end: the next start repeats it")
         elif not is_ended_by_master():
             # If a cluster has ended the application, its queries have ended too.
             raise

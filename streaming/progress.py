@@ -127,8 +127,8 @@ def _warn_of_another_topic(before: Position | None, after: Position) -> None:
     if before is None or not find_replaced(before.topic_id, after.topic_id):
         return
     _log.warning(
-        "the topic was deleted and recreated: the job continues at its start, and at "
-        "least %s records are lost",
+        "the topic was deleted and recreated: the job continues at the start of the "
+        "new topic, and at least %s records are lost",
         f"{after.skipped - before.skipped:,}",
     )
 

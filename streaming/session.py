@@ -326,7 +326,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
         raise  # The JVM has ended; the command reports that.
     except Exception as error:  # any: Spark's own pickler does the same
         _log.warning(
-            "Spark's own pickler passes states to Python, which is slower: %r", error
+            "states are passed to Python by Spark's own, slower pickler: %r", error
         )
 
 

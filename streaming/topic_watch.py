@@ -99,9 +99,9 @@ class Withheld:
         count = sum(held.values())
         if count and not self._count:
             _log.warning(
-                "%s records of partitions %s cannot be read: a transaction before "
-                "them has been open for more than %.0f s; end the producer that has it "
-                "open; kafka-transactions.sh finds a hanging one, and aborts it",
+                "%s records of partitions %s cannot be read, because a transaction "
+                "has been open for more than %.0f s: end its producer, or find and "
+                "abort the transaction with kafka-transactions.sh",
                 f"{count:,}",
                 ", ".join(map(str, sorted(held))),
                 WITHHELD_S,

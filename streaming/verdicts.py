@@ -112,7 +112,7 @@ class VerdictRecorder:
         except (sqlite3.Error, OSError, DamagedCheckpoint) as error:
             if not self._fails:
                 cause = with_remedy(str(error))
-                _log.warning("the shown verdicts wait to be stored: %s", cause)
+                _log.warning("verdicts cannot be stored yet: %s", cause)
             self._fails = True
             return False
         self._fails = False

@@ -25,8 +25,8 @@ class PortUnavailable(BrokerError):
 
     def __init__(self, port: int, reason: str) -> None:
         super().__init__(
-            f"port {port} on {HOST} cannot be used ({reason}): "
-            "stop what listens there, or choose another port"
+            f"port {port} on {HOST} cannot be used ({reason}): stop the program that "
+            "listens there, or choose another port"
         )
 
 
@@ -35,8 +35,8 @@ class DataDirInUse(BrokerError):
 
     def __init__(self, data_dir: Path, pid: int) -> None:
         super().__init__(
-            f"a broker (process {pid}) already runs on {data_dir}: "
-            "use that one, stop it, or give another directory"
+            f"a broker (process {pid}) already runs on {data_dir}: use this broker, "
+            "stop it, or give another directory"
         )
         self.pid = pid
 

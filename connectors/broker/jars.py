@@ -113,7 +113,7 @@ def _missing_jars(jars: Path, pinned: Mapping[str, str]) -> list[str]:
         (jars / name).unlink(missing_ok=True)
     if wrong:
         reason = f"wrong checksum, so deleted: {', '.join(wrong)} in {jars}"
-        raise BrokerJarsUnavailable(reason, "start again to fetch what was deleted")
+        raise BrokerJarsUnavailable(reason, "start again to fetch the deleted files")
     return [name for name in pinned if name not in present]
 
 

@@ -19,7 +19,7 @@ class NoHistory(LookupError):
         remedy = (
             "give the directory to which the monitor writes its history"
             if other is None
-            else f"one was found in {other}"
+            else f"a history was found in {other}"
         )
         super().__init__(f"no history was found in {path}: {remedy}")
 

@@ -173,8 +173,8 @@ class DeadLetterWriter:
             if not self._has_logged:
                 self._has_logged = True
                 _log.error(
-                    "the dead letter of %s:%d:%d cannot be written and is only "
-                    "counted, like further ones: %s",
+                    "the dead letter of %s:%d:%d cannot be written (%s): the monitor "
+                    "only counts it and further ones",
                     *self._settings.place_of(one.record.partition),
                     one.record.offset,
                     refusal,

@@ -140,5 +140,5 @@ class DeadLetterReader:
             raise TopicMissing(
                 error.topic,
                 self._settings.bootstrap,
-                "check --dead-letter-topic; it is made with the first dead letter",
+                "check --dead-letter-topic; the first dead letter creates it",
             ) from error

@@ -162,7 +162,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
     )
     refused = KafkaRefused(
         settings.bootstrap,
-        f"it does not let {security.username!r} in by {security.mechanism}",
+        f"it rejects the login of {security.username!r} by {security.mechanism}",
         "check --kafka-username, the password and --kafka-mechanism",
     )
     while not mechanism.is_done():

@@ -193,8 +193,8 @@ class RecordsLost(_Picklable, LookupError):
         self.first = first
         self.end = end
         super().__init__(
-            f"{topic}:{partition} no longer holds offsets {first} to {end - 1}, which "
-            "were not read yet (retention, or the topic was recreated): use "
+            f"{topic}:{partition} no longer has the unread offsets {first} to "
+            f"{end - 1} (retention, or the topic was recreated): use "
             "--on-lost-records skip to continue without them, or a new --checkpoint"
         )
 
@@ -221,8 +221,8 @@ class InvalidTopic(_Picklable, ValueError):
 
     def __init__(self, topic: str) -> None:
         super().__init__(
-            f"{topic!r} is no name for a topic: letters, digits, '.', '_' and '-', "
-            "at most 249"
+            f"{topic!r} is no valid topic name: use at most 249 letters, digits, "
+            "'.', '_' and '-'"
         )
         self.topic = topic
 

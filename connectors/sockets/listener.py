@@ -30,7 +30,9 @@ class AddressUnusable(OSError):
     """The server cannot listen on `host`."""
 
     def __init__(self, host: str, reason: str) -> None:
-        super().__init__(f"cannot listen on {host} ({reason}): choose an own address")
+        super().__init__(
+            f"cannot listen on {host} ({reason}): choose an address of this machine"
+        )
         self.host = host
 
 

@@ -28,7 +28,9 @@ class StorageInUse(StorageError):
     """Another process has it open; two with one state would contradict each other."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, "another process has it open; end that one first")
+        super().__init__(
+            path, "another process has the file open; end that process first"
+        )
 
 
 class StorageUnreadable(StorageError, ValueError):
@@ -132,7 +134,7 @@ def _set_up(
     (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     application_id = int.from_bytes(form.application_id, "big")
     if tables and stored_id != application_id:
-        raise StorageUnreadable(path, "another program made it")
+        raise StorageUnreadable(path, "another program made the file")
     if tables and version != form.version:
         detail = f"it has version {version}, this program reads {form.version}"
         raise StorageUnreadable(path, detail)

@@ -123,7 +123,7 @@ class SqliteTree(SqliteFile):
         if row is None:
             return None
         if not isinstance(row[0], bytes):
-            raise StorageUnreadable(self.path, "a value is no bytes")
+            raise StorageUnreadable(self.path, "a value has the wrong type")
         return row[0]
 
     def _write_tree(self, tree: ProllyTree) -> None:
@@ -158,6 +158,6 @@ class SqliteTree(SqliteFile):
             raise StorageUnreadable(self.path, str(error)) from error
         if tree.root.merkle != root:
             raise StorageUnreadable(
-                self.path, "its buckets do not have its root's hash"
+                self.path, "its buckets do not match the hash of its root"
             )
         return tree

@@ -29,8 +29,8 @@ class PeerUnreachable(OSError):
 
     def __init__(self, address: Address, detail: str) -> None:
         super().__init__(
-            f"{address} cannot be reached ({detail}): does `sds-monitor audit serve` "
-            "run there, and is the port open?"
+            f"{address} cannot be reached ({detail}): check that `sds-monitor audit "
+            "serve` runs there, and that the port is open"
         )
 
 

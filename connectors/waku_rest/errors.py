@@ -50,7 +50,7 @@ class NodeUnreachable(NodeError, ConnectionError):
         super().__init__(
             node,
             request,
-            f"got no whole answer ({cause}): check the URL and that the node runs",
+            f"got no complete answer ({cause}): check the URL and that the node runs",
         )
         self.may_have_arrived = may_have_arrived
 
@@ -112,6 +112,6 @@ class BadAnswer(NodeError):
         super().__init__(
             node,
             request,
-            f"got an answer that is none of a Waku node's REST API ({detail}): check "
-            "the URL",
+            f"got an answer that a Waku node's REST API does not give ({detail}): "
+            "check the URL",
         )

@@ -76,7 +76,7 @@ def elements(body: bytes) -> Iterator[bytes]:
     if not begin:
         message = f"it is not a list but {body[:_SHOWN_BYTES]!r:.80}"
         raise ValueError(message)
-    raise ValueError("the list is not closed, or not the whole answer")
+    raise ValueError("the list is not closed, or more text follows it")
 
 
 def check_length(element: bytes) -> bytes:

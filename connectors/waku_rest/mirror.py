@@ -161,7 +161,7 @@ class Mirror:
                     )
                 except KafkaUnreachable:
                     _log.warning(
-                        "%d records stay in the spool, for the next start",
+                        "%d records stay in the spool until the next start",
                         figures.spooled,
                     )
                     return
@@ -183,7 +183,9 @@ class Mirror:
             not (record.is_heartbeat or record in refused) for record in records
         )
         for record, why in refused.items():
-            _log.warning("seq %d is not written: %s", record.seq, why)
+            _log.warning(
+                "the record with sequence number %d is not written: %s", record.seq, why
+            )
 
     def _report_end(self, written: int, refused: int) -> None:
         """Log that Kafka answers again, once the waiting records are written."""

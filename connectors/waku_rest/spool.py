@@ -143,8 +143,8 @@ class Spool:
                 raise _unusable(directory, cause_of(error, self._path)) from error
             if observer not in (None, self.observer):
                 message = (
-                    f"{directory} belongs to observer {self.observer}, not {observer}: "
-                    "use another --state, or leave --observer out"
+                    f"{directory} belongs to observer {self.observer}, not "
+                    f"{observer}: use another --state, or omit --observer"
                 )
                 raise StateUnusable(message)
             self._opened = opened.pop_all()

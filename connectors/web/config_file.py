@@ -68,7 +68,7 @@ class _Tls(msgspec.Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if _VERSIONS[self.min_version] > _VERSIONS[self.max_version]:
-            raise ValueError("min_version is above max_version: lower it")
+            raise ValueError("min_version is above max_version: lower min_version")
         if (
             self.client_allowed_sans is not None
             and _VERIFY_MODES[self.client_auth_type] is not ssl.CERT_REQUIRED
@@ -87,7 +87,7 @@ class _Http(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError("http2: HTTP/2 is not supported: set it to false")
         for name in self.headers:
             if name not in _HEADERS:
-                message = f"headers: {shown(name)} is none of {', '.join(_HEADERS)}"
+                message = f"headers: {shown(name)} is not one of {', '.join(_HEADERS)}"
                 raise ValueError(message)
         _check("headers", self.headers, _PRINTABLE, "one line of printable ASCII")
 
@@ -147,7 +147,7 @@ class WebConfigFile:
             config = self._read()
             self._check_change(config)
         except BadWebConfig as error:
-            _log.error("%s; the settings before this change hold", error)
+            _log.error("%s; the previous settings remain valid", error)
             return self._config
         self._config = config
         _log.info("%s was read again", self._path)
@@ -207,7 +207,7 @@ class WebConfigFile:
         mode = _VERIFY_MODES[tls.client_auth_type]
         if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
             raise ValueError(
-                "client_ca_file belongs together with a client_auth_type that verifies"
+                "give client_ca_file and a client_auth_type that verifies, or neither"
             )
         allowed = tls.client_allowed_sans
         context = (

@@ -36,7 +36,7 @@ class UnknownBlobVersion(ValueError):
         self.newest = newest
         super().__init__(
             f"the checkpoint holds state of version {version}, this release reads "
-            f"up to {newest}: run the release that wrote it, or a newer one"
+            f"versions up to {newest}: run the release that wrote it, or a newer one"
         )
 
 

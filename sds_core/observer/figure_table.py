@@ -281,7 +281,7 @@ def _check_figure(figure: Figure) -> None:
     if is_float and (figure.report or figure.history):
         raise FigureError(figure.field, "report and history have no floats")
     if figure.unit is Unit.WORD and (figure.series or figure.group):
-        raise FigureError(figure.field, "a word is in report and history alone")
+        raise FigureError(figure.field, "only report and history can have a word")
     for series in figure.series:
         if len(series.labels) != len(series.family.labels):
             raise FigureError(figure.field, f"wrong labels for {series.family.name}")

@@ -34,7 +34,9 @@ class ChannelMismatch(ValueError):
         self.key = key
         self.name = name
         text = decode_text(key)
-        super().__init__(f"the key is {text!r:.80}, the channel inside is {name!r:.80}")
+        super().__init__(
+            f"the key is {text!r:.80}, the channel in the frame is {name!r:.80}"
+        )
 
 
 class FutureTimestamp(ValueError):
@@ -46,8 +48,8 @@ class FutureTimestamp(ValueError):
         self.timestamp_ms = timestamp_ms
         self.written_ms = written_ms
         super().__init__(
-            f"the record is stamped {iso_time(timestamp_ms)}, and was written by "
-            f"{iso_time(written_ms)}"
+            f"the record has the time {iso_time(timestamp_ms)}, but was written no "
+            f"later than {iso_time(written_ms)}"
         )
 
 

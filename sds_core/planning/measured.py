@@ -13,7 +13,7 @@ class NotMeasured(ValueError):
 
     def __init__(self, *what: str) -> None:
         missing = ": ".join(what)
-        super().__init__(f"the measurements lack {missing}: a full `make bench` has it")
+        super().__init__(f"the measurements lack {missing}: run a full `make bench`")
 
 
 class Measure(msgspec.Struct):

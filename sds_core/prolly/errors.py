@@ -48,7 +48,7 @@ class Unauthorised(SyncError):
     """The peer did not send a token that this side knows."""
 
     def __init__(self) -> None:
-        super().__init__("a token of this server is needed: set SDS_MONITOR_PEER_TOKEN")
+        super().__init__("the server needs a valid token: set SDS_MONITOR_PEER_TOKEN")
 
 
 class PeerRefused(SyncError):

@@ -59,7 +59,9 @@ class BadNonce(EncryptionError):
     """The source of nonces returned a wrong number of bytes."""
 
     def __init__(self, actual_bytes: int) -> None:
-        super().__init__(f"a nonce has {actual_bytes} bytes, must be {NONCE_BYTES}")
+        super().__init__(
+            f"a nonce has {actual_bytes} bytes, but must have {NONCE_BYTES}"
+        )
         self.actual_bytes = actual_bytes
 
 
@@ -131,13 +133,13 @@ class ChaChaEncryption:
         """
         actual_bytes = len(ciphertext)
         if not ciphertext.startswith(_OPENING):
-            raise Undecryptable(actual_bytes, "they are not of this form")
+            raise Undecryptable(actual_bytes, "they have another format")
         if actual_bytes < self.overhead_bytes:
-            raise Undecryptable(actual_bytes, "they are cut off")
+            raise Undecryptable(actual_bytes, "they are too short")
         body = len(_OPENING) + NONCE_BYTES
         nonce = ciphertext[len(_OPENING) : body]
         try:
             return self._cipher.decrypt(nonce, ciphertext[body:], self._context)
         except InvalidTag as error:
-            detail = "key or channel is another one, or they were changed"
+            detail = "the key or the channel differs, or they were changed"
             raise Undecryptable(actual_bytes, detail) from error

@@ -37,5 +37,5 @@ class StateError(ReliableChannelError, ValueError):
     """A channel cannot resume from a stored state."""
 
     def __init__(self, detail: str) -> None:
-        super().__init__(f"the stored state cannot be continued: {detail}")
+        super().__init__(f"the channel cannot resume from the stored state: {detail}")
         self.detail = detail

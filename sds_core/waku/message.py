@@ -55,9 +55,9 @@ def parse_content_topic(topic: str) -> ContentTopic:
     if len(parts) == 5:
         generation = parts.pop(0)
         if not _DIGITS.fullmatch(generation):
-            raise BadContentTopic(topic, "has no number as its generation")
+            raise BadContentTopic(topic, "has a generation that is not a number")
         if generation.strip("0"):
-            raise BadContentTopic(topic, "is of a generation that does not exist")
+            raise BadContentTopic(topic, "has an unknown generation")
     if not all(parts):
         raise BadContentTopic(topic, "has an empty part")
     return ContentTopic(*parts)

@@ -64,11 +64,11 @@ class ChannelTableFile:
             entries = read_entries(self._path)
             if not entries:
                 # A file that is half written must not end every muting.
-                raise BadChannelTable(self._path, "has no entry: write one")
+                raise BadChannelTable(self._path, "contains no entry: add one")
         except BadChannelTable as error:
             logger.error("the channel table remains unchanged: %s", error)
             return None
-        logger.info("channel table read again: %s", _counted(len(entries)))
+        logger.info("the channel table was read again: %s", _counted(len(entries)))
         return ChannelTable(entries)
 
 

@@ -354,7 +354,7 @@ def check_database(connection: sqlite3.Connection, path: Path) -> None:
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_bytes:
         # Otherwise SQLite would read zeros for missing pages.
-        raise damaged_database(path, "it ends within a page")
+        raise damaged_database(path, "its last page is incomplete")
     if path.stat().st_size <= _CHECKED_BYTES:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":

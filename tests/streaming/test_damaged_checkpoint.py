@@ -158,7 +158,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         # SQLite would read a zero in its place.
         lambda checkpoint: truncate(checkpoint / "monitor/ledger.sqlite", -1),
         "monitor/ledger.sqlite",
-        "it ends within a page",
+        "its last page is incomplete",
     ),
     "state gone": (removed("state"), "state/0/0/_metadata/schema", "is missing"),
     "partition of the state gone": (

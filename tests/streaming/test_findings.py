@@ -245,7 +245,7 @@ def test_damaged_page_is_an_error_with_its_remedy(
     data[4096:] = b"\xff" * (len(data) - 4096)
     path.write_bytes(data)
     with pytest.raises(
-        DamagedCheckpoint, match=r'is damaged.*take its name out of "files"'
+        DamagedCheckpoint, match=r'is damaged.*remove its name from "files"'
     ) as caught:
         Findings(Ledger(path, expected=True), CHANNELS).find_incidents(EVERYTHING)
     assert caught.value.place == path

@@ -22,7 +22,7 @@ from tests.support.small_disk import fill, needs_root, small_disk
 from tests.support.streaming.jobs import job_settings, wait_for_end
 from tests.support.streaming.records import a_frame, produce
 
-MORE_SPACE = "free space on this disk, and start again: what was finished is not lost"
+MORE_SPACE = "free space on this disk, and start again: finished batches are not lost"
 
 
 def test_output_on_a_full_disk_is_one_line() -> None:

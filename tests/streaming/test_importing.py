@@ -184,7 +184,7 @@ def test_damaged_older_file_is_named_with_its_remedy(
     with pytest.raises(DamagedCheckpoint, match=said) as caught:
         opened(checkpoint)
     assert caught.value.place == path
-    assert 'take its name out of "files"' in caught.value.remedy
+    assert 'remove its name from "files"' in caught.value.remedy
     assert files <= {one.name for one in path.parent.iterdir()}
     path.unlink()
     identity = path.with_name("job.json")

@@ -76,7 +76,7 @@ def test_without_any_time_there_is_no_further_start() -> None:
         (AWAY, False, True),
         (UNFORESEEN, True, True),
         (UNFORESEEN, False, False),
-        (JobFailed("no longer holds offsets", passes=False), True, False),
+        (JobFailed("no longer has the unread offsets", passes=False), True, False),
         (JobFailed("was recreated", final=True, passes=False), True, False),
     ],
 )

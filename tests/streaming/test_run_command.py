@@ -198,7 +198,7 @@ def test_hangup_reloads_the_channel_table(
     # The JVM's own greeting is no record of ours.
     assert len(lines) - len(told) <= 1
     messages = [one["message"] for one in told]
-    assert "channel table read again: 1 entry" in messages
+    assert "the channel table was read again: 1 entry" in messages
     assert any("lacks the key 'match'" in message for message in messages)
     last = next(one for one in reversed(told) if "records" in one)
     assert last["records"] == len(load_recording())

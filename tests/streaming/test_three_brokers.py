@@ -76,4 +76,4 @@ def test_records_that_an_unclean_election_takes_are_named(
         brokers.wait_for_leader("unclean", 3)
         failure = job.end.exception(120)
     brokers.start(2)
-    assert "no longer holds offsets 3 to 6" in str(failure)
+    assert "no longer has the unread offsets 3 to 6" in str(failure)

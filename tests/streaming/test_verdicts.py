@@ -243,7 +243,7 @@ def test_rows_wait_while_the_disk_fails(
     monitor.publish(town=totals(Verdict.FAILING))
     monitor.look(at(0.1))
     assert [one[:40] for one in caplog.messages] == [
-        f"the shown verdicts wait to be stored: {path}"[:40]
+        f"verdicts cannot be stored yet: {path}"[:40]
     ]
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("ALTER TABLE away RENAME TO verdicts")

@@ -35,7 +35,7 @@ class _Spark:
         (
             TypeError("'JavaPackage' object is not callable"),
             [
-                "Spark's own pickler passes states to Python, which is slower: "
+                "states are passed to Python by Spark's own, slower pickler: "
                 "TypeError(\"'JavaPackage' object is not callable\")"
             ],
         ),

@@ -29,7 +29,7 @@ def test_transaction_counts_once_it_has_been_open_for_long(
         assert withheld.observe(stable, written, begun_s + after_s) == count, after_s
     hanging, again = caplog.messages
     assert hanging.startswith(
-        "16 records of partitions 1 cannot be read: a transaction"
+        "16 records of partitions 1 cannot be read, because a transaction"
     )
     assert "kafka-transactions.sh" in hanging
     assert again == "all records can be read again: no transaction is open"

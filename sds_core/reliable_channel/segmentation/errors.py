@@ -35,7 +35,7 @@ class NotASegment(SegmentationError):
     """The bytes are not a segment in any of the three layouts."""
 
     def __init__(self, actual_bytes: int) -> None:
-        super().__init__(f"{actual_bytes} bytes are no segment")
+        super().__init__(f"{actual_bytes} bytes do not form a segment")
         self.actual_bytes = actual_bytes
 
 
@@ -43,7 +43,9 @@ class SegmentTooLarge(SegmentationError):
     """A segment is longer than the transport allows; it was not read."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
-        super().__init__(f"a segment has {actual_bytes} bytes, at most {limit_bytes}")
+        super().__init__(
+            f"a segment has {actual_bytes} bytes, at most {limit_bytes} are allowed"
+        )
         self.actual_bytes = actual_bytes
         self.limit_bytes = limit_bytes
 
@@ -64,8 +66,8 @@ class SetTooLarge(SegmentationError):
         self, payload_hash: bytes, actual_bytes: int, limit_bytes: int
     ) -> None:
         super().__init__(
-            f"payload {payload_hash.hex()} needs {actual_bytes} bytes, "
-            f"at most {limit_bytes} are held"
+            f"payload {payload_hash.hex()} needs {actual_bytes} bytes, at most "
+            f"{limit_bytes} are kept"
         )
         self.payload_hash = payload_hash
         self.actual_bytes = actual_bytes
@@ -77,6 +79,6 @@ class PayloadHashMismatch(SegmentationError):
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(
-            f"the segments of payload {payload_hash.hex()} have another hash"
+            f"the segments of payload {payload_hash.hex()} do not match this hash"
         )
         self.payload_hash = payload_hash

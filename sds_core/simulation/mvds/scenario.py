@@ -68,5 +68,5 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
                 raise TableError(path, f"is {count}: allowed is up to {limit}")
         names = [tap.name for tap in scenario.taps]
         if len(set(names)) < len(names):
-            raise TableError("taps", "has a name twice: allowed is each name once")
+            raise TableError("taps", "has a name twice: use each name once")
         return scenario

@@ -90,8 +90,8 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
     """
     if traffic.pubsub_topics or traffic.content_topics:
         message = (
-            "--peer compares all messages of both mirrors: leave out --pubsub-topic "
-            "and --content-topic"
+            "--peer compares all messages of both mirrors: omit --pubsub-topic and "
+            "--content-topic"
         )
         raise click.UsageError(message)
     tls, token = _peer_context(access), access.peer_token

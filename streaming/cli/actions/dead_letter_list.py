@@ -59,7 +59,7 @@ def list_letters(
         logger.warning("%s", error)
     if reader.strangers:
         logger.warning(
-            "%s of %s without reason or source: no dead letters",
+            "%s of %s without reason or source are no dead letters",
             counted(reader.strangers, "record"),
             topic,
         )

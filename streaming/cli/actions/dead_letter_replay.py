@@ -85,8 +85,8 @@ class Replay:
             if record is None:
                 self.refused += 1
                 logger.warning(
-                    "%s refused: the dead letter is cut (%s), and %s has lost the "
-                    "record",
+                    "%s is refused: the dead letter is truncated (%s), and topic %s "
+                    "no longer has the record",
                     letter.source,
                     described(letter.cut_sizes),
                     printable(letter.source.topic),

@@ -23,27 +23,28 @@ from streaming.cli.inspection_text import inspection_facts, print_facts
 from streaming.cli.output import print_json, wall_ms
 
 ADVICE = {
-    Reason.EMPTY_VALUE: "fix the tap: a frame has bytes, and a heartbeat has header "
-    "kind; there is nothing to replay",
-    Reason.TOO_LARGE: "look at what the tap writes: no Waku node relays a message of "
+    Reason.EMPTY_VALUE: "fix the tap: a frame has bytes, and a heartbeat has the "
+    "header kind; there is nothing to replay",
+    Reason.TOO_LARGE: "check what the tap writes: no Waku node relays a message of "
     "this size",
-    Reason.PROTOBUF_ERROR: "see whether it is SDS at all: other applications' messages "
-    "and encrypted ones are not, narrow the tap to the right content topics",
-    Reason.NO_MESSAGE_ID: "see whether it is SDS at all; if it is, its sender's "
-    "library leaves out the id, and nobody can refer to the message",
-    Reason.NEITHER_LAMPORT_NOR_CONTENT: "see whether it is SDS at all; if it is, its "
-    "sender's library sends messages that say nothing",
-    Reason.NO_CHANNEL: "see whether it is SDS at all; if it is, its sender's library "
-    "leaves out the channel, and no receiver accepts the message",
-    Reason.CHANNEL_MISMATCH: "fix the tap: the key of a record is the channel inside "
-    "the frame, or nothing",
-    Reason.FUTURE_TIMESTAMP: "set the clock of the tap or of this machine; when that "
-    "time has come the record can be replayed",
+    Reason.PROTOBUF_ERROR: "check that the record is SDS: messages of other "
+    "applications and encrypted messages are not; limit the tap to the content "
+    "topics of SDS",
+    Reason.NO_MESSAGE_ID: "check that the record is SDS; if it is, its sender's "
+    "library omits the id, and no participant can refer to the message",
+    Reason.NEITHER_LAMPORT_NOR_CONTENT: "check that the record is SDS; if it is, its "
+    "sender's library sends messages without timestamp and content",
+    Reason.NO_CHANNEL: "check that the record is SDS; if it is, its sender's library "
+    "omits the channel, and no receiver accepts the message",
+    Reason.CHANNEL_MISMATCH: "fix the tap: the key of a record is the channel in the "
+    "frame, or empty",
+    Reason.FUTURE_TIMESTAMP: "correct the clock of the tap or of this machine; after "
+    "the time of the record, you can replay it",
     Reason.BAD_HEADER: "fix the tap: docs/records.md does not allow the header",
-    Reason.NAME_TOO_LONG: "see who writes such a name: no library does; a tap, channel "
-    "or participant has at most 512 characters",
-    Reason.MVDS_ERROR: "see whether it is MVDS at all: header protocol says so, and "
-    "the value is no payload; encrypted payloads are not read",
+    Reason.NAME_TOO_LONG: "find out who writes this name: no library does; names of "
+    "taps, channels and participants have at most 512 characters",
+    Reason.MVDS_ERROR: "check that the record is MVDS: its header protocol says so, "
+    "but its value is no payload; the monitor does not read encrypted payloads",
 }
 """Reason -> what to do about it; see docs/dead-letters.md."""
 
@@ -68,8 +69,8 @@ def print_letter(
     if record is None:
         inspection["reason"] = letter.reason
         inspection["error"] = (
-            f"the dead letter is cut ({described(letter.cut_sizes)}), and "
-            f"{printable(source.topic)} has lost the record"
+            f"the dead letter is truncated ({described(letter.cut_sizes)}), and topic "
+            f"{printable(source.topic)} no longer has the record"
         )
     known = ADVICE.get(Reason(letter.reason)) if letter.reason in set(Reason) else None
     advice = known or "update the monitor: this version does not know the reason"

@@ -300,7 +300,8 @@ def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _
     page = ask_monitor(url, path, parameters, ("incidents", _Answer), _TIMEOUT_S)
     if page.more:
         logger.warning(
-            "only the %s found last are shown: narrow it by --channel or --since",
+            "only the %s latest incidents are shown: narrow the list by --channel or "
+            "--since",
             f"{len(page.incidents):,}",
         )
     return page

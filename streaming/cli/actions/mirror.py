@@ -50,8 +50,8 @@ def mirror_settings(
         raise click.UsageError(str(error)) from error
     if settings.store and any("," in topic for topic in traffic.content_topics):
         message = (
-            "a store cannot filter by a content topic with a comma: use "
-            "--no-store, or leave it out"
+            "a store cannot filter by a content topic with a comma: use --no-store, "
+            "or omit this topic"
         )
         raise click.UsageError(message)
     if settings.listen is Listen.FILTER and not all(settings.topics.values()):
@@ -146,6 +146,6 @@ def _check_kafka(kafka: KafkaSettings) -> None:
     problem = check_admission(replace(kafka, timeout_s=_FIRST_CONTACT_S))
     if problem is not None:
         logger.warning(
-            "%s; mirroring all the same, records wait in --state",
+            "%s; the mirror starts anyway, and records wait in --state",
             KafkaUnreachable(kafka.bootstrap, problem),
         )

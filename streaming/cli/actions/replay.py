@@ -126,7 +126,7 @@ def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -
     for partition, at in sorted(begins.items()):
         if 0 < at.offset <= earliest[partition]:
             logger.warning(
-                "partition %d holds nothing before %s any more: %s",
+                "partition %d no longer has records before %s: %s",
                 partition,
                 iso_time(at.timestamp_ms),
                 meaning,

@@ -57,7 +57,7 @@ def simulate(
             written = write(shown, kafka, speed, ending, acknowledged)
     except KafkaUnreachable:
         logger.error(
-            "only %s records were written: Kafka acknowledged no more",
+            "Kafka acknowledged only %s records",
             f"{acknowledged.count:,}",
         )
         raise

@@ -104,7 +104,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
         ids |= {request.message_id}
     if len(incidents) > MOST_MESSAGES:
         logger.warning(
-            "only the %d messages whose incidents were found last are traced",
+            "only the %d messages with the latest incidents are traced",
             MOST_MESSAGES,
         )
     kind = kind_of(source.views)

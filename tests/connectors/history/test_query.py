@@ -196,7 +196,7 @@ def test_parent_of_a_history_is_no_history(
     with pytest.raises(NoHistory, match="no history was found in") as caught:
         find_incidents(checkpoint, EVERYTHING)
     assert (caught.value.path, caught.value.other) == (checkpoint, inner)
-    assert str(caught.value).endswith(f"one was found in {inner}")
+    assert str(caught.value).endswith(f"a history was found in {inner}")
     assert find_incidents(inner, EVERYTHING) == []
 
 

@@ -195,5 +195,6 @@ def test_letter_that_kafka_refuses_is_counted_and_the_others_are_written(
     assert writer.write(letters[1:2]) == 1
     assert [one.key for one in dead_letters(topic, 2)] == [b"a", b"b"]
     (line,) = (one.getMessage() for one in caplog.records if one.name == "sds-monitor")
-    assert f"{topic.settings.topic}:0:1 cannot be written and is only counted" in line
+    assert f"{topic.settings.topic}:0:1 cannot be written (" in line
     assert "cleanup.policy" in line
+    assert line.endswith("): the monitor only counts it and further ones")

@@ -206,7 +206,7 @@ class TestFile:
         database = sqlite3.connect(path)
         database.execute("CREATE TABLE theirs (one)")
         database.close()
-        with pytest.raises(StorageUnreadable, match="another program made it"):
+        with pytest.raises(StorageUnreadable, match="another program made the file"):
             ParticipantStore(path)
         assert rows(path, "SELECT name FROM sqlite_master") == [("theirs",)]
 

@@ -92,9 +92,9 @@ def test_values_that_are_no_bytes_are_refused(path: Path) -> None:
     run(path, "UPDATE value SET value = 99999999999999")
     run(path, "UPDATE note SET value = 99999999999999")
     with SqliteTree(path, 16) as stored:
-        with pytest.raises(StorageUnreadable, match="no bytes"):
+        with pytest.raises(StorageUnreadable, match="a value has the wrong type"):
             stored.values([ITEMS[0].message_hash])
-        with pytest.raises(StorageUnreadable, match="no bytes"):
+        with pytest.raises(StorageUnreadable, match="a value has the wrong type"):
             stored.note("offset")
 
 

@@ -212,7 +212,7 @@ def test_only_peers_with_the_token_are_served() -> None:
             assert await same(Peer(address, timeouts=TIMES, token=SHARED))
             assert await Peer(address, timeouts=TIMES, token=SHARED).records([]) == []
             for token in (None, "", "other"):
-                with pytest.raises(PeerRefused, match="a token of this server is need"):
+                with pytest.raises(PeerRefused, match="the server needs a valid tok"):
                     await same(Peer(address, timeouts=TIMES, token=token))
         assert (server.figures.sessions, server.figures.refused) == (1, 3)
         server = SyncServer(lambda: TREE, no_records, timeouts=TIMES)

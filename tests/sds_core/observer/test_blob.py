@@ -58,7 +58,7 @@ def test_blob_of_a_newer_version_is_refused() -> None:
     """With the version in the error and in its message."""
     blob.check_version(5, newest=5)
     with pytest.raises(
-        blob.UnknownBlobVersion, match="version 6, this release reads up to 5"
+        blob.UnknownBlobVersion, match="version 6, this release reads versions up to 5"
     ) as caught:
         blob.check_version(6, newest=5)
     assert (caught.value.version, caught.value.newest) == (6, 5)

@@ -245,7 +245,7 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
         ),
         (
             Figure("mood", "M.", Unit.WORD, series=(gauge("rooms_mood").of(),)),
-            "mood: a word is in report and history alone",
+            "mood: only report and history can have a word",
         ),
         (
             Figure("visits", "M.", series=(MOVES.of(),)),

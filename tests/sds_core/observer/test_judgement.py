@@ -52,12 +52,12 @@ FAULTS: list[tuple[dict[str, Any], Reason, str]] = [
     (
         {"key": b"village"},
         Reason.CHANNEL_MISMATCH,
-        "the key is 'village', the channel inside is 'town'",
+        "the key is 'village', the channel in the frame is 'town'",
     ),
     (
         {"timestamp_ms": FUTURE_MS},
         Reason.FUTURE_TIMESTAMP,
-        "the record is stamped 2025-",
+        "the record has the time 2025-",
     ),
 ]
 """Parts of a record that are wrong, in the order of the checks (docs/records.md)."""

@@ -123,13 +123,13 @@ def test_a_key_of_another_length_is_refused(length: int) -> None:
 def test_a_broken_source_of_nonces_encrypts_nothing(length: int) -> None:
     """A constant one cannot be noticed; a wrong length can."""
     broken = ChaChaEncryption(KEY, "tea", lambda _: bytes(length))
-    with pytest.raises(BadNonce, match=f"{length} bytes, must be 12"):
+    with pytest.raises(BadNonce, match=f"{length} bytes, but must have 12"):
         broken.encrypt(b"frame")
 
 
 def test_errors_are_those_of_the_channel() -> None:
     """An application catches one base."""
-    error = Undecryptable(5, "they are cut off")
+    error = Undecryptable(5, "they are too short")
     assert isinstance(error, ReliableChannelError)
     assert isinstance(error, ValueError)
-    assert str(error) == "5 bytes cannot be decrypted: they are cut off"
+    assert str(error) == "5 bytes cannot be decrypted: they are too short"

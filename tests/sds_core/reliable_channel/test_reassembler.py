@@ -341,7 +341,9 @@ def test_parity_that_cannot_be_computed_is_no_error() -> None:
 @pytest.mark.parametrize("content", [b"", b"hello", bytes(100)])
 def test_other_bytes_are_no_segment(layout: SegmentLayout, content: bytes) -> None:
     """Both layouts wrap every payload."""
-    with pytest.raises(NotASegment, match=f"{len(content)} bytes are no segment"):
+    with pytest.raises(
+        NotASegment, match=f"{len(content)} bytes do not form a segment"
+    ):
         Reassembler(replace(SMALL, layout=layout)).add(content, START_MS)
 
 

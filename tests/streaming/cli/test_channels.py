@@ -42,9 +42,9 @@ def test_hangup_reloads_the_channel_table(
             assert table.reload_if_requested() is None
     assert signal.getsignal(signal.SIGHUP) is before
     assert caplog.messages == [
-        "channel table read again: 1 entry",
+        "the channel table was read again: 1 entry",
         f"the channel table remains unchanged: {file}: entry 1 lacks the key 'match'",
-        f"the channel table remains unchanged: {file}: has no entry: write one",
+        f"the channel table remains unchanged: {file}: contains no entry: add one",
     ]
 
 

@@ -223,7 +223,7 @@ def test_truncated_answer_is_reported(
     app = app_of(lambda query: [LOST] * 1_001)
     result = invoke("--api", serve(app), "--json")
     assert len(result.stdout.splitlines()) == 1_000
-    assert "only the 1,000 found last are shown" in caplog.text
+    assert "only the 1,000 latest incidents are shown" in caplog.text
 
 
 def test_no_incidents_is_exit_code_0(
@@ -305,7 +305,7 @@ def test_former_name_of_from_report_works_with_a_warning(
     ):
         assert (old.exit_code, old.stdout) == (new.exit_code, new.stdout)
     assert len(caplog.messages) == 2
-    assert caplog.messages[-1].startswith("--report is renamed: use --from-report")
+    assert caplog.messages[-1].startswith("--report was renamed: use --from-report")
     assert "--report " not in invoke("--help").stdout
 
 
@@ -333,7 +333,7 @@ def test_checkpoint_is_no_history(history: Path) -> None:
     """The error says where the history is, instead of "no incidents"."""
     found = invoke("--history", str(history.parent))
     assert found.exit_code == 2
-    assert f"one was found in {history}" in found.stderr
+    assert f"a history was found in {history}" in found.stderr
 
 
 def test_monitor_that_does_not_answer_is_exit_code_3() -> None:

@@ -49,7 +49,7 @@ def mirror(
         ((*GIVEN, "--poll-interval", "0"), "range 10ms<=x<=1m"),
         ((*GIVEN, "--content-topic", "/app/1/a,b/proto"), "use --no-store"),
         ((*GIVEN, "--pubsub-topic", ""), "begin with a slash"),
-        ((*GIVEN, "--topic", "a b"), "'a b' is no name for a topic"),
+        ((*GIVEN, "--topic", "a b"), "'a b' is no valid topic name"),
         ((*GIVEN, "--cache-messages", "1"), "x>=2"),
         ((*GIVEN, "--rest-authorization", "pw1"), "SDS_MONITOR_REST_AUTHORIZATION"),
         (
