@@ -107,8 +107,8 @@ def list_command(
 ) -> None:
     """List dead letters, the newest first.
 
-    If a crash wrote a dead letter twice, it appears once. If there are dead letters,
-    the exit code is 1.
+    If a crash wrote a dead letter twice, it appears once. If the command finds dead
+    letters, the exit code is 1.
     """
     from streaming.cli.actions.dead_letter_list import LetterFilter, list_letters
 

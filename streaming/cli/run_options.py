@@ -273,7 +273,7 @@ run_options = option_group(
             type=Duration("s", 0),
             panel=Panel.TIME,
             help="How long to retry while Kafka is unreachable; 0 disables retries. "
-            "By default there is no limit, or 0 with --until-caught-up.",
+            "By default, it retries forever, or with --until-caught-up not at all.",
         ),
         channels_option,
         history_options,
