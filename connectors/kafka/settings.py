@@ -211,8 +211,9 @@ class TopicReplaced(_Picklable, LookupError):
         self.found = found
         super().__init__(
             f"topic {topic} was deleted and recreated: the checkpoint has read the "
-            f"topic with id {known}, this one has id {found}: use --on-lost-records "
-            "skip to continue at the start of the new topic, or a new --checkpoint"
+            f"topic with id {known}, the new one has id {found}: use "
+            "--on-lost-records skip to continue at the start of the new topic, or a "
+            "new --checkpoint"
         )
 
 

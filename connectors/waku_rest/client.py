@@ -153,7 +153,9 @@ class NodeClient:
         with self._reading(answer):
             page = await answer.made(parsed.page, query.pubsub_topic)
         if page.cursor is not None and page.cursor == cursor:
-            raise BadAnswer(self.url, answer.request, "the cursor does not move")
+            raise BadAnswer(
+                self.url, answer.request, "its cursor is that of the page before"
+            )
         return page
 
     async def _take(self, path: str, topic: str) -> Page:

@@ -259,7 +259,9 @@ class FigureTable(Generic[Totals]):
         followed = {one.field for one in self.figures if one.report or one.history}
         for figure in self.grown:
             if figure.field not in followed:
-                raise FigureError(figure.field, "its chart needs it in the history")
+                raise FigureError(
+                    figure.field, "the chart needs this figure in the history"
+                )
 
 
 def _fields_of(entry: Figure | Share) -> tuple[str, ...]:
@@ -279,7 +281,7 @@ def _only_grows(figure: Figure) -> bool:
 def _check_figure(figure: Figure) -> None:
     is_float = figure.unit in (Unit.RATIO, Unit.NUMBER)
     if is_float and (figure.report or figure.history):
-        raise FigureError(figure.field, "report and history have no floats")
+        raise FigureError(figure.field, "report and history cannot have floats")
     if figure.unit is Unit.WORD and (figure.series or figure.group):
         raise FigureError(figure.field, "only report and history can have a word")
     for series in figure.series:

@@ -114,10 +114,10 @@ class _LazyGroup(Group):
 def group() -> None:
     """Watch the reliability of SDS channels.
 
-    sds-monitor reads SDS traffic that is mirrored into Kafka. It reports, from outside,
-    whether messages are acknowledged, missing and repaired.
+    sds-monitor reads SDS traffic that is mirrored into Kafka. It reports whether
+    messages are acknowledged, missing or repaired.
 
-    Exit codes: 0 fine, 1 a finding, 2 wrong use, 3 something needed is unreachable, 4
+    Exit codes: 0 success, 1 findings, 2 wrong use, 3 a needed service is unreachable, 4
     the work failed, 70 unexpected error.
     """
 

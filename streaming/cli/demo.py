@@ -40,7 +40,7 @@ RECORDED = "recorded"
     type=Duration("s", 0),
     default=20.0,
     panel=Panel.TRAFFIC,
-    help="Time in which the traffic is played.",
+    help="How long the demo plays the traffic.",
 )
 @setting(
     "--report",

@@ -82,7 +82,7 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Read views of another protocol. Its page has the address "
+            help="Read the history of another protocol. Its page has the address "
             "/views/PREFIX; --channel then names a view.",
         ),
         setting(

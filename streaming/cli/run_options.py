@@ -183,7 +183,8 @@ job_options = option_group(
             "--forget-days",
             type=Duration("d", 0, 3_650, is_whole=True),
             default=FORGET_DAYS,
-            help="Forget a channel that was silent for this time; 0 disables this.",
+            help="Silence after which the monitor forgets a channel; 0 disables "
+            "forgetting.",
         ),
         setting(
             "--report-detail",
@@ -254,7 +255,7 @@ run_options = option_group(
             type=Parsed("URL", checked_url),
             panel=Panel.WEB,
             help="Metrics address of `sds-monitor audit --every`. If the mirror "
-            "lacks a recent message, its channel becomes blind.",
+            "lacks a recent message, the message's channel becomes blind.",
         ),
         setting(
             "--heartbeat",
@@ -273,7 +274,8 @@ run_options = option_group(
             type=Duration("s", 0),
             panel=Panel.TIME,
             help="How long to retry while Kafka is unreachable; 0 disables retries. "
-            "By default, it retries forever, or with --until-caught-up not at all.",
+            "By default, the job retries forever; with --until-caught-up, it does "
+            "not retry.",
         ),
         channels_option,
         history_options,

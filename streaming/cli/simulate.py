@@ -29,7 +29,7 @@ from streaming.cli.values import Duration, Number
     "--scenario",
     default="lossy",
     panel=Panel.TRAFFIC,
-    help=f"One of {', '.join(scenario_names())}, or a TOML file.",
+    help=f"Scenario: one of {', '.join(scenario_names())}, or a TOML file.",
 )
 @setting(
     "--seed",
@@ -42,14 +42,14 @@ from streaming.cli.values import Duration, Number
     "--duration",
     type=Duration("s", 0, min_open=True),
     panel=Panel.TRAFFIC,
-    help="Time in which messages are sent; by default that of the scenario.",
+    help="Duration of sending; by default that of the scenario.",
 )
 @setting(
     "--speed",
     type=Number(0),
     default=1.0,
     panel=Panel.TRAFFIC,
-    help="Simulated seconds per second; 0 writes as fast as possible.",
+    help="Speed, in simulated seconds per second; 0 writes as fast as possible.",
 )
 @setting(
     "--truth",

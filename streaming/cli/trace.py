@@ -30,7 +30,7 @@ from streaming.settings import Window
 @setting(
     "--channel",
     panel=Panel.CHANNELS,
-    help="Channel of the message, or with --views its group.",
+    help="Channel of the message; with --views, its group.",
 )
 @setting(
     "--sender",

@@ -237,11 +237,11 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
         ),
         (
             Figure("tallest", "M.", line=Line("play", "x")),
-            "tallest: its chart needs it in the history",
+            "tallest: the chart needs this figure in the history",
         ),
         (
             Figure("fill", "F.", Unit.RATIO, report=("fill",)),
-            "fill: report and history have no floats",
+            "fill: report and history cannot have floats",
         ),
         (
             Figure("mood", "M.", Unit.WORD, series=(gauge("rooms_mood").of(),)),

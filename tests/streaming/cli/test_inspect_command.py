@@ -194,7 +194,11 @@ def test_a_line_of_an_exported_file_is_inspected_with_its_record(
     [
         ({"key": b"other"}, "channel_mismatch", "key is 'other'"),
         ({"headers": (("seq", b"x"),)}, "bad_header", "header seq is b'x'"),
-        ({"timestamp_ms": 9_000_000_000_000_000}, "future_timestamp", "stamped 9000"),
+        (
+            {"timestamp_ms": 9_000_000_000_000_000},
+            "future_timestamp",
+            "has the time 9000",
+        ),
     ],
 )
 def test_frame_of_a_bad_record_is_printed(
