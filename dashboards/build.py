@@ -79,8 +79,8 @@ _Dumper.add_representer(str, _represent_text)
     "--runbook-url",
     default=_DEFAULT.runbook_url,
     show_default=True,
-    help="URL of the runbooks in the documentation. If only the monitor serves them, "
-    "MONITOR_URL/runbooks.",
+    help="URL of the runbooks in the documentation. If only the monitor serves the "
+    "runbooks, use MONITOR_URL/runbooks.",
 )
 def main(out: Path, monitor_url: str, grafana_url: str, runbook_url: str) -> None:
     """Write dashboards, recording rules and alerts.

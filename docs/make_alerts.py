@@ -47,7 +47,7 @@ _BEHAVIOUR = """\
 """  # noqa: E501 - one sentence per line
 
 _OBJECTIVES = """\
-## SLOs
+## Objectives
 
 Each channel has two SLOs (service level objectives), exported as `sds_channel_objective_ratio`; the [channel table](channels.md) changes them:
 

@@ -87,7 +87,7 @@ class _Http(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError("http2: HTTP/2 is not supported: set it to false")
         for name in self.headers:
             if name not in _HEADERS:
-                message = f"headers: {shown(name)} is not one of {', '.join(_HEADERS)}"
+                message = f"headers: {shown(name)} is none of {', '.join(_HEADERS)}"
                 raise ValueError(message)
         _check("headers", self.headers, _PRINTABLE, "one line of printable ASCII")
 
@@ -147,7 +147,7 @@ class WebConfigFile:
             config = self._read()
             self._check_change(config)
         except BadWebConfig as error:
-            _log.error("%s; the previous settings remain in force", error)
+            _log.error("%s; the settings before this change hold", error)
             return self._config
         self._config = config
         _log.info("%s was read again", self._path)
@@ -157,7 +157,7 @@ class WebConfigFile:
         """Check that a change removes no protection: an editor may empty a file."""
         old = self._config
         if (new.tls is None) != (old.tls is None):
-            message = f"{self._path}: TLS can only be turned on or off by a restart"
+            message = f"{self._path}: TLS can only begin or end with a restart"
             raise BadWebConfig(message)
         for what, before, after in (
             ("the last login", old.needs_login, new.needs_login),
@@ -207,8 +207,7 @@ class WebConfigFile:
         mode = _VERIFY_MODES[tls.client_auth_type]
         if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
             raise ValueError(
-                "client_ca_file and a client_auth_type that verifies must be set "
-                "together"
+                "client_ca_file belongs together with a client_auth_type that verifies"
             )
         allowed = tls.client_allowed_sans
         context = (

@@ -118,7 +118,7 @@ class WebServer:
             if not thread.is_alive():
                 self._running = None
                 listener.close()
-                raise RuntimeError("the web server failed during startup: see its log")
+                raise RuntimeError("the web server ended as it started: see its log")
 
     def stop(self) -> None:
         """Stop serving, if it serves; running requests get two seconds to end."""

@@ -127,8 +127,8 @@ def _traffic() -> list[Panel]:
         lines(
             "Copies",
             "Rebroadcasts by cause, and replicas, per second. Replicas are further "
-            "copies of one broadcast. They come from several taps and load only the "
-            "monitor.",
+            "copies of one broadcast. Replicas come from several taps and load only "
+            "the monitor.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_replicas_total", CHANNELS, "replicas"),
             unit="pps",
@@ -160,14 +160,14 @@ def _participants() -> list[Panel]:
         lines(
             "Messages per epoch",
             "Messages and retries that the busiest participant sent in the last epoch "
-            "of ten minutes. Shows the ten highest channels.",
+            "of ten minutes. Shows the top ten channels.",
             _greatest("sds_epoch_messages_max"),
         ),
         lines(
             "Rate-limit budget used",
             "Share of the rate-limit budget that the busiest participant has used in "
-            "the current epoch. Shows the ten highest channels. At the dashed line, "
-            "an alert fires. Waku rejects messages beyond the budget. The share is a "
+            "the current epoch. Shows the top ten channels. At the dashed line, an "
+            "alert fires. Waku rejects messages beyond the budget. The share is a "
             "lower bound, because the sender of an answer to a repair request is "
             "unknown.",
             _greatest("sds_epoch_budget_used_ratio", epoch="current"),
@@ -192,7 +192,7 @@ def _filters() -> list[Panel]:
     return [
         lines(
             "False positives by channel",
-            "False-positive rate of the fullest filter in use. Shows the ten highest "
+            "False-positive rate of the fullest filter in use. Shows the top ten "
             f"channels. Above the dashed line ({SATURATED_RATIO:.0%}), participants "
             "believe too often that others have a message, and the channel is "
             "degraded.",
@@ -202,16 +202,16 @@ def _filters() -> list[Panel]:
         ),
         lines(
             "Ids in the filter by channel",
-            "Message ids in the fullest filter in use. Shows the ten highest "
-            "channels. If the line falls, the filter dropped old ids. If the line "
-            "only rises, the filter saturates.",
+            "Message ids in the fullest filter in use. Shows the top ten channels. If "
+            "the line falls, the filter dropped old ids. If the line only rises, the "
+            "filter saturates.",
             _greatest("sds_bloom_ids"),
         ),
         channel_rows(
             "When filters pass 1 %",
             "Channels by the false-positive rate of their fullest filter, highest "
-            "first, and the date when the rate passes 1 % if the filter continues to "
-            "grow. Without a date, the filter does not grow.",
+            "first. The date is when a growing filter passes 1 %. Without a date, the "
+            "filter does not grow.",
             Column(
                 "False positives",
                 queries.worst(
@@ -272,16 +272,16 @@ def _own_limits() -> list[Panel]:
         ),
         lines(
             "State over time",
-            "Memory of the state store. It follows the numbers of messages in the "
-            "last hour, channels and participants. If it grows alone, look for a "
-            "fault.",
+            "Memory of the state store. Its size follows the numbers of recent "
+            "messages, channels and participants. If only the memory grows, look for "
+            "a fault.",
             Query(state, "state"),
             unit="bytes",
         ),
         lines(
             "Entries evicted by channel",
-            "Entries per step of the graph that the monitor evicted early because of "
-            "a channel's memory limit. Shows the ten highest channels. Above 0, the "
+            "Entries per graph step that the monitor evicted early because of a "
+            "channel's memory limit. Shows the top ten channels. Above 0, the "
             "channel's figures are too low.",
             Query(
                 queries.worst(
@@ -313,7 +313,7 @@ def _segments() -> list[Panel]:
     return [
         lines(
             "Segmented messages",
-            "Segmented messages per step of the graph: complete ones, and those that "
+            "Segmented messages per graph step: complete ones, and those that "
             "received too few segments in time. An incomplete message is lost to its "
             "application. SDS itself counts each segment as a message.",
             per_step("sds_segmented_messages_ended_total", CHANNELS, "{{outcome}}"),
@@ -321,9 +321,9 @@ def _segments() -> list[Panel]:
         ),
         lines(
             "Started and incomplete",
-            "Segmented messages that started per step of the graph, and those that "
-            "wait for segments now. If many wait for long, messages are large or "
-            "segments are lost.",
+            "Segmented messages that started per graph step, and those that wait for "
+            "segments now. If many wait for long, messages are large or segments are "
+            "lost.",
             per_step("sds_segmented_messages_total", CHANNELS, "begun"),
             sums("sds_segmented_messages_open", CHANNELS, "open"),
         ),
@@ -342,15 +342,15 @@ def _segments() -> list[Panel]:
         lines(
             "Segments by kind",
             "Segments per second. Parity segments replace lost data segments. If the "
-            "channel also uses repair, they are mostly overhead.",
+            "channel also uses repair, parity is mostly overhead.",
             per_second("sds_segments_total", CHANNELS, "{{kind}}"),
             unit="pps",
             stacked=True,
         ),
         lines(
             "Contradicting segments",
-            "Segments per step of the graph that contradict the hash of their payload "
-            "or earlier segments of their message. Above 0, a client is broken or a "
+            "Segments per graph step that contradict the hash of their payload or "
+            "earlier segments of their message. Above 0, a client is broken or a "
             "participant sends false segments.",
             per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
             bars=True,

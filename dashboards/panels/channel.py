@@ -69,16 +69,16 @@ def _now() -> list[Panel]:
         ),
         figure(
             "Missing now",
-            "Messages that frames name but no tap has seen yet. Each arrives or "
-            "counts as lost within five minutes. If the number stays above 0, further "
-            "messages go missing.",
+            "Messages that frames name but no tap has seen yet. Each message arrives "
+            "or counts as lost within five minutes. If the number stays above 0, "
+            "further messages go missing.",
             queries.total("sds_dependencies_missing", CHANNEL),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
             "In flight",
             "Messages without an acknowledgement that are less than two minutes old. "
-            "Some are normal while participants write.",
+            "A value above 0 is normal while participants write.",
             queries.total("sds_messages_in_flight", CHANNEL),
         ),
         moment(
@@ -102,10 +102,10 @@ def _excused() -> Panel:
 
     return lines(
         "Findings that do not count",
-        "Problems found in the verdict's window, such as lost messages. Those that "
+        "Problems found in the verdict's window, such as lost messages. Problems that "
         "the taps or the mirror may have caused do not count. While the monitor holds "
         "back an alert for this reason, the third line is above 0. The status page "
-        "shows until when.",
+        "shows when the alert returns.",
         Query(number("sds_excused_findings"), "do not count"),
         Query(number("sds_unexcused_findings"), "count"),
         Query(number("sds_alert_held_back"), "held back"),
@@ -218,8 +218,8 @@ def _gaps() -> list[Panel]:
     return [
         lines(
             "Gaps by outcome",
-            "Messages per step of the graph that a frame named before a tap saw them. "
-            "Late and repaired: the message arrived. Lost: only its sender has the "
+            "Messages per graph step that a frame named before a tap saw them. Late "
+            "and repaired: the message arrived. Lost: only its sender has the "
             "message. Outcome tap_gap: participants have the message and only the "
             "taps missed it, so check the taps. The monitor finds losses after five "
             "minutes.",
@@ -229,9 +229,8 @@ def _gaps() -> list[Panel]:
         ),
         lines(
             "Gaps opened and open",
-            "Gaps that opened per step of the graph, and gaps that are open now. If "
-            "the open gaps increase, messages go missing faster than they are "
-            "repaired.",
+            "Gaps that opened per graph step, and gaps that are open now. If the open "
+            "gaps increase, messages go missing faster than they are repaired.",
             per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
             sums("sds_dependencies_missing", CHANNEL, "open now"),
         ),
@@ -267,7 +266,7 @@ def _repair() -> list[Panel]:
         ),
         lines(
             "Redundant responses",
-            "Share of responses after the first one. Two in five are usual. If the "
+            "Share of responses after the first one. A share of 40 % is usual. If the "
             "share is much larger, responders do not receive each other's responses.",
             Query(
                 queries.share(
@@ -305,7 +304,8 @@ def _traffic() -> list[Panel]:
         lines(
             "Copies",
             "Rebroadcasts by cause, and replicas, per second. Replicas are further "
-            "copies of one broadcast. They come from several taps and are harmless.",
+            "copies of one broadcast. Replicas come from several taps and are "
+            "harmless.",
             per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
             per_second("sds_replicas_total", CHANNEL, "replicas"),
             unit="pps",
@@ -335,11 +335,11 @@ def _traffic() -> list[Panel]:
         ),
         lines(
             "Trouble with ids and memory",
-            "Events per step of the graph. Id collisions: frames reuse a known "
-            "message id for another message, for example because ids are hashes of "
-            "the text alone. Evicted: the channel is too busy for the monitor's "
-            "memory, so its figures are too low. Dropped: frames exceed the limits on "
-            "their cost, because a participant sends hostile frames.",
+            "Events per graph step. Id collisions: frames reuse a known message id "
+            "for another message, for example because ids are hashes of the text "
+            "alone. Evicted: the channel is too busy for the monitor's memory, so its "
+            "figures are too low. Dropped: frames exceed the limits on their cost, "
+            "because a participant sends hostile frames.",
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
             per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),

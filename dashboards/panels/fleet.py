@@ -84,8 +84,8 @@ def _muted() -> Panel:
     muted = select("sds_channel_muted_until_timestamp_seconds", JOB)
     return figure(
         "Muted channels",
-        "Channels that an operator has muted in the channel table. They raise no "
-        "alert and do not count in 'Is everything fine?'.",
+        "Channels that an operator has muted in the channel table. Muted channels "
+        "raise no alert and do not count in 'Is everything fine?'.",
         queries.or_else(f"count({muted} > time())"),
         steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
     )
@@ -106,8 +106,8 @@ def _figures() -> list[Panel]:
         figure(
             "Deliveries lost",
             "Pairs of a message and a participant that still lacked the message after "
-            "five minutes, as its frames show. Messages that arrived later are "
-            "subtracted. One disconnected participant causes many pairs.",
+            "five minutes. Messages that arrived later are subtracted. One "
+            "disconnected participant causes many pairs.",
             queries.or_else(queries.lost_deliveries(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),
@@ -159,10 +159,10 @@ def _worst_channels() -> Panel:
     return channel_rows(
         "Channels, worst first",
         "Every channel with a label of its own, the worst verdict first. The name "
-        "links to the channel's dashboard. The id links to its status page with the "
-        "message ids. Counts cover the chosen range. Above 100 % of the error budget, "
-        "more deliveries failed than the channel's SLO allows. The table omits "
-        "channels beyond the cardinality limit.",
+        "links to the channel's dashboard. The id links to the channel's status page "
+        "with message ids. Counts cover the chosen range. Above 100 % of the error "
+        "budget, more deliveries failed than the channel's SLO allows. The table "
+        "omits channels beyond the cardinality limit.",
         Column(
             "Verdict",
             queries.named(queries.trouble(JOB), JOB),
@@ -235,9 +235,9 @@ def _over_time() -> list[Panel]:
         ),
         lines(
             "Lost and unacknowledged",
-            "Failures per step of the graph, by kind. Lost messages that arrived "
-            "later are not subtracted; the line 'retracted' shows them. The monitor "
-            "finds losses after five minutes.",
+            "Failures per graph step, by kind. Lost messages that arrived later are "
+            "not subtracted; the line 'retracted' shows them. The monitor finds "
+            "losses after five minutes.",
             per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
             per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
             per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
@@ -259,8 +259,7 @@ def _over_time() -> list[Panel]:
         lines(
             "Acknowledged in time and the default SLO",
             f"Share of messages acknowledged within {deadline_s} s over the last "
-            "hour, and the default SLO. Messages that no other participant could "
-            "acknowledge do not count.",
+            "hour, and the default SLO.",
             Query(queries.acknowledged(JOB, window="1h"), "last hour"),
             Query(queries.acknowledged(JOB), "now"),
             unit="percentunit",

@@ -129,8 +129,8 @@ def _verdicts() -> list[Panel]:
         ),
         lines(
             "Muted groups",
-            "Groups that an operator has muted in the channel table. They raise no "
-            "alert, and the monitor's overall verdict ignores them.",
+            "Groups that an operator has muted in the channel table. Muted groups "
+            "raise no alert, and the monitor's overall verdict ignores them.",
             Query(queries.or_else(f"count({muted} > time())"), "muted"),
         ),
         states(
@@ -164,9 +164,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Outcome of addressed pairs",
-            "Pairs of a message and a receiver per step of the graph. Unwitnessed: "
-            "the receiver sent no records, or already has the message, so this is not "
-            "a fault.",
+            "Pairs of a message and a receiver per graph step. Unwitnessed: the "
+            "receiver sent no records, or already has the message, so this is not a "
+            "fault.",
             per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
             per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
             per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
@@ -175,9 +175,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Addressed and in flight",
-            "Pairs of a message and a receiver: those addressed per step of the "
-            "graph, and those in flight, before their deadline. If those in flight "
-            "increase and the traffic does not, receivers are offline.",
+            "Pairs of a message and a receiver: those addressed per graph step, and "
+            "those in flight, before their deadline. If the pairs in flight increase "
+            "and the traffic does not, receivers are offline.",
             per_step("mvds_addressed_total", CHANNELS, "addressed"),
             now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
         ),
@@ -197,18 +197,18 @@ def _exchange() -> list[Panel]:
         lines(
             "Retransmissions by type",
             "Records per second that repeat an earlier record between the same two "
-            "peers. Each lost payload causes some. If many occur without losses, the "
-            "back-off is too short.",
+            "peers. Each lost payload causes some retransmissions. If many occur "
+            "without losses, the back-off is too short.",
             per_second("mvds_retransmissions_total", CHANNELS, "{{type}}"),
             unit="ops",
             stacked=True,
         ),
         lines(
             "Broken exchanges",
-            "Requests without an answer, and offers without a request, per step of "
-            "the graph. Without an answer: no MESSAGE came by the deadline, because "
-            "the holder does not answer or its answers are lost. Without a request: "
-            "the receiver does not want the message, or did not receive the offer.",
+            "Requests without an answer, and offers without a request, per graph "
+            "step. Without an answer: no MESSAGE came by the deadline, because the "
+            "holder does not answer or its answers are lost. Without a request: the "
+            "receiver does not want the message, or did not receive the offer.",
             per_step(
                 "mvds_unanswered_requests_total", CHANNELS, "requests without answer"
             ),
@@ -291,16 +291,16 @@ def _memory() -> list[Panel]:
     return [
         lines(
             "Dropped by limits",
-            "Records and messages per step of the graph that the monitor drops "
-            "because of its limits, by reason. Large groups or hostile traffic exceed "
-            "these limits.",
+            "Records and messages per graph step that the monitor drops because of "
+            "its limits, by reason. Large groups or hostile traffic exceed these "
+            "limits.",
             per_step("mvds_left_out_total", JOB, "{{reason}}"),
             bars=True,
         ),
         lines(
             "Evicted from memory",
-            "Ids and payloads per step of the graph that the monitor evicted early. "
-            "Later figures may be too low.",
+            "Ids and payloads per graph step that the monitor evicted early. Later "
+            "figures may be too low.",
             per_step("mvds_remembered_evicted_total", JOB, "entries"),
             bars=True,
         ),

@@ -45,21 +45,22 @@ def _mirror_figures() -> list[Panel]:
         moment(
             "Oldest record waiting",
             "Time since which the oldest record on a mirror's disk has waited for "
-            "Kafka. Some seconds are normal. After minutes, Kafka accepts no records.",
+            "Kafka. A wait of seconds is normal. A wait of minutes means that Kafka "
+            "accepts no records.",
             f"min({oldest})",
             absent="none",
         ),
         _of_mirrors(
             "Refused by Kafka",
             "Records that Kafka refused in the chosen range, for example because they "
-            "were too large. The mirror drops them.",
+            "were too large. The mirror drops these records.",
             queries.counted("sds_mirror_refused_total", _ANY),
             steps=colours.ANY_IS_BAD,
         ),
         _of_mirrors(
             "Last number",
-            "Last sequence number that each mirror assigned to a frame. It must never "
-            "fall, because the monitor counts gaps as missing records.",
+            "Last sequence number that each mirror assigned to a frame. The number "
+            "must never fall, because the monitor counts gaps as missing records.",
             now("sds_mirror_last_seq", _ANY, "{{instance}}"),
         ),
     ]
@@ -85,9 +86,9 @@ def _mirror_charts() -> list[Panel]:
         ),
         lines(
             "Probable losses by cause",
-            "Number of probable losses per step of the graph. Cause full_page: the "
-            "node's cache overflowed, so poll the node more often. Causes unreachable "
-            "and resubscribed: the node was unavailable.",
+            "Number of probable losses per graph step. Cause full_page: the node's "
+            "cache overflowed, so poll the node more often. Causes unreachable and "
+            "resubscribed: the node was unavailable.",
             per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
             bars=True,
         ),
@@ -128,8 +129,8 @@ def audits() -> list[Panel]:
         ),
         _of_audits(
             "Missing there",
-            "Messages that the mirror has and the other side lacks. Some are normal "
-            "for a store, because it refuses messages that are older than 20 s.",
+            "Messages that the mirror has and the other side lacks. A store normally "
+            "lacks some, because it refuses messages that are older than 20 s.",
             queries.total("sds_audit_missing_messages", _ANY, side="there"),
         ),
         _of_audits(
@@ -146,8 +147,8 @@ def audits() -> list[Panel]:
         ),
         moment(
             "Compared up to",
-            "Timestamp of messages up to which the audit compared them. The default "
-            "is a minute before the audit; --settle changes it.",
+            "The audit compared messages up to this timestamp. The default is a "
+            "minute before the audit; --settle changes it.",
             f"min({until})",
             absent="no audit",
         ),
@@ -163,21 +164,21 @@ def audits() -> list[Panel]:
         ),
         lines(
             "Audits",
-            "Audits per step of the graph, by result.",
+            "Audits per graph step, by result.",
             per_step("sds_audit_runs_total", _ANY, "{{result}}"),
             bars=True,
         ),
         lines(
             "Served to other mirrors",
             "Messages that each server offers to other mirrors for comparison, and "
-            "records per step of the graph that these mirrors copied.",
+            "records per graph step that these mirrors copied.",
             now("sds_audit_serve_messages", _ANY, "{{instance}} messages"),
             per_step("sds_audit_serve_records_total", _ANY, "records copied"),
         ),
         lines(
             "Peers of served mirrors",
-            "Connections and synchronisations per step of the graph. If many "
-            "connections are refused, their peers are unknown or have other versions. "
+            "Connections and synchronisations per graph step. If many connections are "
+            "refused, their peers are unknown or have other versions. "
             "Synchronisations with a mirror that has other messages are 'differing'.",
             per_step("sds_audit_serve_connections_total", _ANY, "connections"),
             per_step("sds_audit_serve_refused_total", _ANY, "refused"),
@@ -216,9 +217,9 @@ def nodes() -> list[Panel]:
         ),
         lines(
             "Full pages and malformed messages",
-            "Events per step of the graph. Full: a page is as long as the node's "
-            "cache, which may have overflowed silently, so poll more often. "
-            "Malformed: the node has another version of the API.",
+            "Events per graph step. Full: a page is as long as the node's cache, "
+            "which may have overflowed silently, so poll more often. Malformed: the "
+            "node has another version of the API.",
             per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
             per_step(
                 "sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"

@@ -70,7 +70,8 @@ def _figures() -> list[Panel]:
         figure(
             "Lag in records",
             "Records in the topic that the monitor has not read yet. The number must "
-            "return to about 0. If it only grows, the monitor never catches up.",
+            "return to about 0. If the number only grows, the monitor never catches "
+            "up.",
             queries.greatest("sds_monitor_records_behind", JOB),
             absent="no figures",
         ),
@@ -160,8 +161,7 @@ def _job() -> list[Panel]:
         ),
         lines(
             "Lag in records over time",
-            "Records in the topic that the monitor has not read yet. The number must "
-            "return to about 0.",
+            "Records in the topic that the monitor has not read yet.",
             now("sds_monitor_records_behind", JOB, "behind"),
         ),
         lines(
@@ -222,19 +222,19 @@ def _taps() -> list[Panel]:
         ),
         lines(
             "Missing records by tap",
-            "Missing sequence numbers of a tap, per step of the graph. Above 0, "
-            "records were lost between tap and monitor. Losses in channels may then "
-            "be the tap's fault.",
+            "Missing sequence numbers of a tap, per graph step. Above 0, records were "
+            "lost between tap and monitor. Losses in channels may then be the tap's "
+            "fault.",
             per_step(missing, JOB, "{{observer}}"),
             bars=True,
             width=6,
         ),
         lines(
             "Dead letters by reason",
-            "Records that could not be decoded, per step of the graph. If a reason "
-            "persists, a tap violates the record format. If the only reason is "
-            "protobuf_error, the topic may have foreign traffic. Not written: Kafka "
-            "refused the dead letters.",
+            "Records that could not be decoded, per graph step. If a reason persists, "
+            "a tap violates the record format. If the only reason is protobuf_error, "
+            "the topic may have foreign traffic. Not written: Kafka refused the dead "
+            "letters.",
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
             per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
             bars=True,

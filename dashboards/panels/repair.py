@@ -63,8 +63,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Redundant",
-            "Share of responses after the first one, in the chosen range. Two in five "
-            "are usual. Red: the limit of the alert is reached.",
+            "Share of responses after the first one, in the chosen range. A share of "
+            "40 % is usual. Red: the limit of the alert is reached.",
             _redundant(),
             unit="percentunit",
             steps=colours.up_to(REDUNDANT_SHARE),

@@ -92,7 +92,7 @@ class Alert:
         if path is None:
             return {"runbook_url": runbook, "dashboard_url": dashboard}
         channel = "{{ $labels.channel | urlquery }}"
-        # `other` stands for the channels beyond the cardinality limit and has no page.
+        # `other` stands for the channels beyond the label budget and has no page.
         if_not_other = '{{ if ne $labels.channel "other" }}%s{{ end }}'
         page = if_not_other % f"{path}?id={channel}"
         return {

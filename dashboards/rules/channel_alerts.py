@@ -102,7 +102,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsChannelLimitForecast",
         Severity.WARNING,
         shown(f"clamp_min({soonest} - time(), 0) < {seconds:g}"),
-        "A channel reaches a limit within days.",
+        "A channel may reach a limit within days.",
         "{{ $labels.name }}: its first limit is reached in "
         "{{ $value | humanizeDuration }} at the earliest, by the lower bound of the "
         "forecast's interval.",

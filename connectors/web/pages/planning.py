@@ -82,7 +82,7 @@ def _status(plan: Plan) -> Iterator[str]:
         yield f"{plan.problem[0].upper()}{plan.problem[1:]}."
     if plan.computed_ms is not None:
         when = words.utc(plan.computed_ms)
-        yield f"The monitor computed these forecasts at {when}, and repeats it hourly."
+        yield f"The monitor computed the forecasts at {when} and renews them hourly."
     elif not plan.problem:
         yield "The first forecasts appear some minutes after startup."
     if plan.hidden:

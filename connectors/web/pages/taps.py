@@ -179,9 +179,9 @@ def _weak(taps: list[Tap]) -> str:
     if not any(tap.badge == _INCOMPLETE for tap in taps):
         return ""
     return (
-        "A missed message reached a participant, but no tap of its channel. It leaves "
-        "no sequence gap, because the tap's node never received it. Give the node "
-        "more peers, or the channel a second tap."
+        "A missed message reached a participant, but no tap of its channel. Such a "
+        "message leaves no sequence gap, because the tap's node never received it. "
+        "Give the node more peers, or the channel a second tap."
     )
 
 
@@ -203,8 +203,8 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
         )
         return f"No tap had a sequence gap{lately}."
     return (
-        "A channel is blind if all its taps were interrupted, because only the taps "
-        "may have missed what seems lost. Check that the mirror runs and its node has "
-        "peers. The channel has a verdict again "
+        "A channel is blind if all its taps were interrupted, because messages that "
+        "seem lost may be missing only at the taps. Check that the mirror runs and "
+        "its node has peers. The channel has a verdict again "
         f"{words.duration(settings.verdict_window_ms)} after the last interruption."
     )

@@ -34,7 +34,7 @@ def planned(stage: Any, snapshot: MakeSnapshot) -> Any:
 def test_page_has_limits_channels_and_reasons(client: httpx.Client) -> None:
     """The limit that is reached first is named first."""
     text = client.get("/planning").text
-    assert "The monitor computed these forecasts at 2026-09-09 00:10:00 UTC" in text
+    assert "The monitor computed the forecasts at 2026-09-09 00:10:00 UTC" in text
     assert "2 channels with a forecast, from 29 days of history" in text
     assert "Reached: message size of town." in text
     assert "3 whole days of history, at least 14 are needed" in text
