@@ -82,13 +82,13 @@ _FORECAST = Forecast(
 SECTIONS = (
     Section.of(
         "Channels",
-        "Channels beyond the cardinality limit are summed as channel `other`, "
+        "Channels beyond the label budget are summed as channel `other`, "
         "which has no verdict.",
         CHANNEL_FIGURES,
     ),
     Section.of(
         "Groups of MVDS",
-        "Groups beyond the cardinality limit are summed as channel `other`, "
+        "Groups beyond the label budget are summed as channel `other`, "
         "which has no verdict.",
         GROUP_FIGURES,
     ),

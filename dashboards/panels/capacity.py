@@ -255,8 +255,8 @@ def _own_limits() -> list[Panel]:
         ),
         figure(
             "Channels and groups",
-            "Channels and MVDS groups in the monitor's state, and those that it "
-            "exports with a label, including 'other'.",
+            "Number of channels and MVDS groups in the monitor's state, and of those "
+            "with a label. 'other' counts as a label.",
             Query(channels, "channels in the state"),
             Query(labelled, "channels with a label"),
             Query(groups, "groups in the state"),
@@ -322,8 +322,8 @@ def _segments() -> list[Panel]:
         lines(
             "Started and incomplete",
             "Segmented messages that started per graph step, and those that wait for "
-            "segments now. If many wait for long, messages are large or segments are "
-            "lost.",
+            "segments now. If many messages wait for long, they are large or lose "
+            "segments.",
             per_step("sds_segmented_messages_total", CHANNELS, "begun"),
             sums("sds_segmented_messages_open", CHANNELS, "open"),
         ),

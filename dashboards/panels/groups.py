@@ -299,8 +299,8 @@ def _memory() -> list[Panel]:
         ),
         lines(
             "Evicted from memory",
-            "Ids and payloads per graph step that the monitor evicted early. Later "
-            "figures may be too low.",
+            "Ids and payloads per graph step that the monitor evicted from memory too "
+            "early. Later figures may be too low.",
             per_step("mvds_remembered_evicted_total", JOB, "entries"),
             bars=True,
         ),

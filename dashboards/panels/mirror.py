@@ -130,7 +130,7 @@ def audits() -> list[Panel]:
         _of_audits(
             "Missing there",
             "Messages that the mirror has and the other side lacks. A store normally "
-            "lacks some, because it refuses messages that are older than 20 s.",
+            "lacks some messages, because it refuses those older than 20 s.",
             queries.total("sds_audit_missing_messages", _ANY, side="there"),
         ),
         _of_audits(

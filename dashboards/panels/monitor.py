@@ -179,10 +179,10 @@ def _job() -> list[Panel]:
         ),
         lines(
             "Clock",
-            "Seconds by which the monitor's clock is behind Kafka's, and by which "
-            "times of new records are ahead of the monitor's clock. Negative values "
-            "mean the reverse. New records may be late, so ignore negative values of "
-            "'records ahead'. The dashed line is the limit of the alert.",
+            "Seconds by which Kafka's clock, and times of new records, are ahead of "
+            "the monitor's clock. Negative values mean the reverse. New records may "
+            "be late, so ignore negative values of 'records ahead'. The dashed line "
+            "is the limit of the alert.",
             now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
             now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
             unit="s",

@@ -82,7 +82,7 @@ def _without_label(kind: AnyKind) -> Metric[Snapshot]:
     many = kind.names.many
     return one_sample(
         f"sds_monitor_dropped_label_{many}",
-        f"{many.capitalize()} beyond the cardinality limit, summed as `other`.",
+        f"{many.capitalize()} beyond the label budget, exported together as `other`.",
         lambda s: s.views[kind.prefix].unlabelled,
     )
 
