@@ -67,20 +67,20 @@ _Dumper.add_representer(str, _represent_text)
     "--monitor-url",
     default=_DEFAULT.monitor_url,
     show_default=True,
-    help="The status page, as people see it.",
+    help="URL of the status page for readers.",
 )
 @click.option(
     "--grafana-url",
     default=_DEFAULT.grafana_url,
     show_default=True,
-    help="Grafana, as people see it.",
+    help="URL of Grafana for readers.",
 )
 @click.option(
     "--runbook-url",
     default=_DEFAULT.runbook_url,
     show_default=True,
-    help="Where the documentation has the runbooks; MONITOR_URL/runbooks if only the "
-    "monitor serves them.",
+    help="URL of the runbooks in the documentation. If only the monitor serves the "
+    "runbooks, use MONITOR_URL/runbooks.",
 )
 def main(out: Path, monitor_url: str, grafana_url: str, runbook_url: str) -> None:
     """Write dashboards, recording rules and alerts.

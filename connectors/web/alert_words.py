@@ -68,11 +68,11 @@ def _channels(some: Sequence[FiringAlert]) -> str:
 def _note(firing: FiringAlerts) -> str:
     if not firing.asked:
         return (
-            "Start the monitor with --prometheus URL, and the alerts that fire are "
-            "listed here and in the head of each page."
+            "To list firing alerts here and at the top of each page, start the "
+            "monitor with --prometheus URL."
         )
     if firing.problem:
-        return f"Which alerts fire is not known: {firing.problem}."
+        return f"The firing alerts are unknown: {firing.problem}."
     return "" if firing.alerts else "No alert fires."
 
 

@@ -129,7 +129,7 @@ def _notes(
     total = trend.total
     shares = [one for one in entries if isinstance(one, Share) and one.line]
     if any(share.objective for share in shares):
-        yield "The straight lines are the objectives."
+        yield "The straight lines are the SLOs."
     reached = [
         f"{words.share(*found, decimals=2)} {_name(share)}"
         for share in shares

@@ -39,18 +39,16 @@ _SINCE = {
     IncidentKind.UNACKNOWLEDGED: "First seen",
 }
 _ENDED = {
-    IncidentKind.LOST: "It came",
-    IncidentKind.UNDELIVERED: "All have it since",
+    IncidentKind.LOST: "Arrived",
+    IncidentKind.UNDELIVERED: "Delivered to all",
     IncidentKind.UNACKNOWLEDGED: "Acknowledged",
 }
 _NEVER_ENDED = {
-    IncidentKind.LOST: "Not seen to arrive",
-    IncidentKind.UNDELIVERED: "Not seen to reach all",
+    IncidentKind.LOST: "Arrival not seen",
+    IncidentKind.UNDELIVERED: "Delivery to all not seen",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
-_TAP_HOLE = (
-    "The taps were interrupted meanwhile: they may have missed what the network had."
-)
+_TAP_HOLE = "The taps were interrupted meanwhile and may have missed messages."
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,13 +39,14 @@ class PlanBlocks(NamedTuple):
         share = f"{plan.interval} % of the possible futures"
         yield (
             f"{many} with a forecast, from {counted(total.history_days, 'day')} of "
-            f"history until {utc_time(total.begin_ms)}; {share} lie in each interval."
+            f"history until {utc_time(total.begin_ms)}. Each interval contains "
+            f"{share}."
         )
         sent = total.figures["bytes"]
         change = ""
         if sent.past:
             percent = round(100 * (sent.week.mid / sent.past - 1))
-            change = f", {percent:+} % against the last seven days"
+            change = f", {percent:+} % compared with the last seven days"
         yield (
             f"Next seven days: {amount('bytes', sent.week.mid)} a day "
             f"({interval('bytes', sent.week)}){change}."
@@ -57,9 +58,9 @@ class PlanBlocks(NamedTuple):
         shown = limits_first(self.plan.views)
         rows = [self._limit_row(*entry) for entry in shown[:most]]
         note = (
-            "Each limit is reached between the earliest and the latest time with "
-            f"{self.plan.interval} %. A dash: not within {self.plan.days} days. "
-            "The bar shows how much of the limit is used."
+            f"With {self.plan.interval} % probability, a limit is reached between the "
+            f"earliest and the latest time. A dash means later than {self.plan.days} "
+            "days. The bar shows how much of the limit is used."
         )
         if len(shown) > most:
             note += f" {number(len(shown) - most)} more are not shown."
@@ -86,7 +87,7 @@ class PlanBlocks(NamedTuple):
                 "Interval", "Messages a day, next 7 days", "Least epoch headroom",
             ),
             [_view_row(self.called(name), views[name]) for name in shown],
-            "Means of seven days; most bytes first.",
+            "Figures are means of seven days. Rows with most bytes are first.",
             links=self._links(shown),
         )  # fmt: skip
 

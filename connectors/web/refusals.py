@@ -50,7 +50,11 @@ class UnknownParameter(Refusal):
     status = 400
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
-        some = f"known are {', '.join(known)}" if known else "this address has none"
+        some = (
+            f"known are {', '.join(known)}"
+            if known
+            else "this address has no parameters"
+        )
         super().__init__(f"no parameter has the name {words.short(name)}: {some}")
 
 

@@ -59,7 +59,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
     def obstacle() -> str:
         if figures.is_paused:
-            return "the spool is full, since Kafka does not take its records"
+            return "the spool is full, because Kafka does not accept its records"
         if not any(node.is_up for node in figures.nodes.values()):
             return "no node answers"
         return ""

@@ -30,7 +30,7 @@ def summary_of(trace: Trace) -> str:
     """Return the gravest conclusion that still holds, as a sentence."""
     summary = trace.evidence.summary
     if summary is None:
-        return "Nothing was concluded yet."
+        return "The monitor has no conclusion yet."
     text = words.bounded(conclusion_text(summary))
     return f"{text[0].upper()}{text[1:]}."
 
@@ -56,7 +56,7 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
             )
             for number, (time, step) in enumerate(zip(after, steps, strict=True), 1)
         ],
-        "What a tap shows is evidence; the others are conclusions of the monitor.",
+        "Events with a tap are evidence. Other events are conclusions of the monitor.",
         words=6,
         anchor=anchor,
     )
@@ -113,9 +113,9 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
         events,
         after,
         anchor,
-        "A circle is a frame or a gap that a tap shows, a square a conclusion; the "
-        "numbers are those of the table. Distances follow the logarithm of the time "
-        "between two events.",
+        "A circle is a frame or a gap that a tap shows. A square is a conclusion. The "
+        "numbers refer to the table. Distances are logarithmic in the time between "
+        "two events.",
     )
 
 

@@ -48,11 +48,11 @@ _REASONS = {
     "bloom_saturated": "a bloom filter was too full in {window}",
     "unanswered": "requests brought no message in {window}",
     "quiet": "no messages in {window}",
-    "no_senders": "nothing amiss in {window}, but frames name no sender: "
-    "acknowledgement cannot be seen",
+    "no_senders": "nothing amiss in {window}, but acknowledgement is unknown because "
+    "frames name no sender",
     "ok": "nothing amiss in {window}",
     "stopped": "the monitor did not run",
-    "behind": "the monitor was behind",
+    "behind": "the monitor lagged behind",
     "no_answer": "Kafka did not answer",
     "no_topic": "the topic did not exist",
     "forgotten": "it had ended",
@@ -183,8 +183,8 @@ def topic_missing(missing: MissingTopic) -> str:
 
 
 TOPIC_REMEDY = (
-    "create it again: the job then continues as --on-lost-records says "
-    "(docs/topics.md, A recreated topic)"
+    "recreate it: the job then continues as set by --on-lost-records (docs/topics.md, "
+    "A recreated topic)"
 )
 
 

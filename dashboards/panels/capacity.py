@@ -24,7 +24,7 @@ def capacity(links: Links) -> models.Dashboard:
         links,
         CAPACITY,
         "SDS / Capacity",
-        "What channels cost in bytes and frames, and which limit is near.",
+        "What do channels cost in bytes and frames, and which limits are near?",
         {
             "": _figures(),
             "Traffic": in_lines(_traffic(), 2, 3),
@@ -43,21 +43,21 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Bytes",
-            "Bytes per second of SDS frames now, each broadcast once, without Waku's "
-            "overhead and repeated gossip.",
+            "Bytes of SDS frames per second now. Each broadcast counts once, without "
+            "Waku's overhead and repeated gossip.",
             queries.rate("sds_frame_bytes_total", CHANNELS),
             unit="Bps",
         ),
         figure(
             "Frames",
-            "Frames per second now, rebroadcasts included.",
+            "Frames per second now, including rebroadcasts.",
             frames,
             unit="pps",
         ),
         figure(
             "Bytes per message",
-            "All bytes by distinct content messages, in the chosen range: the whole "
-            "cost of one message, reliability included.",
+            "All bytes in the chosen range, divided by the number of distinct content "
+            "messages. This is the full cost of a message, including reliability.",
             queries.share(
                 queries.in_range("sds_frame_bytes_total", CHANNELS),
                 queries.in_range("sds_messages_total", CHANNELS),
@@ -67,8 +67,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Content",
-            "Share of the bytes that is content, in the chosen range. The rest is the "
-            "price of reliability.",
+            "Share of content in all bytes, in the chosen range. The rest is the cost "
+            "of reliability.",
             queries.share(
                 queries.in_range("sds_frame_bytes_total", CHANNELS, part="content"),
                 queries.in_range("sds_frame_bytes_total", CHANNELS),
@@ -78,14 +78,14 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Participants",
-            "Senders within the last ten minutes, summed over channels: a participant "
-            "of five channels counts five times.",
+            "Senders of the last ten minutes, summed over channels. A participant of "
+            "five channels counts five times.",
             queries.total("sds_channel_participants", CHANNELS),
         ),
         figure(
             "Fullest filter",
-            "False-positive rate of the fullest bloom filter of all channels. Yellow "
-            "where the alert begins, red where the channel counts as degraded.",
+            "False-positive rate of the fullest bloom filter of all channels. Yellow: "
+            "the limit of the alert is reached. Red: the channel is degraded.",
             queries.greatest("sds_bloom_false_positive_ratio", CHANNELS),
             unit="percentunit",
             steps=_FILTER_STEPS,
@@ -98,36 +98,37 @@ def _traffic() -> list[Panel]:
     return [
         lines(
             "Bytes by part",
-            "Bytes per second of frames by part. Bloom filters are sent whole with "
-            "every frame, so that small messages are mostly filter.",
+            "Bytes of frames per second, by part of the frame. Every frame contains a "
+            "whole bloom filter, so small messages are mostly filter.",
             per_second("sds_frame_bytes_total", CHANNELS, "{{part}}"),
             unit="Bps",
             stacked=True,
         ),
         lines(
             "Bytes by channel",
-            "The ten channels with most bytes per second at each moment.",
+            "The ten channels with the most bytes per second.",
             _busiest("sds_frame_bytes_total"),
             unit="Bps",
         ),
         lines(
             "Frames by kind",
-            "Frames per second. Sync frames are the heartbeat of quiet channels; many "
-            "of them beside little content are cost.",
+            "Frames per second. Quiet channels send sync frames as heartbeats. Many "
+            "sync frames with little content are overhead.",
             per_second("sds_frames_total", CHANNELS, "{{kind}} {{dialect}}"),
             unit="pps",
             stacked=True,
         ),
         lines(
             "Frames by channel",
-            "The ten channels with most frames per second at each moment.",
+            "The ten channels with the most frames per second.",
             _busiest("sds_frames_total"),
             unit="pps",
         ),
         lines(
             "Copies",
-            "Per second: rebroadcasts by cause, and replicas, further copies of one "
-            "broadcast. Replicas come from several taps and cost only the monitor.",
+            "Rebroadcasts by cause, and replicas, per second. Replicas are further "
+            "copies of one broadcast. Replicas come from several taps and load only "
+            "the monitor.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_replicas_total", CHANNELS, "replicas"),
             unit="pps",
@@ -152,32 +153,32 @@ def _participants() -> list[Panel]:
     return [
         lines(
             "Participants by channel",
-            "Senders within the last ten minutes, of the ten largest channels. "
-            "Filters, requests and answers all grow with them.",
+            "Senders of the last ten minutes, in the ten largest channels. Filters, "
+            "requests and answers grow with the number of senders.",
             _greatest("sds_channel_participants"),
         ),
         lines(
             "Messages per epoch",
-            "Most messages of one participant in the last epoch of ten minutes, with "
-            "its retries, in the ten channels with most.",
+            "Messages and retries that the busiest participant sent in the last epoch "
+            "of ten minutes. Shows the top ten channels.",
             _greatest("sds_epoch_messages_max"),
         ),
         lines(
             "Rate-limit budget used",
-            "Greatest share of the budget that one participant has used in the "
-            "current epoch, in the ten channels with most. From the dashed line on an "
-            "alert fires; Waku rejects what goes beyond the budget. A lower bound: "
-            "the sender of an answer to a repair request is unknown.",
+            "Share of the rate-limit budget that the busiest participant has used in "
+            "the current epoch. Shows the top ten channels. At the dashed line, an "
+            "alert fires. Waku rejects messages beyond the budget. The share is a "
+            "lower bound, because the sender of an answer to a repair request is "
+            "unknown.",
             _greatest("sds_epoch_budget_used_ratio", epoch="current"),
             unit="percentunit",
             limits=colours.line_at(BUDGET_NEARLY_SPENT),
         ),
         lines(
             "Budget by purpose",
-            "Broadcasts per second: new messages, and what the budget is spent on "
-            "besides: answers to repair requests, retries and sync messages. If the "
-            "others outweigh new messages, reliability costs more than the messages "
-            "themselves.",
+            "Broadcasts per second: new messages, answers to repair requests, retries "
+            "and sync messages. If new messages are the smaller part, reliability "
+            "costs more than the messages.",
             Query(_new(), "new messages"),
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
@@ -191,26 +192,26 @@ def _filters() -> list[Panel]:
     return [
         lines(
             "False positives by channel",
-            "False-positive rate of the fullest filter in use, of the ten "
-            f"channels with the fullest. Above {SATURATED_RATIO:.0%}, the "
-            "dashed line, participants believe too often that others have a "
-            "message, and the channel counts as degraded.",
+            "False-positive rate of the fullest filter in use. Shows the top ten "
+            f"channels. Above the dashed line ({SATURATED_RATIO:.0%}), participants "
+            "believe too often that others have a message, and the channel is "
+            "degraded.",
             _greatest("sds_bloom_false_positive_ratio"),
             unit="percentunit",
             limits=colours.line_at(SATURATED_RATIO),
         ),
         lines(
             "Ids in the filter by channel",
-            "Message ids in the fullest filter in use, of the ten channels with most. "
-            "A saw tooth is a filter that rolls over; a line that only rises will "
-            "saturate.",
+            "Message ids in the fullest filter in use. Shows the top ten channels. If "
+            "the line falls, the filter dropped old ids. If the line only rises, the "
+            "filter saturates.",
             _greatest("sds_bloom_ids"),
         ),
         channel_rows(
             "When filters pass 1 %",
-            "Channels whose fullest filter grows, the fullest first, and when it "
-            "passes a false-positive rate of 1 % if it grows on. No date: it does not "
-            "grow.",
+            "Channels by the false-positive rate of their fullest filter, highest "
+            "first. The date is when a growing filter passes 1 %. Without a date, the "
+            "filter does not grow.",
             Column(
                 "False positives",
                 queries.worst(
@@ -245,17 +246,17 @@ def _own_limits() -> list[Panel]:
     return [
         figure(
             "Channels and groups without a label",
-            "Those beyond the label budget, summed as 'other'. They have no verdict "
-            "here, only on the status page: raise the budget or choose by the channel "
-            "table.",
+            "Channels and groups beyond the cardinality limit, summed as 'other'. "
+            "Only the status page shows their verdicts. Raise the limit "
+            "(--label-budget), or assign labels in the channel table.",
             Query(dropped, "channels"),
             Query(dropped_groups, "groups of MVDS"),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
             "Channels and groups",
-            "Channels and groups of MVDS held in the monitor's state, and series of "
-            "them that it exports, 'other' included.",
+            "Number of channels and MVDS groups in the monitor's state, and of those "
+            "with a label. 'other' counts as a label.",
             Query(channels, "channels in the state"),
             Query(labelled, "channels with a label"),
             Query(groups, "groups in the state"),
@@ -264,24 +265,24 @@ def _own_limits() -> list[Panel]:
         figure("State", "Memory of the monitor's state store.", state, unit="bytes"),
         figure(
             "State per channel",
-            "Memory of the state store by channel.",
+            "Memory of the state store, divided by the number of channels.",
             queries.share(state, channels),
             unit="bytes",
             absent="no channels",
         ),
         lines(
             "State over time",
-            "Memory of the state store. It follows the messages of the last hour, the "
-            "channels and their participants; a line that rises while those do not "
-            "indicates trouble.",
+            "Memory of the state store. Its size follows the numbers of recent "
+            "messages, channels and participants. If only the memory grows, look for "
+            "a fault.",
             Query(state, "state"),
             unit="bytes",
         ),
         lines(
-            "Memory of channels overrun",
-            "Entries per step of the graph that a channel's limit pushed out before "
-            "their time, of the ten channels with most. Above 0 the figures of that "
-            "channel are too low.",
+            "Entries evicted by channel",
+            "Entries per graph step that the monitor evicted early because of a "
+            "channel's memory limit. Shows the top ten channels. Above 0, the "
+            "channel's figures are too low.",
             Query(
                 queries.worst(
                     queries.increase(
@@ -312,24 +313,24 @@ def _segments() -> list[Panel]:
     return [
         lines(
             "Segmented messages",
-            "Per step of the graph: messages that became complete, and those of which "
-            "too few segments came in time. Incomplete ones are lost to their "
-            "application, although each segment is a message of its own.",
+            "Segmented messages per graph step: complete ones, and those that "
+            "received too few segments in time. An incomplete message is lost to its "
+            "application. SDS itself counts each segment as a message.",
             per_step("sds_segmented_messages_ended_total", CHANNELS, "{{outcome}}"),
             bars=True,
         ),
         lines(
-            "Begun and not complete",
-            "Segmented messages begun per step of the graph, and those whose segments "
-            "are awaited now. If the number stays high, messages are large, or "
-            "segments are lost.",
+            "Started and incomplete",
+            "Segmented messages that started per graph step, and those that wait for "
+            "segments now. If many messages wait for long, they are large or lose "
+            "segments.",
             per_step("sds_segmented_messages_total", CHANNELS, "begun"),
             sums("sds_segmented_messages_open", CHANNELS, "open"),
         ),
         lines(
             "Segments per message",
-            "Segments by segmented messages that began, averaged. Each segment costs "
-            "one message of the rate-limit budget.",
+            "Mean number of segments per segmented message. Each segment uses one "
+            "message of the rate-limit budget.",
             Query(
                 queries.share(
                     queries.rate("sds_segments_total", CHANNELS),
@@ -340,18 +341,17 @@ def _segments() -> list[Panel]:
         ),
         lines(
             "Segments by kind",
-            "Segments per second. Parity segments replace lost data segments; beside "
-            "repair they are mostly cost.",
+            "Segments per second. Parity segments replace lost data segments. If the "
+            "channel also uses repair, parity is mostly overhead.",
             per_second("sds_segments_total", CHANNELS, "{{kind}}"),
             unit="pps",
             stacked=True,
         ),
         lines(
             "Contradicting segments",
-            "Segments per step of the graph that contradict earlier ones of their "
-            "message in its length or in the number of segments, or that are a whole "
-            "payload with another hash. Above 0, a client is broken or a participant "
-            "sends false segments.",
+            "Segments per graph step that contradict the hash of their payload or "
+            "earlier segments of their message. Above 0, a client is broken or a "
+            "participant sends false segments.",
             per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
             bars=True,
         ),

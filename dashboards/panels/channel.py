@@ -30,8 +30,7 @@ def channel(links: Links) -> models.Dashboard:
         links,
         UID,
         "SDS / Channel",
-        "What happens in one channel: acknowledgement, delivery, losses, repair, "
-        "traffic.",
+        "Acknowledgement, delivery, losses, repair and traffic of one channel.",
         {
             "": [*_now(), _verdict(), _excused()],
             "Acknowledgement": in_lines(_acknowledgement(), 2, 3),
@@ -55,8 +54,8 @@ def _now() -> list[Panel]:
     return [
         figure(
             "Verdict now",
-            "The verdict on the last ten minutes. A click leads to the channel's "
-            "status page, which has the reason.",
+            "The verdict on the last ten minutes. Click it to see the reason on the "
+            "channel's status page.",
             f"max({queries.trouble(CHANNEL)})",
             mappings=colours.verdict_mappings(),
             link=channel_page("channel"),
@@ -64,33 +63,33 @@ def _now() -> list[Panel]:
         ),
         moment(
             "Verdict since",
-            "Event time at which this verdict began. In a replay or while catching up "
-            "that is long ago.",
+            "Event time at which this verdict began. During a replay or catch-up, "
+            "this time is long ago.",
             since,
         ),
         figure(
             "Missing now",
-            "Messages that others refer to and that no tap has seen yet. Each is "
-            "filled or found lost within five minutes; a number that stays is bad.",
+            "Messages that frames name but no tap has seen yet. Each message arrives "
+            "or counts as lost within five minutes. If the number stays above 0, "
+            "further messages go missing.",
             queries.total("sds_dependencies_missing", CHANNEL),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
             "In flight",
-            "Messages within their two minutes and not yet acknowledged, and when the "
-            "oldest of them was sent. Normal while people write.",
+            "Messages without an acknowledgement that are less than two minutes old. "
+            "A value above 0 is normal while participants write.",
             queries.total("sds_messages_in_flight", CHANNEL),
         ),
         moment(
             "Oldest in flight",
-            "When the oldest message that waits for its acknowledgement was first "
-            "seen. Nothing waits if it is empty.",
+            "Time at which a tap first saw the oldest message in flight.",
             f"min({oldest})",
             absent="none",
         ),
         moment(
             "Muted until",
-            "Until when alerts on this channel are silent, by the channel table.",
+            "Time until which the channel table mutes alerts on this channel.",
             f"max({muted} > time())",
             absent="not muted",
         ),
@@ -103,9 +102,10 @@ def _excused() -> Panel:
 
     return lines(
         "Findings that do not count",
-        "Findings in the verdict's window that the taps, or the mirror, may have "
-        "caused, and those of the same kinds that count. While alerts are held back, "
-        "the third line is above 0; the status page says until when.",
+        "Problems found in the verdict's window, such as lost messages. Problems that "
+        "the taps or the mirror may have caused do not count. While the monitor holds "
+        "back an alert for this reason, the third line is above 0. The status page "
+        "shows when the alert returns.",
         Query(number("sds_excused_findings"), "do not count"),
         Query(number("sds_unexcused_findings"), "count"),
         Query(number("sds_alert_held_back"), "held back"),
@@ -116,8 +116,8 @@ def _excused() -> Panel:
 def _verdict() -> Panel:
     return states(
         "Verdict",
-        "The verdict at each time. Blind means that the taps missed records: what "
-        "other panels show for that time may be the tap's fault.",
+        "The verdict at each time. 'Blind' means that the taps missed records. Losses "
+        "that other panels show for that time may be the taps' fault.",
         Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
         colours.verdict_mappings(),
     )
@@ -130,10 +130,9 @@ def _acknowledgement() -> list[Panel]:
     return [
         heat(
             "Acknowledgement latency",
-            "From a message's first copy to the first frame of another "
-            "participant that names it (definite evidence): how many messages "
-            "took how long. A cloud that rises means slower feedback; what "
-            f"lies above {_DEADLINE_S:g} s is too late.",
+            "Number of messages by time from the first copy to the first frame of "
+            "another participant that names it (definite evidence). Acknowledgements "
+            f"after more than {_DEADLINE_S:g} s are too late.",
             queries.bucket_counts(
                 "sds_ack_latency_seconds", CHANNEL, evidence="definite"
             ),
@@ -141,20 +140,20 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Acknowledgement latency, quantiles",
-            "Half, 95 % and 99 % of the messages were acknowledged within this time: "
-            "definite by a causal history that names them, probable by filters that "
-            "hold them. The dashed line is the deadline. The histogram has no values "
-            "above ten minutes.",
+            "Time within which 50 %, 95 % and 99 % of the messages were acknowledged. "
+            "Definite: a causal history names the message. Probable: filters contain "
+            "the message. The dashed line is the deadline. The histogram has no "
+            "values above ten minutes.",
             *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),
             *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="probable"),
             unit="s",
             limits=colours.line_at(_DEADLINE_S),
         ),
         lines(
-            "Messages by end",
-            "Messages per second whose outcome was decided. Unacknowledged: no "
-            "participant acknowledged them although others wrote. Unwitnessed: no "
-            "other participant wrote, which is no fault.",
+            "Messages by outcome",
+            "Messages per second by outcome. Unacknowledged: others wrote, but no "
+            "participant acknowledged the message. Unwitnessed: no other participant "
+            "wrote, so this is not a fault.",
             per_second("sds_messages_acknowledged_in_time_total", CHANNEL, "in time"),
             per_second("sds_messages_unacknowledged_total", CHANNEL, "unacknowledged"),
             per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
@@ -163,19 +162,19 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Acknowledged in time",
-            "Share of messages acknowledged in time, of those that others could have "
-            "acknowledged, and this channel's SLO. Below it the error budget is being "
-            "spent too fast.",
+            "Share of messages acknowledged in time, and this channel's SLO. Messages "
+            "that no other participant could acknowledge do not count. Below the SLO, "
+            "the channel uses up its error budget too fast.",
             Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
             Query(queries.acknowledged(CHANNEL), "now"),
-            Query(queries.objective("acknowledgement", CHANNEL), "objective"),
+            Query(queries.objective("acknowledgement", CHANNEL), "SLO"),
             unit="percentunit",
         ),
         lines(
             "Acknowledgements by evidence",
-            "Messages per second and what acknowledged them. A message that was "
-            "probable first and definite later counts in both. Much probable and "
-            "little definite: histories may be too short for the traffic.",
+            "Acknowledged messages per second, by evidence. A message with probable "
+            "and later definite evidence counts in both lines. If most evidence is "
+            "probable, causal histories may be too short for the traffic.",
             per_second("sds_messages_acknowledged_total", CHANNEL, "{{evidence}}"),
             unit="mps",
         ),
@@ -186,9 +185,10 @@ def _delivery() -> list[Panel]:
     return [
         lines(
             "Deliveries by outcome",
-            "Pairs of a message and a participant per second. Recovered: it lacked "
-            "the message at first. Lost: it still lacked it after five minutes. "
-            "Retracted: it received the message later.",
+            "Pairs of a message and a participant per second. Recovered: the "
+            "participant lacked the message at first. Lost: the participant still "
+            "lacked the message after five minutes. Retracted: a lost message arrived "
+            "later.",
             per_second("sds_deliveries_total", CHANNEL, "{{outcome}}"),
             per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
             unit="ops",
@@ -196,18 +196,18 @@ def _delivery() -> list[Panel]:
         lines(
             "Eventual delivery",
             "Share of deliveries that were not lost in the end, and this channel's "
-            "SLO. Below it the error budget is being spent too fast. Can pass 100 % "
-            "when an older loss is retracted.",
+            "SLO. Below the SLO, the channel uses up its error budget too fast. The "
+            "share can exceed 100 % when an older loss is retracted.",
             Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
             Query(queries.delivered(CHANNEL), "now"),
-            Query(queries.objective("delivery", CHANNEL), "objective"),
+            Query(queries.objective("delivery", CHANNEL), "SLO"),
             unit="percentunit",
         ),
         lines(
             "Delivery recovery time",
-            "From the first frame that showed a participant lacking a message to the "
-            "first that showed it had it. Long times mean that repair or Store "
-            "queries work slowly. Empty if no participant lacked anything.",
+            "Time for which a participant lacked a message, as its frames show. Long "
+            "times mean that repair or Store queries are slow. Empty if no "
+            "participant lacked a message.",
             *quantiles("sds_delivery_recovery_seconds", CHANNEL),
             unit="s",
         ),
@@ -218,26 +218,26 @@ def _gaps() -> list[Panel]:
     return [
         lines(
             "Gaps by outcome",
-            "Messages that others referred to before any tap had seen them, per step "
-            "of the graph. Late and repaired: the message arrived after all. Lost: "
-            "only its sender has shown it. tap_gap: others had it and only the tap "
-            "missed it, so check the tap. Losses are found five minutes after the "
-            "fact.",
+            "Messages per graph step that a frame named before a tap saw them. Late "
+            "and repaired: the message arrived. Lost: only its sender has the "
+            "message. Outcome tap_gap: participants have the message and only the "
+            "taps missed it, so check the taps. The monitor finds losses after five "
+            "minutes.",
             per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
             per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
             bars=True,
         ),
         lines(
             "Gaps opened and open",
-            "Gaps that opened per step of the graph, and those open now. Open ones "
-            "that pile up mean that messages go missing faster than they are repaired.",
+            "Gaps that opened per graph step, and gaps that are open now. If the open "
+            "gaps increase, messages go missing faster than they are repaired.",
             per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
             sums("sds_dependencies_missing", CHANNEL, "open now"),
         ),
         lines(
             "Gap duration",
-            "How long the gaps that were filled stood open, from the first naming to "
-            "the first copy. Empty if none was sent.",
+            "Time for which filled gaps were open: from the first frame that names "
+            "the message to its first copy. Empty if no gap was filled.",
             *quantiles("sds_dependency_gap_seconds", CHANNEL),
             unit="s",
         ),
@@ -248,8 +248,8 @@ def _repair() -> list[Panel]:
     return [
         lines(
             "Repair requests",
-            "Requests per second, and those for a message that the requester's own "
-            "filter already holds, which are wasted.",
+            "Repair requests per second. Requests 'for received' are useless: the "
+            "requester's own filter already contains the message.",
             per_second("sds_repair_requests_total", CHANNEL, "requests"),
             per_second(
                 "sds_repair_requests_for_received_total", CHANNEL, "for received"
@@ -259,15 +259,15 @@ def _repair() -> list[Panel]:
         lines(
             "Repair episodes",
             "Repair episodes per second by outcome. Expired: no participant answered, "
-            "because none has the message or those with it are offline.",
+            "because none has the message or those that have it are offline.",
             per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}"),
             unit="ops",
             stacked=True,
         ),
         lines(
             "Redundant responses",
-            "Share of responses after the first. Two in five is usual; much more "
-            "means that responders do not hear each other.",
+            "Share of responses after the first one. A share of 40 % is usual. If the "
+            "share is much larger, responders do not receive each other's responses.",
             Query(
                 queries.share(
                     queries.rate(
@@ -282,8 +282,9 @@ def _repair() -> list[Panel]:
         ),
         lines(
             "Repair response time",
-            "From a message's first request to its answer. 5 to 6 s in the median "
-            "while the sender is there; up to two minutes otherwise.",
+            "Time from the first request for a message to the answer. While the "
+            "sender is online, the median is 5 to 6 s. Otherwise, answers take up to "
+            "two minutes.",
             *quantiles("sds_repair_response_seconds", CHANNEL),
             unit="s",
         ),
@@ -294,54 +295,54 @@ def _traffic() -> list[Panel]:
     return [
         lines(
             "Frames",
-            "Frames per second by kind and dialect, rebroadcasts included, replicas "
-            "not. No sync frames at all: the channel has no heartbeat, and a lost "
-            "last message may never be noticed.",
+            "Frames per second by kind and dialect, including rebroadcasts, without "
+            "replicas. Without sync frames, the channel has no heartbeat, and the "
+            "loss of its last message may stay unnoticed.",
             per_second("sds_frames_total", CHANNEL, "{{kind}} {{dialect}}"),
             unit="pps",
         ),
         lines(
             "Copies",
-            "Per second: messages sent again after a repair request or as a retry, "
-            "and replicas, further copies of one broadcast, which come from several "
-            "taps and are harmless.",
+            "Rebroadcasts by cause, and replicas, per second. Replicas are further "
+            "copies of one broadcast. Replicas come from several taps and are "
+            "harmless.",
             per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
             per_second("sds_replicas_total", CHANNEL, "replicas"),
             unit="pps",
         ),
         lines(
             "Bytes by part",
-            "Bytes per second of SDS frames by part. A channel whose bytes are mostly "
-            "history, bloom or repair pays more for reliability than for content.",
+            "Bytes of SDS frames per second, by part of the frame. If most bytes are "
+            "history, bloom or repair, reliability costs more than content.",
             per_second("sds_frame_bytes_total", CHANNEL, "{{part}}"),
             unit="Bps",
             stacked=True,
         ),
         lines(
             "Participants",
-            "Distinct senders within the last ten minutes. Participants that never "
-            "speak are not counted.",
+            "Distinct senders of the last ten minutes. Participants that do not send "
+            "are not counted.",
             now("sds_channel_participants", CHANNEL, "participants"),
         ),
         lines(
             "Bloom filter, false positives",
-            "False-positive rate of the fullest filter in use. Above the "
-            f"dashed line ({SATURATED_RATIO:.0%}) participants believe too often "
-            "that others have a message.",
+            "False-positive rate of the fullest filter in use. Above the dashed line "
+            f"({SATURATED_RATIO:.0%}), participants believe too often that others "
+            "have a message.",
             now("sds_bloom_false_positive_ratio", CHANNEL, "fullest filter"),
             unit="percentunit",
             limits=colours.line_at(SATURATED_RATIO),
         ),
         lines(
             "Trouble with ids and memory",
-            "Per step of the graph: frames that reuse a known message id for another "
-            "message, for example if ids are hashes of the text alone. Entries that "
-            "left the monitor's memory early: the channel is too busy for it, and its "
-            "figures are then too low. What the limits on the cost of a frame "
-            "dropped: a participant sends hostile frames.",
+            "Events per graph step. Id collisions: frames reuse a known message id "
+            "for another message, for example because ids are hashes of the text "
+            "alone. Evicted: the channel is too busy for the monitor's memory, so its "
+            "figures are too low. Dropped: frames exceed the limits on their cost, "
+            "because a participant sends hostile frames.",
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
-            per_step("sds_left_out_total", CHANNEL, "left out: {{reason}}"),
+            per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),
             bars=True,
         ),
     ]

@@ -53,7 +53,7 @@ SERIES = {
     "redundant": WARNING,
     "early": BAD,
     "unexplained": "orange",
-    "objective": NEUTRAL,
+    "SLO": NEUTRAL,
 }
 """Colour of a series by its legend; other series take colours of the palette."""
 

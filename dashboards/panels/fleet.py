@@ -30,7 +30,7 @@ def fleet(links: Links) -> models.Dashboard:
         links,
         FLEET,
         "SDS / Fleet",
-        "Is everything fine? If not: which channels are in trouble, and with what.",
+        "Is everything fine? If not, which channels have which problems?",
         {
             "": [_is_all_well(), _verdicts(), _muted(), *_figures()],
             "Channels": [_worst_channels(), _alerts(links)],
@@ -44,10 +44,10 @@ def _is_all_well() -> Panel:
     answer = queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1)
     return figure(
         "Is everything fine?",
-        "The one number: fine as long as no channel that is not muted is failing or "
-        "blind, one has a verdict, Kafka answers, the monitor runs, and its figures "
-        "are at most a minute old. 'No figures' is as bad as 'Look below': no monitor "
-        "is watching then.",
+        "Everything is fine if the monitor runs, Kafka answers, figures are at most a "
+        "minute old, a channel has a verdict, and no channel is failing or blind. "
+        "Muted channels do not count. 'No figures' is as bad as 'Look below': no "
+        "monitor is watching.",
         answer,
         width=6,
         mappings=colours.texts(
@@ -64,10 +64,10 @@ def _is_all_well() -> Panel:
 def _verdicts() -> Panel:
     panel = figure(
         "Channels by verdict",
-        "How many channels have each verdict now, over the last ten minutes. Failing: "
-        "messages were lost, or too many not acknowledged in time. Blind: the taps "
-        "miss records, so these channels cannot be judged. Degraded: it recovers. "
-        "Quiet: no participant writes, which is no fault.",
+        "Number of channels by their verdict on the last ten minutes. Failing: "
+        "messages were lost, or too many were not acknowledged in time. Blind: the "
+        "taps miss records, so the monitor cannot judge the channel. Degraded: the "
+        "channel recovers. Quiet: no participant writes, so this is not a fault.",
         *_verdict_counts(),
         width=14,
         absent="no figures",
@@ -84,8 +84,8 @@ def _muted() -> Panel:
     muted = select("sds_channel_muted_until_timestamp_seconds", JOB)
     return figure(
         "Muted channels",
-        "Channels that an operator has silenced for now in the channel table. They "
-        "raise no alert and are not counted in 'Is everything fine?'.",
+        "Channels that an operator has muted in the channel table. Muted channels "
+        "raise no alert and do not count in 'Is everything fine?'.",
         queries.or_else(f"count({muted} > time())"),
         steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
     )
@@ -96,34 +96,34 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Messages lost",
-            "Messages that only their sender has shown although others refer to them, "
-            "minus those that arrived later. In the chosen range; anything above 0 is "
-            "worth a look.",
+            "Messages in the chosen range that other messages name but that only "
+            "their sender has. Messages that arrived later are subtracted. "
+            "Investigate any value above 0.",
             queries.or_else(queries.lost_messages(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),
         ),
         figure(
             "Deliveries lost",
-            "Pairs of a message and a participant that spoke five minutes later and "
-            "still lacked it, less those that got it later. One participant that was "
-            "cut off causes many.",
+            "Pairs of a message and a participant that still lacked the message after "
+            "five minutes. Messages that arrived later are subtracted. One "
+            "disconnected participant causes many pairs.",
             queries.or_else(queries.lost_deliveries(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),
         ),
         figure(
             "Unacknowledged",
-            "Messages that no participant acknowledged within two minutes although "
-            "others had written since. In the chosen range.",
+            "Messages in the chosen range that no participant acknowledged within two "
+            "minutes although others wrote.",
             queries.or_else(unacknowledged),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
             "Eventual delivery",
-            "Share of deliveries that were not lost in the end, all channels "
-            "together, in the chosen range. Green if the default SLO is met; a "
-            "channel's own SLO is on its dashboard.",
+            "Share of deliveries that were not lost in the end, over all channels, in "
+            "the chosen range. Green: the default SLO is met. A channel's dashboard "
+            "shows its own SLO.",
             queries.delivered(JOB, window=RANGE),
             unit="percentunit",
             steps=_DELIVERY,
@@ -131,9 +131,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Acknowledged in time",
-            "Share of messages acknowledged within two minutes, of those that others "
-            "could have acknowledged, all channels together, in the chosen range. "
-            "Green from the default objective on.",
+            "Share of messages acknowledged within two minutes, over all channels, in "
+            "the chosen range. Messages that no other participant could acknowledge "
+            "do not count. Green: the default SLO is met.",
             queries.acknowledged(JOB, window=RANGE),
             unit="percentunit",
             steps=_ACKNOWLEDGEMENT,
@@ -141,8 +141,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Messages",
-            "Distinct content messages per second now, all channels together. 0 is no "
-            "fault if no participant writes.",
+            "Distinct content messages per second now, over all channels. If no "
+            "participant writes, 0 is not a fault.",
             queries.rate("sds_messages_total", JOB),
             unit="mps",
             absent="no figures",
@@ -158,12 +158,11 @@ def _worst_channels() -> Panel:
     missing = queries.total("sds_dependencies_missing", JOB, "channel")
     return channel_rows(
         "Channels, worst first",
-        "Every channel with a label of its own, the most troubled first. The name "
-        "leads to the channel's dashboard, the id to its status page with the message "
-        "ids. Counts are of the chosen range. From 100 % of its error budget on, more "
-        "deliveries failed in the range than the channel's SLO allows. Channels "
-        "beyond the label budget are summed as 'other', which has no verdict and is "
-        "not here.",
+        "Every channel with a label of its own, the worst verdict first. The name "
+        "links to the channel's dashboard. The id links to the channel's status page "
+        "with message ids. Counts cover the chosen range. Above 100 % of the error "
+        "budget, more deliveries failed than the channel's SLO allows. The table "
+        "omits channels beyond the cardinality limit.",
         Column(
             "Verdict",
             queries.named(queries.trouble(JOB), JOB),
@@ -185,7 +184,7 @@ def _worst_channels() -> Panel:
         ),
         Column("Missing now", _of_labelled(missing), steps=colours.ANY_IS_SUSPECT),
         Column(
-            "Delivery budget used",
+            "Delivery error budget used",
             _of_labelled(queries.delivery_budget_used(JOB)),
             unit="percentunit",
             steps=colours.up_to(1),
@@ -202,8 +201,9 @@ def _alerts(links: Links) -> Panel:
     firing = select("ALERTS", 'alertname=~"Sds.+"', alertstate="firing")
     return rows(
         "Alerts that fire",
-        "What fires in this Prometheus now, inhibited and silenced alerts too. Empty "
-        "is good, provided that the rules are loaded. The name leads to its runbook.",
+        "Alerts that fire in this Prometheus now, including inhibited and silenced "
+        "ones. If the rules are loaded, an empty table is good. The name links to the "
+        "runbook.",
         "alertname",
         Column("Times", f"count by (alertname, severity) ({firing})"),
         headers={"alertname": "Alert", "severity": "Severity"},
@@ -228,16 +228,16 @@ def _over_time() -> list[Panel]:
     return [
         lines(
             "Verdicts",
-            "Channels by verdict over time. A red band is trouble; a purple one means "
-            "that the taps were blind, not that the network was bad.",
+            "Number of channels by verdict. Red: channels were failing. Purple: the "
+            "taps were blind, and the network may have been fine.",
             *_verdict_counts(),
             stacked=True,
         ),
         lines(
             "Lost and unacknowledged",
-            "Failures per step of the graph, by kind; lost messages that arrived "
-            "later are not subtracted here but displayed as retracted. Losses are "
-            "found five minutes after the fact.",
+            "Failures per graph step, by kind. Lost messages that arrived later are "
+            "not subtracted; the line 'retracted' shows them. The monitor finds "
+            "losses after five minutes.",
             per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
             per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
             per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
@@ -245,11 +245,10 @@ def _over_time() -> list[Panel]:
             bars=True,
         ),
         lines(
-            "Eventual delivery against the default objective",
+            "Eventual delivery and the default SLO",
             "Share of deliveries that were not lost, over the last hour, and the "
-            "default SLO. Below the line the error budget is being spent faster than "
-            "it comes in. It can pass 100 % when a loss from before that hour is "
-            "retracted.",
+            "default SLO. Below the SLO, failures use up the error budget too fast. "
+            "The share can exceed 100 % when an earlier loss is retracted.",
             Query(queries.delivered(JOB, window="1h"), "last hour"),
             Query(queries.delivered(JOB), "now"),
             unit="percentunit",
@@ -258,9 +257,9 @@ def _over_time() -> list[Panel]:
             ),
         ),
         lines(
-            "Acknowledged in time against the default objective",
-            f"Share of messages acknowledged within {deadline_s} s, of those that "
-            "others could have acknowledged, over the last hour, and the default SLO.",
+            "Acknowledged in time and the default SLO",
+            f"Share of messages acknowledged within {deadline_s} s over the last "
+            "hour, and the default SLO.",
             Query(queries.acknowledged(JOB, window="1h"), "last hour"),
             Query(queries.acknowledged(JOB), "now"),
             unit="percentunit",

@@ -17,9 +17,10 @@ def limits() -> list[Panel]:
     panels: list[Panel] = [
         channel_rows(
             "When limits are reached",
-            "Channels with a limit that is reached within 90 days at the earliest: the "
-            "lower end of the interval of 80 %. A limit with a past date is reached. "
-            "The page Planning of the monitor has all limits with their charts.",
+            "Channels that may reach a limit within 90 days. The earliest date is the "
+            "lower bound of the 80 % interval of the forecast. A limit with a past "
+            "date is already reached. The monitor's page Planning shows all limits "
+            "with charts.",
             Column(
                 "Earliest",
                 queries.named(f"bottomk(20, {_first('limit_earliest')})", CHANNELS),
@@ -33,8 +34,8 @@ def limits() -> list[Panel]:
         ),
         lines(
             "Headroom of the nearest limits",
-            "Share of a limit that is not used, of the ten limits with least. At 0 the "
-            "limit is reached.",
+            "Unused share of a limit, for the ten limits with the smallest share. At "
+            "0, the limit is reached.",
             Query(queries.named(nearest, CHANNELS), "{{name}} {{limit}}"),
             unit="percentunit",
         ),
@@ -53,9 +54,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         *(
             lines(
                 f"{name} a day, next seven days",
-                f"Forecast {name.lower()} of a day, summed over {many} with a forecast "
-                "and a label. The ends of the intervals are added up too, so the "
-                "interval of the sum is narrower.",
+                f"Forecast of {name.lower()} per day, summed over {many} with a "
+                "forecast and a label. The bounds of the sum are sums of bounds, so "
+                "the true interval is narrower.",
                 Query(
                     queries.total(
                         f"{prefix}_plan_day_{name.lower()}", CHANNELS, "bound"
@@ -68,17 +69,18 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Forecasts",
-            f"{many.capitalize()} with a forecast, without one, and beyond the limit "
-            "of the computation. Those without have mostly too little history.",
+            f"Number of {many} with a forecast, without one, and not computed because "
+            f"of the limit on their number. Most {many} without a forecast have too "
+            "little history.",
             *(
                 Query(queries.total(number, JOB, forecast=kind), kind.replace("_", " "))
                 for kind in kinds
             ),
         ),
         figure(
-            "Age of the forecasts",
-            "Time since they were computed. From two hours on, computing fails; the "
-            "page Planning says why.",
+            "Staleness of the forecasts",
+            "Time since the monitor computed the forecasts. Above two hours, the "
+            "computation fails. The page Planning shows why.",
             f"time() - {computed}",
             unit="s",
         ),

@@ -59,9 +59,10 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Unacknowledged",
-            "Share of the pairs of message and receiver that ended in the chosen "
-            "range without an acknowledgement, of those whose receiver was heard; "
-            "late acknowledgements are subtracted. Red from the limit of the alert on.",
+            "Share of pairs of a message and a receiver whose deadline passed in the "
+            "chosen range without an acknowledgement. Pairs whose receiver sent no "
+            "records do not count. Late acknowledgements are subtracted. Red: the "
+            "limit of the alert is reached.",
             _unacknowledged(),
             unit="percentunit",
             steps=colours.up_to(UNACKNOWLEDGED_SHARE),
@@ -69,16 +70,16 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Acknowledged within",
-            "Time from the first MESSAGE to the acknowledgement back to its sender "
-            "within which 95 % arrived, in the chosen range.",
+            "Time from the first MESSAGE within which 95 % of the acknowledgements "
+            "reached the sender, in the chosen range.",
             f"histogram_quantile(0.95, {buckets})",
             unit="s",
             absent="no traffic",
         ),
         figure(
-            "Sendings a delivery",
-            "Mean number of MESSAGEs to a receiver until its acknowledgement, in the "
-            "chosen range. 1 without losses.",
+            "MESSAGEs per delivery",
+            "Mean number of MESSAGE records to a receiver until it acknowledges, in "
+            "the chosen range. Without losses, the number is 1.",
             queries.share(
                 queries.in_range("mvds_sends_until_delivery_total", CHANNELS),
                 queries.in_range("mvds_sent_deliveries_total", CHANNELS),
@@ -87,9 +88,9 @@ def _figures() -> list[Panel]:
             absent="no traffic",
         ),
         figure(
-            "Offers a delivery",
-            "OFFERs per receiver that acknowledged a message, in the chosen range. "
-            "Nodes that offer a message on to everybody they know send many.",
+            "OFFERs per delivery",
+            "OFFER records per acknowledged pair of a message and a receiver, in the "
+            "chosen range. Nodes that offer each message to all their peers send many.",
             queries.share(
                 queries.in_range("mvds_records_total", CHANNELS, type="offer"),
                 queries.in_range("mvds_deliveries_total", CHANNELS),
@@ -99,8 +100,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Empty payloads",
-            "Share of payloads with zero bytes, in the chosen range and over all "
-            "groups. Deployed nodes send them; they cost bandwidth and say nothing.",
+            "Share of empty payloads over all groups, in the chosen range. Deployed "
+            "nodes send empty payloads, which only cost bandwidth.",
             queries.share(
                 queries.in_range("mvds_payloads_total", JOB, empty="true"),
                 queries.in_range("mvds_payloads_total", JOB),
@@ -116,8 +117,8 @@ def _verdicts() -> list[Panel]:
     return [
         lines(
             "Groups by verdict",
-            "Number of groups with each verdict, those without a label of their own "
-            "among them.",
+            "Number of groups with each verdict, including groups without a label of "
+            "their own.",
             *(
                 Query(
                     queries.total("mvds_groups", JOB, verdict=verdict.value),
@@ -128,15 +129,16 @@ def _verdicts() -> list[Panel]:
         ),
         lines(
             "Muted groups",
-            "Groups that an operator has silenced for now in the channel table. They "
+            "Groups that an operator has muted in the channel table. Muted groups "
             "raise no alert, and the monitor's overall verdict ignores them.",
             Query(queries.or_else(f"count({muted} > time())"), "muted"),
         ),
         states(
             "Verdict",
             "Verdict of each chosen group. Failing: more than "
-            f"{UNACKNOWLEDGED_SHARE:.0%} of what ended in ten minutes is "
-            "unacknowledged. Group `unknown` has what belongs to no group.",
+            f"{UNACKNOWLEDGED_SHARE:.0%} of the pairs of message and receiver that "
+            "ended in ten minutes are unacknowledged. Group `unknown` contains "
+            "records without a group.",
             Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
             colours.verdict_mappings(),
         ),
@@ -147,23 +149,24 @@ def _acknowledgement() -> list[Panel]:
     return [
         lines(
             "Acknowledgement latency",
-            "From the first MESSAGE to a receiver until its acknowledgement is back "
-            "at the sender. The dashed line is the deadline.",
+            "Time from the first MESSAGE to a receiver until the sender receives the "
+            "acknowledgement. The dashed line is the deadline.",
             *quantiles("mvds_ack_latency_seconds", CHANNELS),
             unit="s",
             limits=colours.line_at(_DEADLINE_S),
         ),
         heat(
             "Delivery time",
-            "From the first record with a message's id, an offer for example, to a "
-            "receiver's first acknowledgement: how many took how long.",
+            "Number of deliveries by time from the first record with the message's "
+            "id, for example an OFFER, to the receiver's first acknowledgement.",
             queries.bucket_counts("mvds_delivery_seconds", CHANNELS),
             unit="s",
         ),
         lines(
             "Outcome of addressed pairs",
-            "Pairs of a message and a receiver per step. Unwitnessed: the receiver "
-            "was not heard, or holds the message; no fault.",
+            "Pairs of a message and a receiver per graph step. Unwitnessed: the "
+            "receiver sent no records, or already has the message, so this is not a "
+            "fault.",
             per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
             per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
             per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
@@ -172,9 +175,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Addressed and in flight",
-            "Pairs of a message and a receiver: addressed per step, and those whose "
-            "deadline has not passed. In flight that grows while the traffic does "
-            "not: receivers are offline.",
+            "Pairs of a message and a receiver: those addressed per graph step, and "
+            "those in flight, before their deadline. If the pairs in flight increase "
+            "and the traffic does not, receivers are offline.",
             per_step("mvds_addressed_total", CHANNELS, "addressed"),
             now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
         ),
@@ -185,27 +188,27 @@ def _exchange() -> list[Panel]:
     return [
         lines(
             "Records by type",
-            "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive mode "
-            "offers come first; batch mode has only messages and acknowledgements.",
+            "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive mode, "
+            "OFFER records come first. Batch mode has only MESSAGE and ACK records.",
             per_second("mvds_records_total", CHANNELS, "{{type}}"),
             unit="ops",
             stacked=True,
         ),
         lines(
             "Retransmissions by type",
-            "Records per second that repeat an earlier one between the same two "
-            "peers. Each lost payload costs some; many without losses mean a back-off "
-            "that is too short.",
+            "Records per second that repeat an earlier record between the same two "
+            "peers. Each lost payload causes some retransmissions. If many occur "
+            "without losses, the back-off is too short.",
             per_second("mvds_retransmissions_total", CHANNELS, "{{type}}"),
             unit="ops",
             stacked=True,
         ),
         lines(
             "Broken exchanges",
-            "Requests per step that brought no MESSAGE by the deadline: the holder "
-            "does not answer, or its answers are lost. Offers that were not "
-            "requested: the receiver does not want the message, or did not get the "
-            "offer.",
+            "Requests without an answer, and offers without a request, per graph "
+            "step. Without an answer: no MESSAGE came by the deadline, because the "
+            "holder does not answer or its answers are lost. Without a request: the "
+            "receiver does not want the message, or did not receive the offer.",
             per_step(
                 "mvds_unanswered_requests_total", CHANNELS, "requests without answer"
             ),
@@ -216,8 +219,8 @@ def _exchange() -> list[Panel]:
         ),
         lines(
             "Messages and deliveries",
-            "Distinct messages per second, and receivers per second that acknowledged "
-            "one.",
+            "Distinct messages, and acknowledged pairs of a message and a receiver, "
+            "per second.",
             per_second("mvds_messages_total", CHANNELS, "messages"),
             per_second("mvds_deliveries_total", CHANNELS, "deliveries"),
             unit="ops",
@@ -229,24 +232,24 @@ def _cost() -> list[Panel]:
     return [
         lines(
             "Needless records",
-            "Per second: MESSAGEs to receivers that had acknowledged them, and OFFERs "
-            "to peers that were known to hold the message.",
+            "MESSAGE records per second to receivers that had acknowledged the "
+            "message, and OFFER records per second to peers that had it.",
             per_second("mvds_duplicates_total", CHANNELS, "duplicate messages"),
             per_second("mvds_needless_offers_total", CHANNELS, "needless offers"),
             unit="ops",
         ),
         lines(
             "Bytes by type",
-            "Bytes per second of records by type; `other` is the rest of the payloads "
-            "and is in the group unknown.",
+            "Bytes of records per second, by type. Type `other` is the rest of the "
+            "payloads and belongs to the group `unknown`.",
             per_second("mvds_bytes_total", CHANNELS, "{{type}}"),
             unit="Bps",
             stacked=True,
         ),
         lines(
             "Payloads",
-            "Payloads per second over all groups, empty ones among them, and copies "
-            "of payloads by another tap.",
+            "Payloads per second over all groups, including empty ones, and copies of "
+            "payloads from other taps.",
             per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
             per_second("mvds_replicas_total", JOB, "copies"),
             unit="pps",
@@ -257,8 +260,8 @@ def _cost() -> list[Panel]:
 def _table() -> Panel:
     return rows(
         "Groups by unacknowledged messages",
-        "In the chosen range, the group with the most unacknowledged pairs of message "
-        "and receiver first. The group leads to its status page.",
+        "Groups by unacknowledged pairs of message and receiver in the chosen range, "
+        "most first. The group links to its status page.",
         "channel",
         Column(
             "Unacknowledged",
@@ -288,16 +291,16 @@ def _memory() -> list[Panel]:
     return [
         lines(
             "Dropped by limits",
-            "Records and messages per step that limits of the monitor drop, by "
-            "reason: peers or pairs of one id, groups. Large groups or hostile "
-            "traffic reach them.",
+            "Records and messages per graph step that the monitor drops because of "
+            "its limits, by reason. Large groups or hostile traffic exceed these "
+            "limits.",
             per_step("mvds_left_out_total", JOB, "{{reason}}"),
             bars=True,
         ),
         lines(
-            "Pushed out of memory",
-            "Ids and payloads per step that the monitor forgot before their time. "
-            "Figures may be too low from then on.",
+            "Evicted from memory",
+            "Ids and payloads per graph step that the monitor evicted from memory too "
+            "early. Later figures may be too low.",
             per_step("mvds_remembered_evicted_total", JOB, "entries"),
             bars=True,
         ),

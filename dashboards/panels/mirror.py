@@ -25,41 +25,42 @@ def _mirror_figures() -> list[Panel]:
     return [
         _of_mirrors(
             "Probable losses",
-            "Times in the chosen range that messages were probably lost before a "
-            "mirror had them. Losses in channels at that time may be the mirror's.",
+            "Number of times that a mirror probably missed messages, in the chosen "
+            "range. Losses in channels at that time may be the mirror's fault.",
             queries.counted("sds_mirror_probable_losses_total", _ANY),
             steps=colours.ANY_IS_SUSPECT,
         ),
         _of_mirrors(
             "Nodes up",
-            "Nodes whose latest answer was good.",
+            "Nodes whose latest answer was valid.",
             queries.total("sds_mirror_node_up", _ANY),
         ),
         _of_mirrors(
             "Paused",
-            "Mirrors that read nothing because their spool is full: messages that "
-            "nodes drop meanwhile are lost. Make Kafka accept records again.",
+            "Mirrors that read nothing because their spool on disk is full. Messages "
+            "that nodes drop meanwhile are lost. Make Kafka accept records again.",
             queries.total("sds_mirror_paused", _ANY),
             steps=colours.ANY_IS_BAD,
         ),
         moment(
             "Oldest record waiting",
-            "Since when the oldest record has waited on a mirror's disk for Kafka. "
-            "Some seconds are normal; minutes mean that Kafka accepts nothing.",
+            "Time since which the oldest record on a mirror's disk has waited for "
+            "Kafka. A wait of seconds is normal. A wait of minutes means that Kafka "
+            "accepts no records.",
             f"min({oldest})",
             absent="none",
         ),
         _of_mirrors(
             "Refused by Kafka",
-            "Records that Kafka refuses, in the chosen range: dropped permanently, "
-            "for example because they are too large.",
+            "Records that Kafka refused in the chosen range, for example because they "
+            "were too large. The mirror drops these records.",
             queries.counted("sds_mirror_refused_total", _ANY),
             steps=colours.ANY_IS_BAD,
         ),
         _of_mirrors(
             "Last number",
-            "Last number that each mirror gave to a frame. It must never fall: the "
-            "monitor counts gaps in them as missing records.",
+            "Last sequence number that each mirror assigned to a frame. The number "
+            "must never fall, because the monitor counts gaps as missing records.",
             now("sds_mirror_last_seq", _ANY, "{{instance}}"),
         ),
     ]
@@ -68,46 +69,46 @@ def _mirror_figures() -> list[Panel]:
 def _mirror_charts() -> list[Panel]:
     return [
         lines(
-            "Messages taken",
-            "Messages per second taken for the first time, by source. Many from store "
-            "mean that relay or filter miss messages.",
+            "Messages received",
+            "Messages per second that mirrors received for the first time, by source. "
+            "If many come from store, relay or filter miss messages.",
             per_second("sds_mirror_messages_total", _ANY, "{{source}}"),
             unit="mps",
         ),
         lines(
-            "Messages left out",
-            "Messages per second that were known already, by source, and that were "
-            "not meant to be mirrored, by reason. Duplicates are normal with several "
-            "nodes; other_topic and not_sds are foreign traffic.",
+            "Messages skipped",
+            "Messages per second that mirrors skipped: duplicates by source, and "
+            "others by reason. With several nodes, duplicates are normal. Reasons "
+            "other_topic and not_sds mean foreign traffic.",
             per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
             per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
             unit="mps",
         ),
         lines(
             "Probable losses by cause",
-            "Times per step of the graph that messages were probably lost. full_page: "
-            "the node's cache overflowed, so poll it more often; unreachable and "
+            "Number of probable losses per graph step. Cause full_page: the node's "
+            "cache overflowed, so poll the node more often. Causes unreachable and "
             "resubscribed: the node was unavailable.",
             per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
             bars=True,
         ),
         lines(
             "Written to Kafka",
-            "Frames per second that Kafka acknowledged, and writes without an "
-            "acknowledgement, which are repeated. Lasting failures fill the spool.",
+            "Frames per second that Kafka acknowledged, and writes per second that "
+            "failed. Mirrors repeat failed writes. Lasting failures fill the spool.",
             per_second("sds_mirror_written_total", _ANY, "written"),
             per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
             unit="wps",
         ),
         lines(
             "Records waiting on disk",
-            "Records in each mirror's spool that wait for Kafka. It must come back to "
-            "about 0.",
+            "Records in each mirror's spool on disk that wait for Kafka. The number "
+            "must return to about 0.",
             now("sds_mirror_spooled_records", _ANY, "{{instance}}"),
         ),
         lines(
             "Bytes waiting on disk",
-            "Size of each mirror's spool. When it is full the mirror pauses.",
+            "Size of each mirror's spool. If the spool is full, the mirror pauses.",
             now("sds_mirror_spooled_bytes", _ANY, "{{instance}}"),
             unit="bytes",
         ),
@@ -122,31 +123,32 @@ def audits() -> list[Panel]:
         _of_audits(
             "Missing here",
             "Messages that the mirror lacks and the other side has, by the newest "
-            "audits. Channels of which recent ones are missing are blind.",
+            "audits. If recent messages are missing, their channel is blind.",
             queries.total("sds_audit_missing_messages", _ANY, side="here"),
             steps=colours.ANY_IS_BAD,
         ),
         _of_audits(
             "Missing there",
-            "Messages that the mirror has and the other side lacks. A store has some "
-            "in normal operation: it refuses messages that are older than 20 s.",
+            "Messages that the mirror has and the other side lacks. A store normally "
+            "lacks some messages, because it refuses those older than 20 s.",
             queries.total("sds_audit_missing_messages", _ANY, side="there"),
         ),
         _of_audits(
             "Not compared",
-            "Records of the mirror without hash or time of their message.",
+            "Records of the mirror that lack the hash or the time of their message.",
             queries.total("sds_audit_unidentified_records", _ANY),
         ),
         moment(
             "Last audit",
-            "When the oldest of the newest audits ended.",
+            "Time at which the last audit ended. With several audits, this is the "
+            "oldest of their times.",
             f"min({ended})",
             absent="no audit",
         ),
         moment(
             "Compared up to",
-            "Sender's time up to which messages were compared: a minute before the "
-            "audit, unless --settle says otherwise.",
+            "The audit compared messages up to this timestamp. The default is a "
+            "minute before the audit; --settle changes it.",
             f"min({until})",
             absent="no audit",
         ),
@@ -157,27 +159,27 @@ def audits() -> list[Panel]:
         ),
         lines(
             "Messages compared",
-            "Messages of each side in the newest audit.",
+            "Number of messages of each side in the newest audit.",
             now("sds_audit_messages", _ANY, "{{instance}} {{side}}"),
         ),
         lines(
             "Audits",
-            "Audits per step of the graph, by how they ended.",
+            "Audits per graph step, by result.",
             per_step("sds_audit_runs_total", _ANY, "{{result}}"),
             bars=True,
         ),
         lines(
             "Served to other mirrors",
-            "Messages that other mirrors can compare, by server, and records that they "
-            "copied per step of the graph.",
+            "Messages that each server offers to other mirrors for comparison, and "
+            "records per graph step that these mirrors copied.",
             now("sds_audit_serve_messages", _ANY, "{{instance}} messages"),
             per_step("sds_audit_serve_records_total", _ANY, "records copied"),
         ),
         lines(
             "Peers of served mirrors",
-            "Connections and synchronisations per step of the graph. Many refused "
-            "connections come from strangers, or from peers with other versions; "
-            "differing are synchronisations with a mirror that has other messages.",
+            "Connections and synchronisations per graph step. If many connections are "
+            "refused, their peers are unknown or have other versions. "
+            "Synchronisations with a mirror that has other messages are 'differing'.",
             per_step("sds_audit_serve_connections_total", _ANY, "connections"),
             per_step("sds_audit_serve_refused_total", _ANY, "refused"),
             per_step("sds_audit_serve_sessions_total", _ANY, "synchronisations"),
@@ -193,41 +195,42 @@ def nodes() -> list[Panel]:
     return [
         states(
             "Nodes",
-            "Whether each node's latest answer was good. What a node receives while "
-            "it is down for a mirror is lost, unless another node or its Store has it.",
+            "Shows whether each node's latest answer to a mirror was valid. Messages "
+            "that a node receives while the mirror cannot read it are lost if no "
+            "other node and no Store has them.",
             now("sds_mirror_node_up", _ANY, "{{node}}"),
             colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
         ),
         lines(
             "Pages",
-            "Pages of messages per second from nodes, by source.",
+            "Pages of messages per second that nodes return, by source.",
             per_second("sds_mirror_pages_total", _ANY, "{{node}} {{source}}"),
             unit="rps",
             width=8,
         ),
         lines(
             "Failed requests",
-            "Requests per second to which a node gave no good answer.",
+            "Requests per second without a valid answer from the node.",
             per_second("sds_mirror_failures_total", _ANY, "{{node}} {{source}}"),
             unit="reqps",
             width=8,
         ),
         lines(
-            "Full pages and messages that cannot be read",
-            "Per step of the graph. A page as long as the node's cache: the cache may "
-            "have overflowed silently, so poll more often. Messages that cannot be "
-            "read: the node speaks another version of the API.",
+            "Full pages and malformed messages",
+            "Events per graph step. Full: a page is as long as the node's cache, "
+            "which may have overflowed silently, so poll more often. Malformed: the "
+            "node has another version of the API.",
             per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
             per_step(
-                "sds_mirror_undecodable_messages_total", _ANY, "not read, {{node}}"
+                "sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"
             ),
             bars=True,
             width=4,
         ),
         lines(
             "Store not swept",
-            "Lag of the mirror behind each node's store. It must stay at a few sweep "
-            "intervals; if it grows the sweep hangs.",
+            "Lag of the mirror behind each node's store. A few sweep intervals are "
+            "normal. If the lag grows, the mirror's sweep of the store hangs.",
             Query(f"time() - {swept}", "{{node}}"),
             unit="s",
             width=4,

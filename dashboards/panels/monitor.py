@@ -41,7 +41,8 @@ def monitor(links: Links) -> models.Dashboard:
         links,
         MONITOR,
         "SDS / Monitor itself",
-        "Can the figures be trusted? The job, the taps that feed it, and mirrors.",
+        "Can the figures be trusted? Shows the job, the taps that feed it, and "
+        "mirrors.",
         {
             "": _figures(),
             "The job": in_lines(_job(), 3, 3, 2),
@@ -58,25 +59,27 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Lag",
-            "How far the figures are behind the newest record, in event time. Above a "
-            "minute 'Is everything fine?' says no; red where the alert begins.",
+            "Event time by which the figures lag behind the newest record. Above a "
+            "minute, 'Is everything fine?' shows 'Look below'. Red: the limit of the "
+            "alert is reached.",
             queries.greatest("sds_monitor_event_time_lag_seconds", JOB),
             unit="s",
             steps=_LAG,
             absent="no batch yet",
         ),
         figure(
-            "Records behind",
-            "Records in the topic that are not read yet. It must return to about 0. "
-            "If it only grows, the monitor never catches up.",
+            "Lag in records",
+            "Records in the topic that the monitor has not read yet. The number must "
+            "return to about 0. If the number only grows, the monitor never catches "
+            "up.",
             queries.greatest("sds_monitor_records_behind", JOB),
             absent="no figures",
         ),
         figure(
             "Restarts",
-            "Starts of the job on this checkpoint in the chosen range, and those of "
-            "them after a query that made no progress while Kafka answered. One after "
-            "an upgrade is normal.",
+            "Starts of the job on this checkpoint in the chosen range. Stalls: starts "
+            "after a query that made no progress while Kafka answered. One start "
+            "after an upgrade is normal.",
             Query(queries.counted("sds_monitor_restarts_total", JOB), "starts"),
             Query(queries.counted("sds_monitor_stalls_total", JOB), "stalls"),
             steps=colours.ANY_IS_SUSPECT,
@@ -84,17 +87,17 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Records lost",
-            "Records that Kafka had deleted before they were read, in the chosen "
-            "range. Above 0 figures are too low for good: the topic's retention is "
-            "too short for the lag.",
+            "Records that Kafka deleted before the monitor read them, in the chosen "
+            "range. Above 0, the figures are permanently too low, because the topic's "
+            "retention is too short for the lag.",
             queries.counted("sds_monitor_records_lost_total", JOB),
             steps=colours.ANY_IS_BAD,
             absent="no figures",
         ),
         figure(
             "Dead letters",
-            "Records that could not be decoded, in the chosen range. They count in no "
-            "other figure.",
+            "Records that could not be decoded, in the chosen range. No other figure "
+            "counts them.",
             queries.counted("sds_undecodable_frames_total", JOB),
             steps=colours.ANY_IS_SUSPECT,
             absent="no figures",
@@ -113,8 +116,8 @@ def _job() -> list[Panel]:
     return [
         lines(
             "Lag over time",
-            "How far the figures are behind the newest record, in event time. Saw "
-            "teeth of a few seconds are batches. The dashed line is the limit of the "
+            "Event time by which the figures lag behind the newest record. Batches "
+            "make the lag vary by a few seconds. The dashed line is the limit of the "
             "alert. While Kafka does not answer, the lag grows with the time since "
             "its last answer.",
             now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
@@ -131,55 +134,55 @@ def _job() -> list[Panel]:
                 )
                 + " or 0 * "
                 + queries.greatest("sds_monitor_kafka_answered_timestamp_seconds", JOB),
-                "since the topic is missing",
+                "since the topic disappeared",
             ),
             unit="s",
             limits=colours.line_at(BEHIND_SECONDS),
         ),
         heat(
             "Batch durations",
-            "How many batches took how long. Batches that take longer than the time "
-            "they cover make the lag grow.",
+            "Number of batches by duration. If batches take longer than the time that "
+            "they cover, the lag grows.",
             queries.bucket_counts("sds_monitor_batch_duration_seconds", JOB),
             unit="s",
         ),
         lines(
             "Batch duration, quantiles",
-            "Half, 95 % and 99 % of the batches took at most this long.",
+            "Time within which 50 %, 95 % and 99 % of the batches ended.",
             *quantiles("sds_monitor_batch_duration_seconds", JOB),
             unit="s",
         ),
         lines(
             "Records read",
-            "Kafka records read per second, heartbeats included. 0 for long: nothing "
-            "comes in, or the job hangs.",
+            "Kafka records read per second, including heartbeats. If the value stays "
+            "0, no records arrive or the job hangs.",
             per_second("sds_monitor_records_total", JOB, "read"),
             unit="recps",
         ),
         lines(
-            "Records behind over time",
-            "Records in the topic that are not read yet. It must come back to about 0.",
+            "Lag in records over time",
+            "Records in the topic that the monitor has not read yet.",
             now("sds_monitor_records_behind", JOB, "behind"),
         ),
         lines(
             "State",
-            "Memory of the state store. See the dashboard Capacity for what it holds.",
+            "Memory of the state store. The dashboard Capacity has details.",
             now("sds_monitor_state_bytes", JOB, "state"),
             unit="bytes",
         ),
         lines(
             "History pending",
-            "Rows of the history that the Kafka topics or the Parquet files do not "
-            "have yet. Files are written once a minute; a line that only rises means "
-            "that one of them cannot be written.",
+            "Rows of the history that are not yet in the Kafka topics or Parquet "
+            "files. The monitor writes files once a minute. If the line only rises, a "
+            "topic or file is not writable.",
             now("sds_monitor_history_pending", JOB, "rows"),
         ),
         lines(
             "Clock",
-            "How far the monitor's clock is behind Kafka's, and how far new records "
-            "are stamped ahead of it; negative the other way. Records may be late, so "
-            "below 0 their line means nothing. The dashed line is the limit of the "
-            "alert.",
+            "Seconds by which Kafka's clock, and times of new records, are ahead of "
+            "the monitor's clock. Negative values mean the reverse. New records may "
+            "be late, so ignore negative values of 'records ahead'. The dashed line "
+            "is the limit of the alert.",
             now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
             now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
             unit="s",
@@ -195,10 +198,10 @@ def _taps() -> list[Panel]:
     return [
         rows(
             "Taps",
-            "Each tap, the one that is furthest behind first: how far its last record "
-            "lies behind the newest tap's, in event time, and how many of its numbers "
-            "are missing, in the chosen range. Heartbeats come every 5 s, so a minute "
-            "is long.",
+            "Lag of each tap behind the newest record of all taps, in event time, "
+            "longest first. Missing records are gaps in the tap's sequence numbers, "
+            "in the chosen range. Heartbeats come every 5 s, so a lag of a minute is "
+            "long.",
             "observer",
             Column(
                 "Behind the newest",
@@ -219,19 +222,19 @@ def _taps() -> list[Panel]:
         ),
         lines(
             "Missing records by tap",
-            "Missing numbers of a tap's sequence, per step of the graph. Above 0 "
-            "records were lost between tap and monitor, and losses in channels may be "
-            "the tap's.",
+            "Missing sequence numbers of a tap, per graph step. Above 0, records were "
+            "lost between tap and monitor. Losses in channels may then be the tap's "
+            "fault.",
             per_step(missing, JOB, "{{observer}}"),
             bars=True,
             width=6,
         ),
         lines(
             "Dead letters by reason",
-            "Records that could not be decoded, per step of the graph. One reason "
-            "that continues is a tap that violates the record format; protobuf_error "
-            "alone may be foreign traffic on the topic. Those that are not written "
-            "were refused by Kafka.",
+            "Records that could not be decoded, per graph step. If a reason persists, "
+            "a tap violates the record format. If the only reason is protobuf_error, "
+            "the topic may have foreign traffic. Not written: Kafka refused the dead "
+            "letters.",
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
             per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
             bars=True,
@@ -239,9 +242,9 @@ def _taps() -> list[Panel]:
         ),
         lines(
             "Clocks of the taps",
-            "How far the clock of each tap is ahead of Kafka's; negative if it is "
-            "slow. Network delays make it a little lower. The dashed line is the "
-            "limit of the alert.",
+            "Seconds by which the clock of each tap is ahead of Kafka's. A negative "
+            "value means that the clock is behind. Network delays lower the value "
+            "slightly. The dashed line is the limit of the alert.",
             now("sds_tap_clock_offset_seconds", JOB, "{{observer}}"),
             unit="s",
             limits=colours.line_at(TAP_CLOCK_SECONDS),

@@ -37,14 +37,14 @@ def _figures() -> list[Panel]:
         figure(
             "Requests",
             "Repair requests in the chosen range, one per frame and requested "
-            "message. Many on a network that loses nothing are a fault of the clients.",
+            "message. If the network loses nothing, many requests mean faulty clients.",
             queries.counted("sds_repair_requests_total", CHANNELS),
         ),
         figure(
             "For received",
-            "Share of requests for a message that the requester's own filter already "
-            "holds, in the chosen range: wasted. js 0.0.8 does so for one request in "
-            "five.",
+            "Share of useless requests in the chosen range: the requester's own "
+            "filter already contains the message. Client js 0.0.8 sends one useless "
+            "request in five.",
             queries.share(
                 queries.in_range("sds_repair_requests_for_received_total", CHANNELS),
                 queries.in_range("sds_repair_requests_total", CHANNELS),
@@ -54,8 +54,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Expired",
-            "Share of repair episodes without an answer, in the chosen range. Red "
-            "from the limit of the alert on.",
+            "Share of repair episodes without an answer, in the chosen range. Red: "
+            "the limit of the alert is reached.",
             _expired(),
             unit="percentunit",
             steps=colours.up_to(EXPIRED_SHARE),
@@ -63,8 +63,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Redundant",
-            "Share of responses after the first, in the chosen range. Two in five is "
-            "usual; red from the limit of the alert on.",
+            "Share of responses after the first one, in the chosen range. A share of "
+            "40 % is usual. Red: the limit of the alert is reached.",
             _redundant(),
             unit="percentunit",
             steps=colours.up_to(REDUNDANT_SHARE),
@@ -72,18 +72,17 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Response time",
-            "Time from first request to answer within which 95 % of the answered "
-            "episodes ended, in the chosen range. The histogram has no values above "
-            "ten minutes.",
+            "Time from the first request within which 95 % of the answers came, in "
+            "the chosen range. The histogram has no values above ten minutes.",
             f"histogram_quantile(0.95, {buckets})",
             unit="s",
             absent="no repair",
         ),
         figure(
             "Bytes for repair",
-            "Share of all bytes of frames that went into repair requests and into "
-            "frames that respond to them, in the chosen range. What a lossy network "
-            "costs; a share that grows without losses is waste.",
+            "Share of repair requests, and of frames that respond to them, in the "
+            "bytes of all frames, in the chosen range. If the share grows without "
+            "losses, this traffic is useless.",
             queries.share(
                 queries.in_range("sds_repair_bytes_total", CHANNELS),
                 queries.in_range("sds_frame_bytes_total", CHANNELS),
@@ -106,16 +105,16 @@ def _answers() -> list[Panel]:
         ),
         heat(
             "Response time over time",
-            "Number of episodes by time from the first request to the answer. A band "
-            "at 5 to 6 s is mostly the sender itself; later answers come from others, "
-            "when it is offline.",
+            "Number of episodes by time from the first request to the answer. Answers "
+            "after 5 to 6 s mostly come from the sender. While the sender is offline, "
+            "others answer later.",
             queries.bucket_counts("sds_repair_response_seconds", CHANNELS),
             unit="s",
         ),
         lines(
             "Requests over time",
-            "Repair requests per second, and those for messages that the requester "
-            "already holds.",
+            "Repair requests per second. Requests 'for received' are useless: the "
+            "requester already has the message.",
             per_second("sds_repair_requests_total", CHANNELS, "requests"),
             per_second(
                 "sds_repair_requests_for_received_total", CHANNELS, "for received"
@@ -124,9 +123,8 @@ def _answers() -> list[Panel]:
         ),
         lines(
             "Timing that breaks the rules",
-            "Share of requests made, and of responses given, at a time that the "
-            "hashes of SDS-R do not allow, of those that could be checked. Such a "
-            "client asks or answers at the wrong time. Dialect spec only.",
+            "Share of checked requests and responses that came at a time that the "
+            "hashes of SDS-R do not allow. The monitor checks only dialect spec.",
             Query(_at_wrong_time("request"), "early"),
             Query(_at_wrong_time("response"), "unexplained"),
             unit="percentunit",
@@ -138,8 +136,8 @@ def _cost() -> list[Panel]:
     return [
         lines(
             "Responses",
-            "Responses per second: the first one, and the redundant rest, which are "
-            "only cost.",
+            "Responses per second: first responses, and redundant responses, which "
+            "are overhead.",
             per_second(
                 "sds_repair_responses_total", CHANNELS, "first", redundant="false"
             ),
@@ -151,7 +149,7 @@ def _cost() -> list[Panel]:
         ),
         lines(
             "Bytes by direction",
-            "Bytes per second of repair request fields, and of whole frames that "
+            "Bytes per second of repair requests in frames, and of the frames that "
             "respond to them.",
             per_second("sds_repair_bytes_total", CHANNELS, "{{direction}}"),
             unit="Bps",
@@ -159,9 +157,9 @@ def _cost() -> list[Panel]:
         ),
         lines(
             "Rebroadcasts by cause",
-            "Messages broadcast again per second: after a repair request, or as a "
-            "retry of the sender. Retries without losses mean that senders do not see "
-            "their acknowledgements.",
+            "Rebroadcasts per second after a repair request, or as a retry of the "
+            "sender. If retries occur without losses, senders do not receive "
+            "acknowledgements.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             unit="pps",
         ),
@@ -171,8 +169,8 @@ def _cost() -> list[Panel]:
 def _channels() -> Panel:
     return channel_rows(
         "Channels by expired repair",
-        "In the chosen range, the channel with the most expired episodes first. The "
-        "name leads to the channel's dashboard, the id to its status page.",
+        "Channels by expired repair episodes in the chosen range, most first. The "
+        "name links to the channel's dashboard, the id to its status page.",
         Column(
             "Expired",
             queries.named(

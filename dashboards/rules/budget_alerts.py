@@ -14,13 +14,13 @@ from dashboards.thresholds import BURN_RATES, BurnRate
 _TEXTS = {
     DELIVERY: (
         "SdsDeliveryBudgetBurn",
-        "Deliveries fail faster than the channel's objective allows.",
+        "Deliveries fail faster than the channel's SLO allows.",
         "of the deliveries that ended in the last",
         "were lost",
     ),
     ACKNOWLEDGEMENT: (
         "SdsAcknowledgementBudgetBurn",
-        "Messages stay unacknowledged more often than the channel's objective allows.",
+        "Messages stay unacknowledged more often than the channel's SLO allows.",
         "of the messages whose deadline fell in the last",
         "were not acknowledged in time",
     ),
@@ -42,9 +42,8 @@ def _alert(indicator: Indicator, burn: BurnRate) -> Alert:
         Severity(burn.severity),
         shown(_burning(indicator, burn)),
         summary,
-        "{{ $labels.name }}: {{ $value | humanizePercentage }} "
-        f"{events} {long} {failed}, more than {_times(burn.factor)}what the "
-        "objective allows.",
+        f"{{{{ $labels.name }}}}: {{{{ $value | humanizePercentage }}}} {events} "
+        f"{long} {failed}, more than {_times(burn.factor)}what the SLO allows.",
         subject=Subject.CHANNEL,
         dashboard=CHANNEL,
         labels={"window": long},

@@ -35,7 +35,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
                     f"{lost} >= {least}", "lost", least, pace(at.LOSS_WINDOW)
                 )
             ),
-            "Messages that others refer to reached only their senders.",
+            "Messages are lost: only their senders have them.",
             '{{ $labels.name }}: {{ printf "%.0f" $value }} message(s) found lost to '
             f"everybody in the last {LIFE(at.LOSS_WINDOW)}.",
             dashboard=CHANNEL,
@@ -78,7 +78,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsBloomNearSaturation",
         Severity.WARNING,
         shown(f"{fullest} >= {at.NEAR_SATURATION_RATIO:g}"),
-        "A bloom filter is nearly too full to show what its owner has.",
+        "A bloom filter is nearly saturated.",
         "{{ $labels.name }}: the fullest filter has a false-positive rate of "
         f"{{{{ $value | humanizePercentage }}}}; above {at.SATURATED_RATIO:.0%} it "
         "counts as saturated.",
@@ -102,9 +102,9 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsChannelLimitForecast",
         Severity.WARNING,
         shown(f"clamp_min({soonest} - time(), 0) < {seconds:g}"),
-        "A channel reaches a limit within days.",
+        "A channel may reach a limit within days.",
         "{{ $labels.name }}: its first limit is reached in "
-        "{{ $value | humanizeDuration }} at the earliest, the lower end of the "
+        "{{ $value | humanizeDuration }} at the earliest, by the lower bound of the "
         "forecast's interval.",
         dashboard=CAPACITY,
     )
@@ -115,7 +115,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         shown(f"{collisions} > 0"),
         "Different messages have the same id.",
         '{{ $labels.name }}: {{ printf "%.0f" $value }} frame(s) in the last '
-        f"{LIFE(at.COLLISION_WINDOW)} with a known message id and another sender or "
+        f"{LIFE(at.COLLISION_WINDOW)} had a known message id but another sender or "
         "Lamport timestamp.",
         dashboard=CHANNEL,
     )
@@ -124,10 +124,10 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMemoryEvicted",
         Severity.WARNING,
         shown(f"{evicted} > 0"),
-        "The monitor forgot entries of a channel too early.",
-        '{{ $labels.name }}: {{ printf "%.0f" $value }} entries pushed out of memory '
-        f"in the last {LIFE(at.EVICTION_WINDOW)}; figures of this channel may be too "
-        "low.",
+        "The monitor evicted entries of a channel from memory too early.",
+        '{{ $labels.name }}: the monitor evicted {{ printf "%.0f" $value }} entries '
+        f"from memory in the last {LIFE(at.EVICTION_WINDOW)}. Figures of this channel "
+        "may be too low.",
         dashboard=CAPACITY,
     )
 

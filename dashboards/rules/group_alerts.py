@@ -32,9 +32,9 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             _shown(
                 _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace)
             ),
-            "Receivers that were heard do not acknowledge messages.",
+            "Receivers that send records do not acknowledge messages.",
             "Group {{ $labels.name }}: {{ $value | humanizePercentage }} of the "
-            "messages to receivers that were heard had no acknowledgement by the "
+            "messages to receivers that sent records had no acknowledgement by the "
             f"deadline in the last {LIFE(at.UNACKNOWLEDGED_WINDOW)}.",
         )
     unanswered = growth("mvds_unanswered_requests_total", at.UNANSWERED_WINDOW, pace)
@@ -46,7 +46,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
                 f"{unanswered} >= {at.UNANSWERED_REQUESTS}", at.UNANSWERED_WINDOW, pace
             )
         ),
-        "Peers request offered messages and do not get them.",
+        "Peers request offered messages and do not receive them.",
         'Group {{ $labels.name }}: {{ printf "%.0f" $value }} request(s) brought '
         f"no message by the deadline in the last {LIFE(at.UNANSWERED_WINDOW)}.",
     )
@@ -57,9 +57,9 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             severity,
             # `other` also counts the groups with their own label.
             f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
-            "The taps miss traffic of some groups, so the monitor cannot judge these.",
-            '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent, '
-            "lost records, or nothing arrives at all.",
+            "The taps miss traffic of some groups, so the monitor cannot judge them.",
+            '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent or '
+            "lost records, or no records arrive.",
             holds,
             subject=Subject.TAP,
             dashboard=GROUPS,
@@ -69,10 +69,10 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         "MvdsMemoryEvicted",
         Severity.WARNING,
         _shown(f"{evicted} > 0"),
-        "The monitor forgot messages of MVDS too early.",
-        'Group {{ $labels.name }}: {{ printf "%.0f" $value }} entries pushed out '
-        f"of memory in the last {LIFE(at.EVICTION_WINDOW)}; figures of MVDS may be "
-        "too low.",
+        "The monitor evicted MVDS messages from memory too early.",
+        'Group {{ $labels.name }}: the monitor evicted {{ printf "%.0f" $value }} '
+        f"entries from memory in the last {LIFE(at.EVICTION_WINDOW)}. MVDS figures "
+        "may be too low.",
     )
 
 

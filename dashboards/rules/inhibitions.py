@@ -24,7 +24,7 @@ INHIBITIONS = (
         ('alertname=~"SdsMonitorDown|SdsMonitorStopped|SdsMonitorKafkaAway"',),
         ('channel=~".+"',),
         ("job",),
-        "Without the monitor, or its Kafka, channels are unknown.",
+        "Without the monitor or its Kafka, the state of channels is unknown.",
     ),
     Inhibition(
         ('alertname="SdsMonitorKafkaAway"',),
@@ -36,7 +36,7 @@ INHIBITIONS = (
         ('severity="critical"',),
         ('severity="warning"',),
         ("alertname", "job", "instance", "channel"),
-        "One notification per alert: the more severe one.",
+        "If an alert fires with both severities, one notification is enough.",
     ),
 )
 

@@ -20,14 +20,14 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
     seen = f"last_over_time({figure}[{pace(at.MIRROR_SEEN_WITHIN)}])"
     for severity, same, text in (
         (Severity.WARNING, "job, instance", ""),
-        (Severity.CRITICAL, "job", ", and no other one of its job is left"),
+        (Severity.CRITICAL, "job", ", and no other mirror of its job is left"),
     ):
         yield _alert(
             "SdsMirrorDown",
             severity,
             f"max without (pod) ({seen})\nunless on ({same}) {figure}",
-            "No figures of a mirror reach Prometheus.",
-            f"No figures of mirror {{{{ $labels.instance }}}} for "
+            "Prometheus receives no metrics of a mirror.",
+            "Prometheus received no metrics of mirror {{ $labels.instance }} for "
             f"{LIFE(at.MIRROR_DOWN_FOR)}{text}.",
             at.MIRROR_DOWN_FOR,
         )
@@ -35,8 +35,8 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMirrorNodeDown",
         Severity.WARNING,
         "sds_mirror_node_up == 0",
-        "A mirror gets no good answers from a node.",
-        "Node {{ $labels.node }} has given mirror {{ $labels.instance }} no good "
+        "A mirror receives no valid answers from a node.",
+        "Node {{ $labels.node }} has given mirror {{ $labels.instance }} no valid "
         f"answer for {LIFE(at.NODE_DOWN_FOR)}.",
         at.NODE_DOWN_FOR,
     )
@@ -44,9 +44,9 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMirrorNodeDown",
         Severity.CRITICAL,
         "max without (node) (sds_mirror_node_up) == 0",
-        "A mirror gets no good answers from a node.",
-        "No node has given mirror {{ $labels.instance }} a good answer for "
-        f"{LIFE(at.NODE_DOWN_FOR)}: it receives no messages.",
+        "A mirror receives no valid answers from a node.",
+        "No node has given mirror {{ $labels.instance }} a valid answer for "
+        f"{LIFE(at.NODE_DOWN_FOR)}: the mirror receives no messages.",
         at.NODE_DOWN_FOR,
     )
     failing = f"increase(sds_mirror_kafka_failures_total[{pace(at.SPOOLING_FOR)}]) > 0"
@@ -63,9 +63,9 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMirrorPaused",
         Severity.CRITICAL,
         "sds_mirror_paused == 1",
-        "A mirror's disk space is used up and it reads nothing from its nodes.",
-        "Mirror {{ $labels.instance }} reads nothing: its spool is full, and messages "
-        "are lost as soon as the caches of its nodes overflow.",
+        "A mirror's spool on disk is full, so the mirror reads nothing from its nodes.",
+        "Mirror {{ $labels.instance }} reads nothing because its spool is full. "
+        "Messages are lost when the caches of its nodes overflow.",
         at.PAUSED_FOR,
     )
     missing = 'sds_audit_missing_messages{side="here"}'
@@ -86,7 +86,7 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         f"sum without (result) ({failed}) > 0\nunless on (job, instance) {ended} > 0",
         "Audits of the mirror fail.",
-        "No audit of {{ $labels.instance }} has ended in the last "
+        "No audit of {{ $labels.instance }} has succeeded in the last "
         f"{LIFE(at.AUDIT_FAILING_WITHIN)}.",
         at.AUDIT_FAILING_FOR,
     )
@@ -97,8 +97,8 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMirrorLosing",
         Severity.WARNING,
         f"round({losses}) >= {at.MIRROR_LOSSES}",
-        "A mirror probably loses messages before it has them.",
-        'Mirror {{ $labels.instance }} probably lost messages {{ printf "%.0f" $value '
-        f"}}}} times in the last {LIFE(at.MIRROR_LOSS_WINDOW)}, cause "
-        "{{ $labels.cause }}.",
+        "A mirror probably misses messages.",
+        "Mirror {{ $labels.instance }} probably missed messages "
+        '{{ printf "%.0f" $value }} times in the last '
+        f"{LIFE(at.MIRROR_LOSS_WINDOW)}, cause {{{{ $labels.cause }}}}.",
     )

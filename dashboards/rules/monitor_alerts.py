@@ -25,9 +25,9 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         f"({latest(seen)}\nunless on (job) {ok})\n"
         # Without any sample in the past, only `absent` can detect a missing monitor.
         f"or on () absent({ok})",
-        "No figures of the monitor reach Prometheus.",
+        "Prometheus receives no metrics of the monitor.",
         f"No sds_monitor_ok for {LIFE(at.MONITOR_DOWN_FOR)}: the monitor is down, or "
-        "Prometheus does not reach it.",
+        "Prometheus cannot reach it.",
         holds=at.MONITOR_DOWN_FOR,
     )
     window = pace(at.STOPPED_WINDOW)
@@ -47,8 +47,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         # Without records the job has no work, and channels are blind.
         f"unless ({latest(blind, 'channel')} > 0 and {latest(behind)} == 0)",
         "The monitor answers, but its job does not work.",
-        f"No batch was finished in the last {LIFE(at.STOPPED_WINDOW)}: the job is "
-        "still starting, hangs, or ends again and again.",
+        f"The job finished no batch in the last {LIFE(at.STOPPED_WINDOW)}: it is "
+        "still starting, hangs, or stops repeatedly.",
     )
     answered = latest("sds_monitor_kafka_answered_timestamp_seconds")
     yield _alert(
@@ -56,7 +56,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.CRITICAL,
         f"time() - {answered} > {at.KAFKA_SILENT_SECONDS:g}",
         "Kafka does not answer the monitor.",
-        "No answer for {{ $value | humanizeDuration }}: the figures are those of then.",
+        "Kafka has not answered for {{ $value | humanizeDuration }}: all figures are "
+        "from before that time.",
         holds=at.KAFKA_AWAY_FOR,
     )
     for severity, holds in graded(at.BEHIND_FOR, at.BEHIND_STILL):
@@ -65,7 +66,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             severity,
             f"{latest('sds_monitor_event_time_lag_seconds')} > {at.BEHIND_SECONDS}",
             "The figures are old: the monitor does not keep up with the topic.",
-            "The newest batch is {{ $value | humanizeDuration }} behind the newest "
+            "The newest batch lags {{ $value | humanizeDuration }} behind the newest "
             "record.",
             holds=holds,
         )
@@ -79,10 +80,10 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             # Old timestamps prove nothing, so only records from the future count.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
-            "It differs by {{ $value | humanizeDuration }} from Kafka's clock or, if "
-            "Kafka does not tell its time, from that of new records. Records stamped "
-            f"more than {at.CLOCK_CRITICAL_SECONDS:g} s ahead of it become dead "
-            "letters.",
+            "The clock differs by {{ $value | humanizeDuration }} from Kafka's clock "
+            "or, if that is unknown, from the times of new records. Records with "
+            f"times more than {at.CLOCK_CRITICAL_SECONDS:g} s ahead of the clock "
+            "become dead letters.",
             holds=at.CLOCK_FOR,
         )
     restarts = growth("sds_monitor_restarts_total", at.RESTART_WINDOW, pace)
@@ -90,8 +91,9 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMonitorRestarting",
         Severity.WARNING,
         f"{restarts} >= {at.RESTARTS}",
-        "The monitor restarts again and again.",
-        f'{{{{ printf "%.0f" $value }}}} starts in the last {LIFE(at.RESTART_WINDOW)}.',
+        "The monitor restarts repeatedly.",
+        'The monitor started {{ printf "%.0f" $value }} times in the last '
+        f"{LIFE(at.RESTART_WINDOW)}.",
     )
     letters = growth("sds_undecodable_frames_total", at.DEAD_LETTER_WINDOW, pace)
     yield _alert(
@@ -108,8 +110,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsRecordsLost",
         Severity.WARNING,
         f"{lost} > 0",
-        "Kafka removed records before the monitor had read them.",
-        '{{ printf "%.0f" $value }} records dropped in the last '
+        "Kafka deleted records before the monitor read them.",
+        'Kafka deleted {{ printf "%.0f" $value }} unread records in the last '
         f"{LIFE(at.RECORDS_LOST_WINDOW)}: the figures have a gap.",
     )
     pending = "sds_monitor_history_pending"
@@ -120,9 +122,9 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         # The number falls whenever files or topics accept rows.
         f"{grown} > 0\nand {falls} == 0",
-        "Rows of the history do not reach their files or topics.",
-        'The number of waiting rows only grows: by {{ printf "%.0f" $value }} in the '
-        f"last {LIFE(at.HISTORY_WINDOW)}.",
+        "The monitor cannot write its history to files or topics.",
+        'The number of unwritten rows grew by {{ printf "%.0f" $value }} in the last '
+        f"{LIFE(at.HISTORY_WINDOW)} and never fell.",
         holds=at.HISTORY_STUCK_FOR,
     )
     channels = latest("sds_monitor_dropped_label_channels")
@@ -132,9 +134,9 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.INFO,
         # Monitors up to 0.15 export only the number of channels.
         f"{channels} + ({groups} or 0 * {channels}) > 0",
-        "Some channels or groups have no series of their own.",
-        '{{ printf "%.0f" $value }} channel(s) or group(s) are beyond the label '
-        "budget and exported together as `other`.",
+        "Some channels or groups have no series of their own in Prometheus.",
+        '{{ printf "%.0f" $value }} channel(s) or group(s) are beyond the cardinality '
+        "limit and exported together as `other`.",
         at.LABELS_FOR,
         dashboard=CAPACITY,
     )

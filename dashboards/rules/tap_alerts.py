@@ -22,10 +22,9 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsTapBlind",
             severity,
             f"{blind_channels()} > 0",
-            "The taps miss traffic of some channels, so the monitor cannot judge "
-            "these.",
-            '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent, '
-            "lost records, or nothing arrives at all.",
+            "The taps miss traffic of some channels, so the monitor cannot judge them.",
+            '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent '
+            "or lost records, or no records arrive.",
             holds,
             dashboard=FLEET,
         )
@@ -39,8 +38,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         f"{newest}\n- ignoring (observer) group_right {latest(each)}\n"
         f"> {at.TAP_SILENT_SECONDS:g}",
         "A tap is silent.",
-        "Tap {{ $labels.observer }} is {{ $value | humanizeDuration }} of event time "
-        "behind the newest tap.",
+        "Tap {{ $labels.observer }} lags {{ $value | humanizeDuration }} of event "
+        "time behind the newest record of all taps.",
         at.TAP_SILENT_FOR,
     )
     yield _alert(
@@ -51,7 +50,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         # The alert needs a monitor that exports figures.
         f"and {latest('sds_channels', 'verdict')}",
         "A tap is silent.",
-        "No tap is left: the last record of the last one is of "
+        "All taps are silent: the newest record is of "
         "{{ $value | humanizeTimestamp }}.",
         at.TAP_SILENT_FOR,
     )
@@ -62,7 +61,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         f"or {latest('sds_tap_clock_offset_seconds')} < -{at.TAP_CLOCK_SECONDS:g}",
         "The clock of a tap is wrong.",
         "The clock of tap {{ $labels.observer }} is {{ $value | humanizeDuration }} "
-        "ahead of Kafka's; a negative time means behind.",
+        "ahead of Kafka's. A negative time means that the clock is behind.",
         at.TAP_CLOCK_FOR,
     )
     window = pace(at.TAP_MISSING_WINDOW)
@@ -73,7 +72,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         f"{missing} >= {at.TAP_MISSING_RECORDS}\n"
         # With only one tap, missing records make channels blind, and SdsTapBlind fires.
         f"unless ignoring (observer) max_over_time({BLIND}[{window}]) > 0",
-        "Records of one of several taps are missing.",
-        'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} number(s) of its '
-        f"sequence missing in the last {LIFE(at.TAP_MISSING_WINDOW)}.",
+        "One of several taps lost records.",
+        'Tap {{ $labels.observer }}: {{ printf "%.0f" $value }} sequence number(s) '
+        f"missing in the last {LIFE(at.TAP_MISSING_WINDOW)}.",
     )

@@ -56,7 +56,7 @@ SHOWN = ("mended", "incident", "muted")
 """Channels that the dashboards are asked for: with repairs, with losses, muted."""
 
 _EACH = (
-    "Age of the forecasts",
+    "Staleness of the forecasts",
     "Bytes a day, next seven days",
     "Forecasts",
     "Messages a day, next seven days",

@@ -250,7 +250,7 @@ def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
     if not snapshot.clock_ms:
         return "Counts and times of the last hour."
     begin = words.since(hour.begin_ms, snapshot.clock_ms)
-    return f"Counts and times since {begin}, event time."
+    return f"Counts and times since {begin} (event time)."
 
 
 def _rank(
@@ -322,7 +322,7 @@ def _counted_since(snapshot: Snapshot, lately: Lately, begin_ms: int | None) -> 
 
 def _empty(names: Names, has_views: bool) -> str:
     if has_views:
-        return f"No {names.one} has this in its name or id."
+        return f"No {names.one} has this text in its name or id."
     return f"No {names.one} has been seen yet."
 
 

@@ -57,20 +57,20 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 def _state(snapshot: Snapshot) -> str:
     job = snapshot.job
     if job.missing_topic is not None:
-        return "The query waits for the topic. The figures are the last ones."
+        return "The query waits for the topic. The figures are from the last batch."
     if job.error:
         return f"{stopped(job)}: {words.one_line(job.error)}"
     if not snapshot.primed:
         if job.kafka.is_awaited:
-            return "The monitor waits for Kafka, and then starts the query."
+            return "The monitor waits for Kafka and then starts the query."
         if job.reading_checkpoint:
-            return "The query is starting: the checkpoint is being read."
+            return "The query is starting and reads the checkpoint."
         return "The query is starting: Spark needs about 10 s."
     if not job.running:
-        return "The query has stopped. The figures are the last ones."
+        return "The query has stopped. The figures are from the last batch."
     if job.event_time_lag_seconds is None:
         if not snapshot.clock_ms:
-            return "The query runs; no record has been read yet."
+            return "The query runs and has not read any record yet."
         return "The query runs and waits for its first batch."
     return "The query runs."
 
@@ -79,12 +79,12 @@ def _progress(snapshot: Snapshot) -> _Facts:
     job = snapshot.job
     return [
         ("Event-time lag", words.seconds(job.event_time_lag_seconds)),
-        ("Records behind", words.number(job.records_behind)),
+        ("Lag in records", words.number(job.records_behind)),
         ("Records withheld", words.number(job.records_withheld)),
-        ("Last batch up to", words.utc(snapshot.clock_ms)),
+        ("Event time of last batch", words.utc(snapshot.clock_ms)),
         ("Kafka last answered", words.utc(job.kafka.answered_ms)),
         ("Records read", words.number(job.records)),
-        ("Records given up", words.number(job.records_lost)),
+        ("Records lost", words.number(job.records_lost)),
         ("Dead letters not written", words.number(job.dead_letters_unwritten)),
         ("Restarts", words.number(job.restarts)),
         ("Version", job.version or words.NOTHING),
@@ -108,10 +108,10 @@ def _storage(snapshot: Snapshot, views: Views[Any]) -> _Facts:
         (many, words.number(len(views.totals))),
         (f"{many} forgotten", words.number(remainder.views if remainder else 0)),
         (
-            f"{many} not shown separately in Prometheus",
+            f"{many} beyond the cardinality limit",
             words.number(views.unlabelled),
         ),
-        ("Rows of history pending", words.number(snapshot.job.history_pending)),
+        ("History rows to be written", words.number(snapshot.job.history_pending)),
     ]
 
 
@@ -146,8 +146,8 @@ def _silence(job: JobFigures) -> str:
     if kafka.is_awaited:
         return f"{words.no_answer(kafka)}{why}. No figures exist yet."
     return (
-        f"{words.no_answer(kafka)}{why}. The figures are those of then; the job "
-        "continues as soon as Kafka answers."
+        f"{words.no_answer(kafka)}{why}. The figures are from that time. The job "
+        "continues when Kafka answers."
     )
 
 

@@ -82,13 +82,13 @@ def _status(plan: Plan) -> Iterator[str]:
         yield f"{plan.problem[0].upper()}{plan.problem[1:]}."
     if plan.computed_ms is not None:
         when = words.utc(plan.computed_ms)
-        yield f"Computed at {when}, and again once an hour, beside the job."
+        yield f"The monitor computed the forecasts at {when} and renews them hourly."
     elif not plan.problem:
-        yield "The first forecasts follow some minutes after the start."
+        yield "The first forecasts appear some minutes after startup."
     if plan.hidden:
         yield (
-            f"{words.number(plan.hidden)} more are not computed here; the command "
-            "plan forecast has no limit."
+            f"The page has no forecasts of {words.number(plan.hidden)} more; the "
+            "command plan forecast computes all."
         )
 
 

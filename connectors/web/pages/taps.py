@@ -110,7 +110,7 @@ def _tap(
     silent_ms = snapshot.clock_ms - tap.last_seen_ms
     lately = words.lately(settings.verdict_window_ms)
     clock = snapshot.job.clock
-    badge, verdict, state = "OK", Verdict.OK, f"skipped no number in {lately}"
+    badge, verdict, state = "OK", Verdict.OK, f"no sequence gap in {lately}"
     if trouble := _trouble(tap, snapshot):
         badge, verdict, state = "Interrupted", Verdict.BLIND, trouble
     elif observer in clock.skewed_taps:
@@ -179,31 +179,32 @@ def _weak(taps: list[Tap]) -> str:
     if not any(tap.badge == _INCOMPLETE for tap in taps):
         return ""
     return (
-        "A missed message reached a participant, but no tap of its channel. A tap has "
-        "no number for what its node never received: give the node more peers, or the "
-        "channel a second tap."
+        "A missed message reached a participant, but no tap of its channel. Such a "
+        "message leaves no sequence gap, because the tap's node never received it. "
+        "Give the node more peers, or the channel a second tap."
     )
 
 
 def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> str:
     if not taps:
         return (
-            "No tap has shown a record within the last hour. Check whether the mirror "
-            "runs, and whether it writes heartbeats to the topic that is read here."
+            "No tap has sent a record within the last hour. Check that the mirror "
+            "runs and writes heartbeats to the topic that the monitor reads."
         )
     if any(tap.badge == _WRONG_CLOCK for tap in taps):
         return (
-            "The clock of a tap is wrong, so all times of its records are, and from a "
-            "minute ahead they are refused: set it by NTP."
+            "The clock of a tap is wrong, so the times of its records are wrong. The "
+            "monitor refuses records with times a minute or more ahead. Set the clock "
+            "by NTP."
         )
     if not any(tap.verdict is Verdict.BLIND for tap in taps):
         lately = (
             f" in {words.lately(settings.verdict_window_ms)}" if ever_skipped else ""
         )
-        return f"No tap skipped a number{lately}."
+        return f"No tap had a sequence gap{lately}."
     return (
-        "A channel is blind if all its taps were interrupted: what seems lost may be "
-        "missing from the taps alone. Check whether the mirror runs and its node has "
-        f"peers. A verdict returns {words.duration(settings.verdict_window_ms)} after "
-        "the last interruption."
+        "A channel is blind if all its taps were interrupted, because messages that "
+        "seem lost may be missing only at the taps. Check that the mirror runs and "
+        "its node has peers. The channel has a verdict again "
+        f"{words.duration(settings.verdict_window_ms)} after the last interruption."
     )

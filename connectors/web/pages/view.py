@@ -134,7 +134,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             return layout.unread(request, snapshot, names.one.capitalize())
         name = query.find(views.totals)
         if name is None:
-            sentence = f"No {names.one} was asked for."
+            sentence = f"The address names no {names.one}."
             return layout.problem(request, snapshot, 404, sentence)
         totals = views.totals.get(name)
         if totals is None:

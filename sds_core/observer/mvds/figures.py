@@ -34,7 +34,7 @@ _CHARTS = (
     ),
     ChartShape(
         key="objectives",
-        title="Objectives",
+        title="SLOs",
         note="Receivers that acknowledged in time, of those that were heard.",
         scale=Scale.PERCENT,
     ),

@@ -117,7 +117,7 @@ def test_groups_that_share_messages_say_why_they_add_up_to_more(
     failing: Any, client: httpx.Client
 ) -> None:
     """Seven messages stand above groups of four, three and two."""
-    shared = "A message may stand in several lines: the number above counts it once."
+    shared = "The number above counts a message once, even if several lines contain it."
     for path in ("/channel?id=c", "/incidents"):
         text = text_of(client, path)
         assert "7 messages" in text
@@ -133,8 +133,8 @@ def test_objective_that_is_met_beside_a_failing_verdict_has_its_own_window(
     text = text_of(client, "/channel?id=c")
     assert "Delivered 99 % 99.10 % met" in text
     assert (
-        "Objectives Since the first record, 2026-08-09 10:39:50 UTC. "
-        "The verdict covers the last 10 min alone"
+        "SLOs Since the first record, 2026-08-09 10:39:50 UTC. "
+        "The verdict covers only the last 10 min:"
     ) in text
 
 
@@ -221,7 +221,7 @@ def test_tap_shows_how_many_messages_missed_it(
     assert "Missed messages since 11:00 UTC" in text
     assert "t Incomplete its node does not receive all messages" in text
     assert "35 of 473 (7.3 %)" in text
-    assert "give the node more peers" in text
+    assert "Give the node more peers" in text
     rows = [a for tag, a in Tags(html).found if tag == "tr" and "data-key" in a]
     assert [row["data-verdict"] for row in rows] == ["degraded"]
 
@@ -232,7 +232,7 @@ def test_tap_that_misses_next_to_nothing_is_in_order(
     """As deliveries to participants are; the count is there all the same."""
     one_tap(gaps=4)
     text = text_of(client, "/taps")
-    assert "t OK skipped no number in the last 10 min" in text
+    assert "t OK no sequence gap in the last 10 min" in text
     assert "4 of 442 (0.9 %)" in text
     assert "more peers" not in text
 
@@ -254,4 +254,4 @@ def test_tap_that_came_later_has_no_part_in_earlier_misses(
     one_tap(now_ms - 600_000, others=("u",))
     text = text_of(client, "/taps")
     assert text.count("at least 35 of 473") == 1
-    assert "t OK skipped no number in the last 10 min" in text
+    assert "t OK no sequence gap in the last 10 min" in text

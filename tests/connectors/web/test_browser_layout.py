@@ -93,7 +93,7 @@ def test_taps_need_no_scrolling_on_a_phone(page: Page) -> None:
     expect(row.get_by_role("rowheader")).to_have_text(HOSTILE)
     missing = row.get_by_role("cell").filter(has_text=re.compile("^7$"))
     named = missing.evaluate("one => getComputedStyle(one, '::before').content")
-    assert "Skipped numbers" in named
+    assert "Missing numbers" in named
 
 
 def test_young_channel_fills_the_width_of_its_charts(
@@ -127,5 +127,5 @@ def test_young_channel_fills_the_width_of_its_charts(
     assert line["width"] > 0.8 * plot["width"]
     expect(chart).to_contain_text("p95 ≤ 1 s")
     gaps = page.locator('figure[data-key="gaps"]')
-    expect(gaps).to_contain_text("Nothing in this time.")
+    expect(gaps).to_contain_text("No data in this time.")
     expect(gaps.locator("svg")).to_have_count(0)

@@ -101,7 +101,7 @@ def test_filter_finds_part_of_a_name_or_an_id(
     stage.snapshot = stage.snapshot.with_table(table, 0)
     assert keys(client, "/?find=HALL") == ["hallway", "x1"]
     assert keys(client, "/?find=x1&sort=name") == ["x1"]
-    assert "No channel has this in its name or id." in text_of(client, "/?find=q")
+    assert "No channel has this text in its name or id." in text_of(client, "/?find=q")
 
 
 def test_channel_page_has_verdict_objectives_and_figures(
@@ -179,7 +179,7 @@ def test_charts_have_the_last_hours_as_pictures_and_tables(
     ]
     html = client.get("/channel?id=c&hours=1").text
     assert html.count("<svg") == 2
-    assert html.count("Nothing in this time.") == 3
+    assert html.count("No data in this time.") == 3
     text = " ".join(Tags(html).text.split())
     assert "The last 1 hour" in text
     assert "12:03 ≤ 5 s ≤ 5 s ≤ 5 s" in text

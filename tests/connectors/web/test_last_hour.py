@@ -51,7 +51,7 @@ def old(stage: Any, snapshot: MakeSnapshot, totals: MakeTotals) -> Any:
 def test_columns_show_the_last_hour(client: httpx.Client) -> None:
     """Messages lost yesterday are not lost now; gauges are as of now."""
     text = text_of(client, "/")
-    assert "Counts and times since 11:00 UTC, event time." in text
+    assert "Counts and times since 11:00 UTC (event time)." in text
     assert "5 min: 10, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 22 42 " in text
     assert " 3 0 " in text
     assert "1,042" not in text

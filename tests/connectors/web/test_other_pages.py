@@ -81,7 +81,7 @@ def test_unresolved_incidents_come_first_and_each_is_on_one_page(
     ]
     later = text_of(client, f"/{link}")
     assert "reach bob" not in later
-    assert "It came: " in later
+    assert "Arrived: " in later
     for n in range(3):
         assert f"old{n} " in later
     assert "First page" in later
@@ -178,12 +178,12 @@ def test_taps_are_sorted_by_what_they_miss(
         "2026-08-09 12:03:05 UTC, for 2 s 2026-08-09 12:03:00 UTC, for 2 s",
         "and 2 older ones",
         f"silent Interrupted silent for 16 s {NOTHING} 2026",
-        "good OK skipped no number in the last 10 min",
+        "good OK no sequence gap in the last 10 min",
         "A channel is blind if all its taps were interrupted",
     ):
         assert part in text
     stage.snapshot = snapshot()
-    assert "No tap has shown a record within the last hour." in text_of(client, "/taps")
+    assert "No tap has sent a record within the last hour." in text_of(client, "/taps")
 
 
 def test_wrong_clock_of_a_tap_is_shown_with_its_size(
@@ -198,11 +198,11 @@ def test_wrong_clock_of_a_tap_is_shown_with_its_size(
     assert keys(client, "/taps") == ["slow", "fast", "good", "known", "unknown"]
     text = text_of(client, "/taps")
     for part in (
-        "slow Wrong clock skipped no number in the last 10 min 90.0 s slow",
+        "slow Wrong clock no sequence gap in the last 10 min 90.0 s slow",
         "fast Wrong clock its records are refused: see the dead letters 90.0 s fast",
-        "good OK skipped no number in the last 10 min agrees",
-        "known OK skipped no number in the last 10 min 30.0 s fast",
-        f"unknown OK skipped no number in the last 10 min {NOTHING}",
+        "good OK no sequence gap in the last 10 min agrees",
+        "known OK no sequence gap in the last 10 min 30.0 s fast",
+        f"unknown OK no sequence gap in the last 10 min {NOTHING}",
         "The clock of a tap is wrong",
     ):
         assert part in text
@@ -236,8 +236,8 @@ def test_alerts_that_are_held_back_are_on_first_page_channel_and_runbooks(
 @pytest.mark.parametrize(
     ("missing", "said"),
     [
-        (0, "No tap skipped a number."),
-        (3, "No tap skipped a number in the last 10 min."),
+        (0, "No tap had a sequence gap."),
+        (3, "No tap had a sequence gap in the last 10 min."),
     ],
 )
 def test_page_of_taps_says_what_their_numbers_show(
@@ -318,14 +318,14 @@ def test_monitor_page_has_the_state_of_the_job(
     for part in (
         "The query runs.",
         "Event-time lag 1.2 s",
-        "Records behind 12,345",
+        "Lag in records 12,345",
         "Records withheld 345",
         "p95 ≤ 0.5 s",
         "Rules compiled",
         "State 34.6 MB",
         "Channels forgotten 3",
-        "Channels not shown separately in Prometheus 1",
-        "Rows of history pending 22",
+        "Channels beyond the cardinality limit 1",
+        "History rows to be written 22",
         "protobuf_error 2",
         "sds-monitor dead-letter list --reason protobuf_error",
     ):
@@ -350,12 +350,12 @@ def test_monitor_page_names_the_settings_of_the_model_that_were_set(
         (
             {"missing_topic": MissingTopic("frames", 1_786_276_990_123)},
             True,
-            "Topic frames has been missing since 2026-08-09 12:03:10 UTC: create it",
+            "Topic frames has been missing since 2026-08-09 12:03:10 UTC: recreate it",
         ),
         (
             {"missing_topic": MissingTopic("frames", 1_786_276_990_123)},
             True,
-            "The query waits for the topic. The figures are the last ones.",
+            "The query waits for the topic. The figures are from the last batch.",
         ),
         (
             {"error": "no\nbroker", "retrying": True},
@@ -367,7 +367,11 @@ def test_monitor_page_names_the_settings_of_the_model_that_were_set(
             True,
             "Kafka has not answered since 2026-08-09 12:03:10 UTC: refused by it. The",
         ),
-        ({"running": False}, True, "The query has stopped. The figures are the last"),
+        (
+            {"running": False},
+            True,
+            "The query has stopped. The figures are from the last batch.",
+        ),
         ({"running": False}, False, "The query is starting"),
         ({"event_time_lag_seconds": None}, True, "waits for its first batch"),
     ],
@@ -505,7 +509,7 @@ def test_runbooks_are_listed_with_severity_and_meaning(
     assert keys(client, "/runbooks") == ["SdsC", "SdsB", "SdsA", "SdsD"]
     text = text_of(client, "/runbooks")
     assert "SdsC critical, warning Act now: `a` failed. SdsB warning Soon." in text
-    assert "Start the monitor with --prometheus URL" in text
+    assert "start the monitor with --prometheus URL" in text
 
 
 def test_firing_alerts_are_named_on_every_page(
@@ -537,7 +541,7 @@ def test_firing_alerts_are_named_on_every_page(
         (FiringAlerts([], asked=True), "No alert fires."),
         (
             FiringAlerts(asked=True, problem="Prometheus does not answer"),
-            "Which alerts fire is not known: Prometheus does not answer.",
+            "The firing alerts are unknown: Prometheus does not answer.",
         ),
     ],
 )

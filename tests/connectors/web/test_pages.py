@@ -141,7 +141,7 @@ def test_monitor_page_says_that_kafka_has_not_answered_since_the_start(
     kafka = Freshness(None, 1.0, 15.1, "no broker", 1_786_276_990_123)
     stage.snapshot = snapshot_of(job=JobFigures(kafka=kafka))
     text = text_of(client, "/monitor")
-    assert "The monitor waits for Kafka, and then starts the query." in text
+    assert "The monitor waits for Kafka and then starts the query." in text
     assert (
         "Kafka has not answered since the start at 2026-08-09 12:03:10 UTC: no broker. "
         "No figures exist yet."
@@ -218,7 +218,7 @@ def test_missing_history_is_reported_where_it_is_needed(
     ("path", "status", "said"),
     [
         ("/channel?id=nobody", 404, "No channel has the id nobody."),
-        ("/channel", 404, "No channel was asked for."),
+        ("/channel", 404, "The address names no channel."),
         ("/runbooks/Nothing", 404, "No runbook has this name."),
         ("/runbooks/..%2Fsecret", 404, "Nothing was found at this address."),
         ("/nowhere", 404, "Nothing was found at this address."),

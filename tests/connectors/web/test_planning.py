@@ -34,13 +34,13 @@ def planned(stage: Any, snapshot: MakeSnapshot) -> Any:
 def test_page_has_limits_channels_and_reasons(client: httpx.Client) -> None:
     """The limit that is reached first is named first."""
     text = client.get("/planning").text
-    assert "Computed at 2026-09-09 00:10:00 UTC" in text
+    assert "The monitor computed the forecasts at 2026-09-09 00:10:00 UTC" in text
     assert "2 channels with a forecast, from 29 days of history" in text
     assert "Reached: message size of town." in text
     assert "3 whole days of history, at least 14 are needed" in text
     assert "All channels with a forecast" in text
     assert text.index("reached</td>") < text.index("2026-09-12 00:00</td>")
-    assert "2 more are not computed here" in text
+    assert "no forecasts of 2 more" in text
 
 
 @pytest.mark.usefixtures("planned")
@@ -67,7 +67,7 @@ def test_hostile_names_are_text(client: httpx.Client) -> None:
     ("found", "expected"),
     [
         ({}, "Only the command run computes forecasts."),
-        ({"sds": Plan()}, "The first forecasts follow some minutes after the start."),
+        ({"sds": Plan()}, "The first forecasts appear some minutes after startup."),
         (
             {"sds": Plan(problem=str(ModelMissing()))},
             "Plans need statsmodels: pip install &#39;sds-monitor[plan]&#39;.",

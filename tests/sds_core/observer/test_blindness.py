@@ -552,7 +552,7 @@ def test_alerts_on_what_a_hole_may_have_caused_are_held_back() -> None:
         expired=[(*IN_THE_SHADOW, 9)],
     ) == [
         ("SdsMessagesLost", "tap_hole", 2, 0, True),
-        # One of a hundred is what the objective allows.
+        # One of a hundred is what the SLO allows.
         ("SdsDeliveryBudgetBurn", "tap_hole", 1, 0, False),
         ("SdsAcknowledgementBudgetBurn", "tap_hole", 6, 0, True),
         ("SdsRepairExpiring", "tap_hole", 9, 0, False),

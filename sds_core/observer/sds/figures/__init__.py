@@ -42,7 +42,7 @@ _CHARTS = (
     ),
     ChartShape(
         key="objectives",
-        title="Objectives",
+        title="SLOs",
         note="Messages acknowledged in time, and deliveries that reached their "
         "participant.",
         scale=Scale.PERCENT,
