@@ -41,8 +41,9 @@ def end_left_over_brokers() -> list[int]:
 class FoundBroker:
     """An embedded broker in the process table, recognised by marks on its command line.
 
-    The marks exist exactly as long as the process. With a file instead, a parent that
-    is killed early has not written it, and the system may reuse a process id.
+    The marks exist exactly as long as the process. A file could be missing, if the
+    parent was killed before it wrote the file, or could name a process id that the
+    system has reused.
     """
 
     process: psutil.Process
@@ -84,7 +85,8 @@ class FoundBroker:
     def is_left_over(self) -> bool:
         """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # The system gives an orphan another parent; so does a debugger.
+            # An orphan gets another parent from the system. A process can also get one
+            # from a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()
@@ -141,7 +143,7 @@ def own_brokers() -> Iterator[FoundBroker]:
 def _shares_pid_namespace(pid: int) -> bool:
     """Return whether a process is in this PID namespace; False if unknown.
 
-    The mark of a process in a container has the parent's id inside the container.
+    The mark of a process in a container names the parent by its id in the container.
     Outside, that parent would seem to have ended.
     """
     own = Path("/proc/self/ns/pid")

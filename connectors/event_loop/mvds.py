@@ -1,4 +1,4 @@
-"""Runs a node of MVDS in asyncio: owns its epochs and the times of its messages.
+"""Runs a node of MVDS in asyncio: starts its epochs and sets the times of its messages.
 
 async with NodeDriver(node, send=…, on_event=…, storage=…) as driver:
     driver.append(group_id, b"The kettle is on.")
@@ -33,15 +33,16 @@ class NodeDriver(Driver):
     """Calls a node at its epochs, and passes on its results.
 
     After each call, the change is stored first. Then the application gets the events,
-    and the transport the payloads, those to different peers in parallel.
+    and the transport gets the payloads. Payloads to different peers are sent in
+    parallel.
 
     A payload is lost if the transport raises an error or takes longer than
     `send_timeout_s`, or if the previous payload to the same peer is still being sent.
-    The node sends its records again, except acknowledgements: the peer requests those
-    by sending its message again.
+    The node sends the records of a lost payload again, except acknowledgements. A peer
+    without an acknowledgement sends its message again.
 
     Args:
-        node: The node; others may only read it, and change its groups.
+        node: The node; other code may only read it and change its groups.
         send: Sends the bytes of one payload to a peer.
         on_event: Takes one event. The caller gets its errors; an error in an epoch ends
             the driver (see `wait_closed`).
@@ -93,8 +94,9 @@ class NodeDriver(Driver):
     ) -> bytes:
         """Send a message to all peers of a group, starting in the next epoch.
 
-        Its timestamp is the time in Unix seconds. If the group has a message with this
-        time and body, both would have one id: the next free second is used.
+        Its timestamp is the time in Unix seconds. If the group has a message with the
+        same time and body, the next free second is used, because otherwise both would
+        have the same id.
 
         Returns:
             The message's id, before any event has it.
@@ -119,8 +121,8 @@ class NodeDriver(Driver):
         """Process a payload of a peer that the transport has authenticated.
 
         Raises:
-            NotAPayload: The bytes are something else.
-            ValueTooLarge: They are too many.
+            NotAPayload: The bytes are no payload.
+            ValueTooLarge: The payload has too many bytes.
         """
         self._take(self._node.receive(sender, decode(value)))
 

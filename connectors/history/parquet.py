@@ -1,8 +1,8 @@
 """Writes the history as Parquet files, partitioned by day (docs/history.md).
 
-One process writes. Others may read at any time: a file appears complete and is never
-changed. While a day is compacted, a reader may find a row twice: with equal key and
-equal ``told``.
+One process writes. Other processes may read at any time: a file is complete when it
+appears, and never changes. While a day is compacted, a reader may find two copies of a
+row, with equal key and equal ``told``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,9 @@ _FORMAT = ds.ParquetFileFormat(
 
 
 class ParquetHistory:
-    """Writes rows and compacts files. Not thread-safe; for one process only.
+    """Writes rows and compacts files.
+
+    It is not thread-safe, and only one process may use it.
 
     Args:
         directory: Directory of the history; created if missing.
@@ -59,12 +61,12 @@ class ParquetHistory:
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
         """Add rows, one file per day; all are durable when this returns.
 
-        After a crash or an error some days may lack their rows: write all rows again.
+        After a crash or an error some days may lack rows: write all rows again.
 
         Raises:
             OSError: A file cannot be written.
         """
-        # Converted before anything is written, so that a bad row is found first.
+        # Rows are converted first, so that nothing is written if a row is invalid.
         arrow = table.arrow(rows)
         dated = sorted((day_of(row[table.time]), n) for n, row in enumerate(rows))
         for day, numbers in groupby(dated, key=lambda one: one[0]):
@@ -74,11 +76,12 @@ class ParquetHistory:
                 writer.write_table(arrow.take([number for _, number in numbers]))
 
     def compact(self, now_ms: int) -> None:
-        """Merge the files of each day that is due; of each key keep the latest row.
+        """Merge the files of each day that is due; keep the latest row of each key.
 
         The latest row is that with the highest `told`. A day is due if it has more
-        files than the limit, or at least two files and, by the wall time `now_ms`, no
-        new one for an hour. A crash at any moment loses no row.
+        files than the limit. A day with at least two files is also due if no file is
+        newer than an hour before the wall time `now_ms`. A crash at any moment loses no
+        row.
 
         Raises:
             DamagedHistory: A file cannot be read. Its day stays unchanged; the other
@@ -107,8 +110,8 @@ class ParquetHistory:
             self._remove_leftovers(table)
             for day, directory in days(self._directory / table.name).items():
                 if day < before:
-                    # Hidden first, because a reader that finds only part of the files
-                    # would take older rows for the latest.
+                    # The directory is hidden first: a reader that finds only some of
+                    # the files would take older rows for the latest.
                     hidden = directory.rename(directory.with_name(f".{directory.name}"))
                     shutil.rmtree(hidden)
 
@@ -138,7 +141,7 @@ def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
 
 
 def check(paths: Iterable[Path]) -> None:
-    """Raise `DamagedHistory` if a file cannot be read."""
+    """Raise `DamagedHistory` if a file of the history cannot be read."""
     for path in paths:
         try:
             pq.read_table(path, page_checksum_verification=True, partitioning=None)

@@ -35,11 +35,11 @@ class AddressUnusable(OSError):
 
 
 def are_scarce(number: int, reserve: int) -> bool:
-    """Return whether fewer descriptors than a reserve are free.
+    """Return whether fewer descriptors are free than are reserved.
 
     `number` is the descriptor that was opened last: the system assigns the lowest free
-    number, so all below it are open. To count them takes a busy process seconds, since
-    Python lets other threads run after each entry of the directory.
+    number, so all below it are open. To count the open ones would take a busy process
+    seconds, since Python lets other threads run after each entry of the directory.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft != resource.RLIM_INFINITY and number >= soft - reserve
@@ -48,9 +48,9 @@ def are_scarce(number: int, reserve: int) -> bool:
 class Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce.
 
-    The event loop does not know a connection before its TLS handshake ends. `limit` is
-    the maximum number of such connections; a further one ends the oldest of the address
-    that has the most.
+    The event loop does not know a connection until its TLS handshake ends. `limit` is
+    the maximum number of connections in a handshake. A further one ends the oldest
+    connection of the address that has most of them.
     """
 
     limit: int
@@ -86,7 +86,7 @@ class Listener(socket.socket):
             connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Note that the event loop has a connection."""
+        """Record that the event loop knows a connection."""
         # A broken connection with TLS has no socket.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)
@@ -95,11 +95,11 @@ class Listener(socket.socket):
 def listen(host: str, port: int, limit: int) -> Listener:
     """Listen on an address and a port, 0 for any free one.
 
-    `limit` is that of the `Listener`.
+    For `limit` see `Listener`.
 
     Raises:
         PortInUse: Another program listens on the port.
-        AddressUnusable: The address cannot be listened on for another reason.
+        AddressUnusable: The server cannot listen on the address for another reason.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -15,8 +15,8 @@ from sds_core.mvds.changes import Changes, StoredMessage
 from sds_core.mvds.payload import Message, Metadata
 from sds_core.mvds.records import Record, RecordType
 
-# A record has one row for each peer and message, of any type: an OFFER's row becomes
-# that of its MESSAGE. `position` keeps the order in which messages became known.
+# A peer and message have one row for records of all types: the row of an OFFER becomes
+# the row of its MESSAGE. `position` keeps the order in which messages became known.
 _FORMAT: Final = Format(
     b"MVDS",
     1,

@@ -30,7 +30,7 @@ ENTRIES = under(
     "Repair",
     Figure(
         "repair_requests",
-        "Repair requests, one per frame and message id.",
+        "Repair requests, counted per frame and message id.",
         report=("repair.requests",),
         series=(counter("sds_repair_requests_total").of(),),
         heading="Requests",
