@@ -1,7 +1,7 @@
 """Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
 Logins are not in URLs or command lines, which logs, errors and the list of processes
-show. curl and git read the same file.
+show.
 """
 
 from __future__ import annotations

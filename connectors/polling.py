@@ -12,8 +12,8 @@ Answer = TypeVar("Answer")
 class Poll(Generic[Answer]):
     """The newest answer of another program, while the block runs.
 
-    `ask` sends one request and raises no errors. If it is None, nothing is requested.
-    `first` is the newest answer until the other program has answered.
+    `ask` sends one request and raises no errors. `first` is the newest answer until the
+    other program has answered.
     """
 
     def __init__(

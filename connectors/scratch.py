@@ -50,9 +50,9 @@ def claim_scratch(root: Path | None = None) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))
     for directory in _not_named(_unlocked(root)):
         shutil.rmtree(directory, ignore_errors=True)
-    # Another start of the program removes an unlocked directory of the final name.
+    # Another start removes an unlocked directory of the final name.
     made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
-    # The descriptor is never closed, so the lock lasts as long as the process.
+    # The lock lasts as long as the process.
     _lock(made)
     return made.rename(made.with_name(made.name.removeprefix(".")))
 

@@ -120,7 +120,6 @@ _USUAL = 3
 """Number of addresses from which a parameter or an error is described once for all."""
 
 _PARAMETER_HEADS = ("parameter", "values", "meaning")
-_KEY_HEADS = ("key", "type", "meaning")
 
 Row = tuple[str, ...]
 """Cells of a row of a table."""
@@ -210,10 +209,11 @@ def _has_section(schema: Mapping[str, Any]) -> bool:
 _FIGURES = ("Channel", "Group")
 """Objects that have all figures of a report."""
 
-_REPORTED = "[figure](figures.md)"
+_REPORTED = "[Figures](figures.md)."
 
 _ABOUT_FIGURES = """\
 Figures have the keys of the report; in objects other than Channel and Group, `_` replaces `.`.
+Keys that end in `_count` and `_sum` have the number and the sum of durations.
 
 Several objects have these keys:
 """  # noqa: E501 - one sentence per line
@@ -240,7 +240,7 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
         for row, count in uses.items()
         if count >= _USUAL and row[2] not in figures
     }
-    yield from table(_KEY_HEADS, usual)
+    yield from _listed_keys(usual)
     yield ""
     for name, schema in sorted(schemas.items()):
         if not _has_section(schema):
@@ -258,11 +258,16 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
             rows = [row for row in rows if row not in tables[like]]
             yield f"Keys of {_link(like)}{but}{', and:' if rows else '.'}\n"
         own = [row for row in rows if row not in usual]
-        if own:
-            yield from table(_KEY_HEADS, _abridged(own, figures))
-            yield ""
+        yield from _listed_keys(_abridged(own, figures))
         if shared := [row[0] for row in rows if row in usual]:
-            yield f"{'Also' if own else 'Keys'}: {', '.join(shared)}.\n"
+            yield f"- {', '.join(shared)}"
+        yield ""
+
+
+def _listed_keys(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield an entry of a list for each key, or keys, of an object."""
+    for name, kind, meaning in rows:
+        yield f"- {name} ({kind}){f': {meaning}' * bool(meaning)}"
 
 
 _ALIKE = 3
@@ -285,11 +290,15 @@ def _like(name: str, tables: Mapping[str, list[Row]]) -> str | None:
 def _abridged(rows: Iterable[Row], figures: Set[str]) -> Iterator[Row]:
     """Join neighbouring rows that mean the same, and all figures of a report."""
 
+    def is_reported(row: Row) -> bool:
+        # Columns of durations say in addition what they hold of them.
+        return row[2] in figures or f"{row[2].rpartition(': ')[0]}." in figures
+
     def explained(row: Row) -> Row:
-        return row[1], _REPORTED if row[2] in figures else row[2]
+        return row[1], _REPORTED if is_reported(row) else row[2]
 
     def is_figure(row: Row) -> tuple[bool, str]:
-        return (True, row[1]) if row[2] in figures else (False, "")
+        return (True, row[1]) if is_reported(row) else (False, "")
 
     for cells, group in groupby(sorted(rows, key=is_figure), explained):
         yield ", ".join(row[0] for row in group), *cells

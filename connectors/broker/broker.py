@@ -3,8 +3,8 @@
     with EmbeddedBroker() as broker:
         KafkaProducer(bootstrap_servers=broker.bootstrap)
 
-The broker is a child process. Because a killed parent cannot stop its broker, every
-start first ends the brokers of killed parents (`end_left_over_brokers`).
+Because a killed parent cannot stop its child process, every start first ends the
+brokers of killed parents (`end_left_over_brokers`).
 
 `security` secures the listener for clients. The broker's internal listeners are always
 plain. Another user of this machine who finds their ports can connect without a

@@ -2,8 +2,8 @@
 
 The Ivy jar of pyspark fetches them, so only Java has to be installed.
 `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with their
-checksums. We computed them ourselves; the Maven repository's are not used. To raise the
-version: fetch, run the tests, and write that file again.
+checksums. We computed them ourselves. To raise the version: fetch, run the tests, and
+write that file again.
 """
 
 from __future__ import annotations

@@ -41,9 +41,7 @@ def end_left_over_brokers() -> list[int]:
 class FoundBroker:
     """An embedded broker in the process table, recognised by marks on its command line.
 
-    The marks exist exactly as long as the process. A file could be missing, if the
-    parent was killed before it wrote the file, or could name a process id that the
-    system has reused.
+    Unlike a file, the marks exist exactly as long as the process.
     """
 
     process: psutil.Process
@@ -85,8 +83,7 @@ class FoundBroker:
     def is_left_over(self) -> bool:
         """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # An orphan gets another parent from the system. A process can also get one
-            # from a debugger.
+            # The system gives an orphan another parent, as does a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()

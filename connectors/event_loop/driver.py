@@ -120,7 +120,7 @@ class ChannelDriver(Driver):
         self._store = store
         self._clock_ms = clock_ms
         self._last_ms = 0
-        # The frames of a step are sent together, and steps in order.
+        # Frames of a step stay together, and steps in order.
         self._sending = asyncio.Lock()
         self._deadline_moved = asyncio.Event()
 

@@ -33,13 +33,12 @@ class NodeDriver(Driver):
     """Calls a node at its epochs, and passes on its results.
 
     After each call, the change is stored first. Then the application gets the events,
-    and the transport gets the payloads. Payloads to different peers are sent in
-    parallel.
+    and the transport sends the payloads, in parallel to different peers.
 
     A payload is lost if the transport raises an error or takes longer than
     `send_timeout_s`, or if the previous payload to the same peer is still being sent.
-    The node sends the records of a lost payload again, except acknowledgements. A peer
-    without an acknowledgement sends its message again.
+    The node sends its records again, except acknowledgements, for which the peer
+    repeats its message.
 
     Args:
         node: The node; other code may only read it and change its groups.
@@ -95,8 +94,7 @@ class NodeDriver(Driver):
         """Send a message to all peers of a group, starting in the next epoch.
 
         Its timestamp is the time in Unix seconds. If the group has a message with the
-        same time and body, the next free second is used, because otherwise both would
-        have the same id.
+        same time and body, and so the same id, the next free second is used.
 
         Returns:
             The message's id, before any event has it.

@@ -39,7 +39,7 @@ _FORMAT = ds.ParquetFileFormat(
 class ParquetHistory:
     """Writes rows and compacts files.
 
-    It is not thread-safe, and only one process may use it.
+    It is not thread-safe, and for one process only.
 
     Args:
         directory: Directory of the history; created if missing.
@@ -79,9 +79,8 @@ class ParquetHistory:
         """Merge the files of each day that is due; keep the latest row of each key.
 
         The latest row is that with the highest `told`. A day is due if it has more
-        files than the limit. A day with at least two files is also due if no file is
-        newer than an hour before the wall time `now_ms`. A crash at any moment loses no
-        row.
+        files than the limit, or at least two of which none is newer than an hour before
+        the wall time `now_ms`. A crash at any moment loses no row.
 
         Raises:
             DamagedHistory: A file cannot be read. Its day stays unchanged; the other
@@ -141,7 +140,7 @@ def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
 
 
 def check(paths: Iterable[Path]) -> None:
-    """Raise `DamagedHistory` if a file of the history cannot be read."""
+    """Raise `DamagedHistory` if a file cannot be read."""
     for path in paths:
         try:
             pq.read_table(path, page_checksum_verification=True, partitioning=None)

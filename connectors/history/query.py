@@ -123,7 +123,7 @@ def find_incidents(
 def incident_rows(
     directory: Path, query: IncidentQuery, tables: KindTables
 ) -> list[Row]:
-    """Return the latest row of each matching incident, last found first."""
+    """Return the latest row of each matching incident, newest incident first."""
     table = tables.incidents
     select = partial(_relevant, since_ms=query.since_ms)
     sql = _sql(_FIND, table, tables)

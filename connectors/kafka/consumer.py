@@ -2,10 +2,10 @@
 
 The default, confluent-kafka, is several times faster (docs/architecture.md).
 kafka-python is for platforms without a wheel of librdkafka. Both read only committed
-records and never reset an offset. Both stop at the end of the range, even if
-transaction markers or compaction leave no record at its last offsets. Header names that
-are not UTF-8 are read as `sds_core.observer.record.header_name` says. confluent-kafka
-cannot read them, so kafka-python reads such a record again.
+records and never reset an offset. Both stop at the end of the range, even if its last
+offsets have no record (transaction markers, compaction). Header names that are not
+UTF-8 are read as `sds_core.observer.record.header_name` says. confluent-kafka cannot
+read them, so kafka-python reads such a record again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
 )
 
 _UNKNOWN_HEADERS: Headers = ((header_name(b"\xff"), None),)
-"""Placeholder for headers of a record with a header name that is not UTF-8."""
+"""Placeholder for headers with a name that is not UTF-8."""
 
 
 class OffsetRange(NamedTuple):
@@ -153,7 +153,7 @@ def _records_of(
         _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
-    # The dictionary keeps the last offset of each partition.
+    # `dict` keeps each partition's last offset.
     reached = {
         partition: offset + 1
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items()

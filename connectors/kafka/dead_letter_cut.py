@@ -46,7 +46,7 @@ class Fitted(NamedTuple):
     """A record as its dead letter holds it, with the parts that were cut.
 
     Key and value are as written. The client cannot write a record that has neither.
-    `headers` does not contain those that a dead letter adds.
+    `headers` lacks those that a dead letter adds.
     """
 
     key: bytes | None

@@ -79,8 +79,8 @@ def target_partition(record: RawRecord, partitions: int) -> int:
     """Return the partition to write a record to, in [0, partitions).
 
     It is the record's own partition if the topic has it. Otherwise the key decides, so
-    the frames of a channel stay together. If the key is None, it is the own partition
-    modulo `partitions`.
+    the frames of a channel stay together. If it is None, the own partition modulo
+    `partitions` decides.
     """
     if record.partition < partitions:
         return record.partition

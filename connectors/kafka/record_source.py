@@ -61,7 +61,7 @@ def read_source(
         end = offsets.latest([partition])[partition]
     if not first <= source.offset < end:
         return None
-    # The offset has no record if it holds the end of a transaction.
+    # The offset may hold the end of a transaction.
     return next(read_places(client, settings, [(partition, source.offset)]), None)
 
 

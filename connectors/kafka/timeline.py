@@ -32,7 +32,7 @@ def read_in_order_of_time(
     equal times.
 
     For each partition, `starts` has the first offset and `ends` the offset after the
-    last. About `slice_records` records are in memory.
+    last.
 
     Raises:
         KafkaUnreachable: No broker answered.

@@ -68,7 +68,7 @@ def _event_name(name: str) -> EventName:
 class SteadyClock:
     """Unix time that always increases.
 
-    While the system's clock is set back, the time advances with the monotonic clock.
+    While the system's clock is set back, the monotonic clock advances it.
     """
 
     def __init__(self) -> None:
@@ -103,9 +103,8 @@ async def create_reliable_channel(
 
     Args:
         waku_node: Sends and receives.
-        channel_id: Id of the channel, the same for all participants.
-        sender_id: Id of this participant, unique in the channel and the same after a
-            restart.
+        channel_id: Id that is the same for all participants.
+        sender_id: Unique for each participant, and the same after a restart.
         content_topic: Topic of the channel's messages, which no other channel uses.
         options: Options; by default those of the document.
         encryption: Encrypts every frame; None for no encryption.

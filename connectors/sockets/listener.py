@@ -38,8 +38,8 @@ def are_scarce(number: int, reserve: int) -> bool:
     """Return whether fewer descriptors are free than are reserved.
 
     `number` is the descriptor that was opened last: the system assigns the lowest free
-    number, so all below it are open. To count the open ones would take a busy process
-    seconds, since Python lets other threads run after each entry of the directory.
+    number, so all below it are open. To count them takes a busy process seconds, since
+    Python lets other threads run after each entry of the directory.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft != resource.RLIM_INFINITY and number >= soft - reserve
@@ -49,8 +49,8 @@ class Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce.
 
     The event loop does not know a connection until its TLS handshake ends. `limit` is
-    the maximum number of connections in a handshake. A further one ends the oldest
-    connection of the address that has most of them.
+    the maximum number of such connections. A further one ends the oldest of the address
+    with the most.
     """
 
     limit: int

@@ -25,10 +25,7 @@ class StorageError(Exception):
 
 
 class StorageInUse(StorageError):
-    """Another process has the file open.
-
-    Two processes with the same state would contradict each other.
-    """
+    """Another process has the file open."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, "another process has it open; end that one first")
@@ -128,8 +125,7 @@ def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Conn
 def _set_up(
     database: sqlite3.Connection, path: Path, form: Format, survives_power_loss: bool
 ) -> None:
-    # The lock is held until the end, so that two processes cannot continue the same
-    # state.
+    # The lock is held until the end: two processes must not share a state.
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
     (stored_id,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()

@@ -124,7 +124,7 @@ def sync(path: Path) -> None:
 def make_directory(path: Path, mode: int = 0o777) -> None:
     """Create a directory durably, with its parents, unless it exists.
 
-    The mode applies only to the directory, not to its parents.
+    The mode applies only to the directory itself.
 
     Raises:
         OSError: The directory cannot be created.
@@ -133,9 +133,8 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # The parent is synced even if the directory existed, because the process that
-    # created it may have ended before its sync. A process that may not list the parent
-    # has not created it.
+    # The process that created an existing directory may have ended before its sync. A
+    # process that may not list the parent has not created it.
     with suppress(PermissionError):
         sync(path.parent)
 

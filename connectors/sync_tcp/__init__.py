@@ -1,5 +1,5 @@
 """Synchronisation of Prolly trees over TCP (sds_core/prolly).
 
-`server` answers peers, and `client` requests from a peer. `stream` reads and writes
-frames with limits of size and time.
+`server` answers peers, and `client` sends requests. `stream` limits the size and time
+of frames.
 """

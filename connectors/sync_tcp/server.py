@@ -1,4 +1,4 @@
-"""Answers requests of peers, for synchronisation by both protocols and for records.
+"""Answers peers, by both protocols of synchronisation, and with records.
 
 A peer that does not follow the protocol, or is too slow, loses its connection. If
 tokens are configured, a connection must send a valid token to become a peer. Threads
@@ -36,8 +36,8 @@ MAX_PER_ADDRESS = 4
 """Maximum number of peers from one address, so that others can connect."""
 
 _MAX_HANDSHAKES = 100
-"""Maximum number of connections that are no peers yet. It exceeds that of peers,
-because untrusted clients can hold such connections."""
+"""Maximum number of connections that are no peers yet, which untrusted clients can
+hold."""
 
 _CREDENTIAL_BYTES = 1_024
 """Maximum length of a first message with a token, which untrusted clients can send."""

@@ -25,8 +25,8 @@ class NodeSettings:
 
     The URL has `http` or `https`, without user and password. `timeout_s` limits a
     connection and each part of an answer, seconds; the node itself stops a store query
-    after 5 s. `authorization` is the value of the header `Authorization`. `ca_file` is
-    a PEM file of trusted certificates; None for httpx's default.
+    after 5 s. `ca_file` is a PEM file of trusted certificates; None for httpx's
+    default.
 
     Raises:
         BadSettings: The URL is invalid, or the authorization is not a header value.
@@ -47,8 +47,7 @@ class NodeSettings:
 def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     """Open the connections to a node; the caller closes them.
 
-    Redirects are not followed, because they could send the authorization to another
-    server.
+    Redirects, which could send the authorization elsewhere, are not followed.
 
     Raises:
         BadSettings: The certificates cannot be read.

@@ -118,8 +118,7 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # If it were logged earlier, it would alternate with the message about a
-                # full spool.
+                # An earlier message would alternate with the one about a full spool.
                 self._full.ends("the spool has room again")
             return result
 
@@ -159,8 +158,7 @@ def incoming_of(
 ) -> Incoming:
     """Return the record to write for a message (docs/records.md).
 
-    A record without a channel contains no frame. `source` is the value of the header
-    `source`.
+    A record without a channel contains no frame.
     """
     message_hash = message.hash_on(pubsub_topic)
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")

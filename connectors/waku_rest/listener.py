@@ -73,8 +73,8 @@ class Listener:
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
-            # A restarted node may subscribe because of its configuration, so it does
-            # not answer with `NotSubscribed`.
+            # A restarted node may subscribe by its configuration, without
+            # `NotSubscribed`.
             away = not error.may_have_arrived
             await self._lost(Loss.UNREACHABLE if away else Loss.PAGE_CUT_OFF)
             raise
@@ -85,8 +85,7 @@ class Listener:
             if error.status in _AFTER_CLEARING and error.request.startswith("GET"):
                 await self._lost(Loss.PAGE_CUT_OFF)
             raise
-        # All topics share one cache, so only a read of all topics shows whether it was
-        # full.
+        # All topics share one cache, so all reads together show whether it was full.
         if count >= self._cache:
             self._figures.full_pages += 1
             await self._lost(Loss.FULL_PAGE)

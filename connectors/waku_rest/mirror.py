@@ -32,8 +32,8 @@ from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures
 from sds_core.text import counted
 
 _WRITTEN_AT_ONCE = 500
-"""Records. A message is at most 150 kB (64/WAKU2-NETWORK), so they take at most 75 MB
-of memory."""
+"""Records. A message is at most 150 kB (64/WAKU2-NETWORK), so they are at most 75
+MB."""
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000

@@ -52,8 +52,7 @@ _ROW_BYTES = 64
 """Approximate size of a row without key, value and headers."""
 
 _QUESTION = 500
-"""Maximum number of hashes in one query, because some builds of SQLite limit
-parameters."""
+"""Hashes in one query, since some builds of SQLite limit parameters."""
 
 
 class Incoming(NamedTuple):

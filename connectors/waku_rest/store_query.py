@@ -10,12 +10,11 @@ from connectors.waku_rest.errors import BadAnswer
 from sds_core.prolly.tree import ProllyTree
 
 MAX_CONTENT_TOPICS = 10
-"""Maximum number of content topics in one query. With more, the store refuses all pages
-after the first."""
+"""Content topics in one query: with more, the store refuses all pages after the
+first."""
 
 MAX_HASHES = 50
-"""Maximum number of hashes in one query. More may exceed the node's limit for a request
-head, 8 KiB."""
+"""Hashes in one query: more may exceed the node's limit for a request head, 8 KiB."""
 
 MAX_PAGE_SIZE = 100
 """The store's maximum."""

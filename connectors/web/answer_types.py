@@ -130,7 +130,7 @@ ListedIncidentObject.__doc__ = IncidentObject.__doc__
 
 
 class IncidentsPage(TypedDict):
-    """A page of incidents, the most recently found first.
+    """A page of incidents, newest first.
 
     Attributes:
         causes: Likely causes of the channels' verdicts, by channel id.

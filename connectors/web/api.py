@@ -118,8 +118,8 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of channels or groups, or one of them.
 
-        `/api/v1/channels` adds the state of the job, and begins with the channels that
-        have most trouble. The other address sorts by name.
+        `/api/v1/channels` adds the state of the job and begins with the most severe
+        verdicts. The other address sorts by name.
         """
         place = query.place(_ViewPlace)
         is_root = "prefix" not in request.path_params
@@ -154,7 +154,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         return _view_object(snapshot, views, name)
 
     def incidents(request: Request, query: IncidentsQuery) -> IncidentsPage:
-        """Return a page of incidents, the most recently found first."""
+        """Return a page of incidents, newest first."""
         place = query.place(ListedIncident)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)

@@ -263,7 +263,6 @@ def _decoded(content: bytes) -> _File:
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
     except (AttributeError, LookupError) as error:
-        # PyYAML raises these errors if a value does not fit its tag.
         raise ValueError("a value does not fit its tag (!!): remove the tag") from error
 
 

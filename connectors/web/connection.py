@@ -39,9 +39,8 @@ class ClientLimits:
         unread_s: Time for which a client may read nothing, in seconds. On slow
             networks, a part takes seconds because the system buffers much.
         read_bytes_s: Minimum bytes that a client must read per further second.
-        idle_s: Time after which an idle connection is closed, in seconds. It exceeds
-            the intervals of scrapes and polls, so that they never use a closing
-            connection.
+        idle_s: Time after which an idle connection is closed, in seconds: longer than
+            intervals of scrapes and polls, so that they never use a closing connection.
     """
 
     connections: int = 100

@@ -65,8 +65,7 @@ class LimitedRequests:
             is_made = True
 
         async def send_made(message: Message) -> None:
-            # The complete answer waits for its client, for which the connection has
-            # limits.
+            # The connection limits how long the answer waits for its client.
             made()
             await send(message)
 

@@ -91,7 +91,7 @@ class Passwords:
         Raises:
             TooManyLogins: Verifying it now would cost too much.
         """
-        # The check of an unknown user takes as long as that of a known user.
+        # An unknown user takes as long as a known user.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
@@ -173,7 +173,7 @@ class Door:
         # The path of `request.url` is not used, since that URL contains the header
         # Host.
         path = request.scope["path"]
-        # Supervisors have no login, and the answer is only "ok".
+        # Supervisors have no login.
         if path == PROBE or path in config.open_paths:
             return None
         try:

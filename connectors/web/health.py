@@ -30,7 +30,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
         """Answer 200 as long as the process can."""
         return PlainTextResponse("ok\n")
 
-    # It has a thread of its own, because pages may use all others.
+    # A separate thread, because pages may use all others.
     thread = CapacityLimiter(1)
 
     async def readyz(request: Request) -> Response:

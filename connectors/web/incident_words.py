@@ -65,7 +65,7 @@ class IncidentWords:
         standing: Whether it has ended, in words, with the time.
         channel_href: Address of the view's page; empty if the view has ended.
         lacked_by: The participants that have lacked the message longest, each with the
-            time since which it lacks it.
+            begin of that time.
         others_lack: Number of further participants that lack it.
         hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.

@@ -23,8 +23,7 @@ from sds_core.observer.lacking import Lack, lacks_of, standing_of
 from sds_core.observer.snapshot import Snapshot
 
 READ_INCIDENTS = 1_000
-"""Maximum number of unresolved incidents that are grouped, the most recently found
-ones."""
+"""Maximum number of unresolved incidents that are grouped, newest first."""
 
 LISTED_LACKS = 20
 
@@ -102,9 +101,9 @@ def group_words(
 ) -> Lacks:
     """Group unresolved incidents by participant and problem.
 
-    `found` has incidents that have not ended, the most recently found first. It has at
-    most one more than `READ_INCIDENTS`. `participant` is the id or key of the only
-    participant of interest; empty for all.
+    `found` has unresolved incidents, newest first, at most one more than
+    `READ_INCIDENTS`. `participant` is the id or key of the only participant of
+    interest; empty for all.
     """
     views = snapshot.views[kind.prefix].totals
     standing = standing_of(found, partial(follows, snapshot, kind=kind))
@@ -126,7 +125,7 @@ def group_words(
             [_words(snapshot, one, kind) for one in some[:LISTED_LACKS]],
             hidden=max(0, len(some) - LISTED_LACKS),
             messages=len(messages),
-            # Incidents that were not read are older than the last one that was read.
+            # Unread incidents are older than the last one that was read.
             more=more and (read[-1].followed or not followed),
             overlap=named > len(messages),
         )

@@ -65,9 +65,8 @@ class Lanes:
     def places(self) -> list[float]:
         """Place of each event, percent of the width.
 
-        A distance is proportional to the logarithm of the time between two events, so
-        that both seconds and hours are visible. Events of the same moment are beside
-        each other.
+        Distances follow the logarithm of the time between events, so that both seconds
+        and hours are visible. Events of the same moment are beside each other.
         """
         times = [event.at_ms for event in self.events]
         steps = (1 + math.log2(1 + (b - a) / 1000) for a, b in pairwise(times))

@@ -97,8 +97,8 @@ class LastHour:
     def lately(self, name: str, totals: ViewTotals) -> Lately:
         """Return the figures of a view in the hour.
 
-        They are not cached for a sort of all views: thousands of objects would make the
-        garbage collector visit the totals of all views.
+        They are not cached, because thousands of objects would make the garbage
+        collector visit the totals of all views.
         """
         if self._is_new(totals):
             return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)

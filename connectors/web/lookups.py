@@ -25,7 +25,7 @@ _CONCURRENT = 2
 """Maximum number of concurrent queries. Each uses a core and tens of megabytes."""
 
 _PATIENCE_S = 8.0
-"""It is shorter than the time for which an open page waits for its answer."""
+"""An open page waits longer for its answer."""
 
 
 class Lookups:
@@ -42,7 +42,7 @@ class Lookups:
         self._turns = BoundedSemaphore(_CONCURRENT)
 
     def incidents(self, prefix: str, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Return incidents of the kind with a prefix, the most recently found first."""
+        """Return incidents of the kind with a prefix, newest first."""
         stored = self._sources.of(prefix)
         if stored is None:
             return ()

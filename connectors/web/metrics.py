@@ -54,7 +54,7 @@ class Metrics:
 
     With thousands of channels, an answer takes a large part of a second. Meanwhile the
     event loop must answer other requests. Scrapes that arrive in this time share the
-    next answer, so that many clients cost as much as few.
+    next answer.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -41,7 +41,7 @@ def path_of(kind: AnyKind, page: str = "") -> str:
 def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
     """Return the address of JSON about a view, or about all views of a kind.
 
-    `name` selects a view. If `what` is empty, the JSON has the figures.
+    If `what` is empty, the JSON has the figures.
     """
     path = path_of(kind, what)
     if kind.at_root and not what:
@@ -114,8 +114,7 @@ def runbook_href(alert: str, view: str = "") -> str:
 def needs_key(text: str) -> bool:
     """Whether an address or form must have the key of an untrusted text instead of it.
 
-    Texts that are too long need a key, and texts with hidden characters, whose escapes
-    a form would send.
+    Such a text is too long, or has hidden characters.
     """
     # Most long texts are recognised without quoting them.
     return (

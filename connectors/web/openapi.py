@@ -87,7 +87,7 @@ def renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema
 def explained(schema: Schema) -> Schema:
     """Return the schema of a type, with the text of its docstring for each key.
 
-    For each time, a second key has its text, see `sds_core.times.with_utc`.
+    Each time also has a text, see `sds_core.times.with_utc`.
     """
     text = schema.get("description", "")
     described = schema | ({"description": summary_of(text)} if text else {})
@@ -153,7 +153,7 @@ def description(routes: Iterable[BaseRoute]) -> Operation:
     """Return the operation that describes all operations among the routes."""
     described = [one for one in routes if isinstance(one, Operation)]
 
-    # The body is created on demand, because most processes never need it.
+    # Most processes never need the body.
     @cache
     def body() -> bytes:
         return msgspec.json.encode(document(described))

@@ -129,8 +129,7 @@ class ListedIncident(NamedTuple):
     Attributes:
         message_id: Id of the message. A long id is cut, so the next page may omit other
             ids with the same begin.
-        begin: Begin of a long channel id, for the case that the channel has ended
-            meanwhile.
+        begin: Begin of a long channel id, needed if the channel has ended.
     """
 
     found_ms: Annotated[int, _INT64]
@@ -166,5 +165,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # The place is after all ids with the same begin.
+    # After all ids with the same begin.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

@@ -99,8 +99,7 @@ class WebServer:
                 log_config=None,
                 log_level="error",
                 access_log=False,
-                # Any program on this machine could choose the address in a forwarding
-                # header.
+                # Any local program could choose the address in such a header.
                 proxy_headers=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
                 timeout_keep_alive=self._limits.idle_s,

@@ -28,7 +28,7 @@ class StoredViews(Protocol):
     """
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Return incidents, the most recently found first."""
+        """Return incidents, newest first."""
 
     def find_minutes(
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
@@ -42,8 +42,7 @@ class StoredViews(Protocol):
         """Return the figures of each view at a time of the last hour, Unix ms.
 
         They are `FigureTable.counted` at the end of the last minute that had ended by
-        this event time. If a view is known only since a later start, they are of this
-        start.
+        this event time, or at a later start before which a view is unknown.
         """
 
     def find_steps(
@@ -73,8 +72,7 @@ class TraceQuestion(NamedTuple):
 
     Attributes:
         message_id: Id of the message, or the Waku hash of a copy.
-        since_ms: Approximate time at which it appeared, Unix ms; None for the last 24
-            hours.
+        since_ms: Approximate time of appearance, Unix ms; None for the last 24 hours.
     """
 
     prefix: str

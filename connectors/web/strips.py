@@ -28,8 +28,8 @@ LISTED_SPANS = 100
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
 _STEPS_MS = (60_000, 300_000, 900_000)
-"""Allowed lengths of the steps of a strip of at most 24 hours, of which the first is
-used that needs few enough bars."""
+"""Step lengths of a strip of at most 24 hours; the first that needs few enough bars is
+used."""
 
 _WIDTH, _HEIGHT = 10, 16
 
@@ -63,7 +63,7 @@ class Shown:
     """The verdicts shown of a view in the last 24 hours, for its page.
 
     Attributes:
-        heading: The time that the strip covers, which is shorter if less is known.
+        heading: Time that the strip covers, which is shorter if less is known.
         step: Length of a step of the strip.
         spans: The newest spans, the last first: begin and end in UTC, key of
             `words.SHOWN`, and reason.

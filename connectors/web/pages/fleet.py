@@ -1,8 +1,8 @@
 """All views of one kind, by default those with most trouble first.
 
 `/` has the views of the kind at the root, and `/views/<prefix>` those of any kind. By
-default, figures are of the last hour. If no minutes are stored, they are since the
-first record.
+default, figures are of the last hour, or since the first record if no minutes are
+stored.
 """
 
 from __future__ import annotations

@@ -28,8 +28,7 @@ from sds_core.trace.document import TraceObject, trace_object
 from sds_core.trace.trace import Trace
 
 MOST_AT_ONCE = 2
-"""Maximum number of traces at a time, for all clients. Each uses one of the threads of
-requests."""
+"""Maximum number of traces at a time, each of which uses a thread of requests."""
 
 POLL_S = 86_400
 """An open page must not request its trace again: each address can have one at a

@@ -19,8 +19,8 @@ class Missed:
     Attributes:
         missed: Messages that participants had, and no tap of their channel showed.
         messages: `missed` messages, and the messages that a tap of the channel showed.
-        is_least: Whether another tap also shows one of the channels, so that this tap
-            may have missed messages that only the other tap showed.
+        is_least: Whether another tap also shows one of the channels, so this tap may
+            have missed messages that only the other showed.
     """
 
     missed: int = 0
