@@ -58,7 +58,7 @@ class ClassArchive:
             OSError: The directory cannot be written to, or the JVM wrote no archive.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # A JVM that maps half an archive crashes.
+        # A JVM that maps an incomplete archive crashes.
         unfinished = self.path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         try:

@@ -91,8 +91,8 @@ class EmbeddedBroker:
     """A Kafka node in a child process, stopped at the end of the `with` block.
 
     Only the process that started the broker can stop it. In a fork of that process,
-    `stop` does nothing. Ctrl-C in a terminal does not reach the broker. So the parent
-    can still read from the broker while the parent shuts down.
+    `stop` does nothing. Ctrl-C in a terminal does not reach the broker, so the parent
+    can still read from it while the parent shuts down.
 
     Args:
         data_dir: Directory of the topics, which survive a restart; created if missing.

@@ -112,8 +112,8 @@ class FoundBroker:
             shutil.rmtree(self.data_dir, ignore_errors=True)
 
     def _ends_within(self, timeout_s: float) -> bool:
-        # Not psutil's wait: for it a zombie still runs, and in a container there may be
-        # no process that reaps orphans.
+        # psutil's wait treats a zombie as running, and a container may have no process
+        # that reaps orphans.
         deadline = time.monotonic() + timeout_s
         with suppress(psutil.NoSuchProcess):
             while self.process.status() != psutil.STATUS_ZOMBIE:

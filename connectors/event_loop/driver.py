@@ -99,8 +99,8 @@ class ChannelDriver(Driver):
         broadcast: Sends one frame to all participants. The caller gets its errors; an
             error at a deadline ends the driver (see `wait_closed`).
         on_event: Takes one event.
-        store: Stores what changed, such as `ParticipantStore.append`. After an error
-            that it raises, all calls raise `NotStored`.
+        store: Stores what changed, such as `ParticipantStore.append`. If it raises an
+            error, all later calls raise `NotStored`.
         clock_ms: Returns Unix ms. While the clock is set back, the driver's time does
             not change.
     """
@@ -145,7 +145,7 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
-        """Store how to fetch one of this participant's messages again."""
+        """Store the retrieval hint of one of this participant's messages."""
         self._channel.note_retrieval_hint(message_id, hint)
         self._keep(lambda: self._store(self._participant))
 

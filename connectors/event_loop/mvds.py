@@ -45,8 +45,8 @@ class NodeDriver(Driver):
         send: Sends the bytes of one payload to a peer.
         on_event: Takes one event. The caller gets its errors; an error in an epoch ends
             the driver (see `wait_closed`).
-        storage: Stores what changes; None if the node ends with the process. After an
-            error that it raises, all calls raise `NotStored` (see `driver`).
+        storage: Stores what changes; None if the node ends with the process. If it
+            raises an error, all later calls raise `NotStored` (see `driver`).
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time for each call of `send`, s.
         clock_s: Returns Unix s.

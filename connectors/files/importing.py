@@ -113,7 +113,8 @@ def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
     # No record may have a time later than its writing. The last record gets the time of
-    # its writing. If the import is slower than real time, the first record does.
+    # its writing. If the import is slower than real time, the first record gets it
+    # instead.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

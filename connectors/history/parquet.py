@@ -43,7 +43,7 @@ class ParquetHistory:
 
     Args:
         directory: Directory of the history; created if missing.
-        file_limit: `compact` merges the files of a day that has more.
+        file_limit: `compact` merges the files of a day with more files.
         tables: Tables that are compacted and expire.
     """
 
@@ -163,7 +163,7 @@ def _merge(directory: Path, table: HistoryTable, old: Sequence[Path]) -> None:
 
 
 def _latest_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
-    """Return a mask of shape (rows,): each key's row with the highest `told`."""
+    """Return a mask of shape (rows,) of each key's row with the highest `told`."""
     keys = dataset.to_table(columns=[*key, "told"], use_threads=False)
     by_told = pc.sort_indices(keys, [("told", "ascending")])
     last = (

@@ -168,10 +168,11 @@ def hourly_rows(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> dict[str, list[Row]]:
-    """Return a row for each hour in which a figure changed, in order, by channel.
+    """Return, by channel, a row for each hour in which a figure changed, in order.
 
-    Its ``minute`` is the last one of the hour that has a row. A row has the last value
-    of each counter in its hour, and the maximum of each gauge. `channels` None: all.
+    Its ``minute`` is the last minute of the hour that has a row. A row has the last
+    value of each counter in its hour, and the maximum of each gauge. `channels` None:
+    all.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}

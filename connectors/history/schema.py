@@ -37,7 +37,7 @@ class HistoryTable:
     Attributes:
         schema: Fields of the table; the metadata of each has a ``description``.
         key: Names of the fields that identify the subject of a row.
-        time: Name of the field by whose day, in UTC, the table is partitioned.
+        time: Name of the time field whose UTC day selects the partition.
     """
 
     name: str

@@ -157,8 +157,8 @@ class DeadLetterWriter:
     def _settle(self, producer: KafkaProducer, sent: Iterable[_Sent]) -> int:
         """Wait for sent records; cut refused records and write them again, one by one.
 
-        Returns how many dead letters Kafka refuses again; raises KafkaError if another
-        reason than its content makes a record fail.
+        Returns how many dead letters Kafka refuses again. Raises KafkaError if a record
+        fails for a reason other than its content.
         """
         unwritten = 0
         producer.flush()

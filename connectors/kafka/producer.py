@@ -95,7 +95,7 @@ def waku_headers(
     pubsub_topic: str | None,
     message_hash: str | None,
 ) -> Headers:
-    """Return all headers but `observer` and `seq`; unknown ones are omitted.
+    """Return all headers except `observer` and `seq`; unknown values are omitted.
 
     The hash is `0x` and 64 hexadecimal digits.
     """

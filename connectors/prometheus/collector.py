@@ -178,8 +178,8 @@ def _split_views(views: Views[Source]) -> tuple[Labelled[Source], list[Source]]:
 def _split(
     sources: Mapping[str, Source], labels: Iterable[str]
 ) -> tuple[Labelled[Source], list[Source]]:
-    # A source that is itself called "other" is added to it: Prometheus refuses a scrape
-    # in which two series have the same labels.
+    # A source called "other" is added to the sum: Prometheus refuses a scrape in which
+    # two series have the same labels.
     labelled = {
         name: sources[name] for name in labels if name in sources and name != OTHER
     }

@@ -27,7 +27,7 @@ class MemoryNode:
         """Return the pubsub topic of the content topic's shard.
 
         Raises:
-            BadContentTopic: The content topic has another form.
+            BadContentTopic: The content topic has an invalid form.
         """
         return autosharded_topic(content_topic, _CLUSTER, _SHARDS)
 

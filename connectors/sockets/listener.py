@@ -57,7 +57,7 @@ class Listener(socket.socket):
     _unmade: dict[int, tuple[socket.socket, str]]
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept a connection, or refuse it as if its client had left."""
+        """Accept a connection, or refuse it as if its client had disconnected."""
         connection, address = super().accept()
         if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
             connection.close()

@@ -62,7 +62,7 @@ def with_remedy(cause: str) -> str:
 
 def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
     """Return the system's error for an error of SQLite; None if no disk caused it."""
-    # The lowest byte of an extended error code is the code.
+    # The lowest byte of an extended error code is the primary code.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         number = errno.ENOSPC
@@ -159,7 +159,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
         sync(path.parent)
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
-        # The error of a write has no name.
+        # An error of a write does not name the file.
         if isinstance(error, OSError) and error.filename in (None, str(unfinished)):
             error.filename = str(path)
         raise

@@ -58,7 +58,7 @@ _COLUMNS = attrgetter("peer", "message_id", "type", "send_count", "send_epoch")
 
 
 class _StoredMetadata(msgspec.Struct, array_like=True):
-    """Metadata as MessagePack; a new field goes to the end and has a default."""
+    """Metadata as MessagePack; a new field is added at the end, with a default."""
 
     parents: tuple[bytes, ...]
     ephemeral: bool

@@ -38,7 +38,7 @@ def parse_address(text: str) -> Address:
     """Return the address in ``HOST:PORT`` or ``[IPV6]:PORT``.
 
     Raises:
-        BadAddress: The text has another form.
+        BadAddress: The text has an invalid form.
     """
     host, colon, port = text.rpartition(":")
     is_bracketed = host.startswith("[") and host.endswith("]")

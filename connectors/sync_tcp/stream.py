@@ -22,8 +22,8 @@ class Timeouts(NamedTuple):
         first_s: For the TLS handshake of a peer, and again for its first frame.
         step_s: For each part that the other side sends or receives.
         session_s: For one connection in all.
-        retry_s: Wait before a second connection. Each further wait is twice as long, at
-            most 5 s.
+        retry_s: Wait before a second connection; each further wait doubles, to at most
+            5 s.
     """
 
     connect_s: float = 10.0

@@ -65,7 +65,7 @@ class RestNode:
         """Return the pubsub topic of the content topic's shard.
 
         Raises:
-            BadContentTopic: The content topic has another form.
+            BadContentTopic: The content topic has an invalid form.
         """
         return autosharded_topic(content_topic, self._cluster, self._shards)
 

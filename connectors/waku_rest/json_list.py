@@ -36,8 +36,8 @@ def elements(body: bytes) -> Iterator[bytes]:
     """Yield the elements of a JSON list as raw bytes; they may be invalid JSON.
 
     Raises:
-        ValueError: The bytes are not a list, have too many elements or marks, or end
-            too early; raised after the complete elements.
+        ValueError: The bytes are not a list, end too early, or have too many elements
+            or marks. The error follows the complete elements.
     """
     count = depth = begin = 0
     in_string = False

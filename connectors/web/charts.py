@@ -87,7 +87,7 @@ class Chart:
 
     @property
     def columns(self) -> list[str]:
-        """Headings of the table after that of the time."""
+        """Headings of the table's columns after the time."""
         return [series.name for series in self.series if not series.is_limit]
 
 

@@ -165,5 +165,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # After all ids with the same begin.
+    # The place is after all ids with the same begin.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

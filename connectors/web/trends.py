@@ -25,7 +25,7 @@ Hours = Literal[1, 3, 6, 24]
 HOURS: Mapping[Hours, int] = MappingProxyType(
     {1: _MINUTE_MS, 3: 3 * _MINUTE_MS, 6: 5 * _MINUTE_MS, 24: 15 * _MINUTE_MS}
 )
-"""The length of the intervals of a trend over these hours, milliseconds."""
+"""Hours of a trend -> length of its intervals, milliseconds."""
 
 DEFAULT_HOURS: Hours = 3
 
@@ -35,7 +35,7 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 class Growth(Counter[str | tuple[str, int]]):
     """Growth of figures in an interval.
 
-    A key is a field of the totals. For durations, it is field and number of the bucket.
+    A key is a field of the totals. For durations, it is field and bucket number.
     """
 
     @classmethod

@@ -205,7 +205,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         one_sample(
             "sds_monitor_event_time_lag_seconds",
             "Newest record time minus the watermark of the newest batch; while Kafka "
-            "does not answer, it grows with the time.",
+            "does not answer, it grows with time.",
             lambda s: s.job.event_time_lag_seconds,
         ),
         one_sample(

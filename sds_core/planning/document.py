@@ -23,8 +23,8 @@ class OutlookObject(TypedDict):
     Attributes:
         past: Mean or maximum of the last seven days of the history.
         week: Mean or maximum of the next seven days.
-        before: Each of the last days of the history, oldest first.
-        days: Each day ahead.
+        before: Values of the last days of the history, oldest first.
+        days: Forecast of each day ahead.
     """
 
     past: float | None

@@ -126,7 +126,7 @@ class Row:
 
     Attributes:
         id: The view's own name, shortened, if it has a display name; else empty.
-        since: Begin of the verdict if it is a trouble; else empty.
+        since: Begin of the verdict if it needs attention; else empty.
         figures: Figures of the columns; None if they are unknown.
         counted_since: Begin of the figures if it differs from that of the page; else
             empty.

@@ -21,7 +21,7 @@ _RESPONSES = counter(
 )
 _TIMING = counter(
     "sds_repair_timing_total",
-    "First requests and responses whose time could be checked by their hash.",
+    "First requests and responses whose time could be verified from a hash.",
     "step",
     "conformant",
 )
