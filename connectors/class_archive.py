@@ -29,8 +29,8 @@ class ClassArchive:
     ) -> ClassArchive:
         """Return the archive of a program on one Java and class path.
 
-        The class path has jars, or directories of jars. `content` describes what the
-        program does while it is recorded, if that differs between releases.
+        The class path consists of jars or directories of jars. `content` describes what
+        the program does while it is recorded, if that differs between releases.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):
@@ -49,16 +49,16 @@ class ClassArchive:
 
     @contextmanager
     def recording(self) -> Iterator[list[str]]:
-        """Yield the options of a JVM that makes the archive.
+        """Yield the options of a JVM that writes the archive.
 
-        The JVM writes the archive as it ends, so it must end within the block. Archives
-        of other versions of the program are deleted.
+        The JVM must end within the block, because it writes the archive when it ends.
+        Archives of other versions of the program are deleted.
 
         Raises:
             OSError: The directory cannot be written to, or the JVM wrote no archive.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # A JVM that maps half an archive crashes.
+        # A JVM that maps an incomplete archive crashes.
         unfinished = self.path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         try:

@@ -1,7 +1,7 @@
 """Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
-Logs, errors and the list of processes would show a login in a URL or on a command line.
-curl and git read the same file.
+Logins are not in URLs or command lines, which logs, errors and the list of processes
+show.
 """
 
 from __future__ import annotations

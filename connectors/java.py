@@ -66,6 +66,6 @@ def _major_version(java: Path) -> int | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    # Not anchored: with JAVA_TOOL_OPTIONS set, java prints another line first.
+    # If JAVA_TOOL_OPTIONS is set, java prints another line first.
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     return int(version[1]) if version else None

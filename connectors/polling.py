@@ -12,8 +12,8 @@ Answer = TypeVar("Answer")
 class Poll(Generic[Answer]):
     """The newest answer of another program, while the block runs.
 
-    `ask` asks once and raises nothing; None asks nothing. Until its first answer, the
-    newest answer is `first`.
+    `ask` sends one request and raises no errors. `first` is the newest answer until the
+    other program has answered.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Poll(Generic[Answer]):
             self._thread.join()
 
     def _end(self) -> None:
-        """Ask no more; a subclass also cancels a long request."""
+        """Send no more requests; a subclass also cancels a long request."""
         self._ending.set()
 
     def _run(self, ask: Callable[[], Answer]) -> None:

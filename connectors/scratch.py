@@ -1,7 +1,7 @@
 """Scratch directories for temporary files of JVMs.
 
 A JVM unpacks native libraries (15 MB for Spark's) and deletes them when it ends. A
-killed JVM cannot, so each start of the program removes the scratch directories of
+killed JVM leaves them. So each start of the program removes the scratch directories of
 processes that have ended.
 """
 
@@ -32,7 +32,7 @@ def scratch_root() -> Path:
 
 
 def claim_scratch(root: Path | None = None) -> Path:
-    """Make a scratch directory for this process and a JVM that it starts.
+    """Create a scratch directory for this process and a JVM that it starts.
 
     It is kept until this process and all processes that name it in their command line
     have ended. `root` is its parent, by default `scratch_root`.
@@ -54,7 +54,7 @@ def claim_scratch(root: Path | None = None) -> Path:
         shutil.rmtree(directory, ignore_errors=True)
     # Another start removes an unlocked directory of the final name.
     made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
-    # Never closed, so the lock lasts as long as the process.
+    # The lock lasts as long as the process.
     _lock(made)
     return made.rename(made.with_name(made.name.removeprefix(".")))
 

@@ -1,6 +1,6 @@
 """The directory of a sweep: its grid, a journal of finished runs, and their table.
 
-A run is one line of the journal; a half-written line does not count. When all runs are
+Each run is one line of the journal. A partly written line is ignored. When all runs are
 finished, the journal becomes the table `results.parquet` in the order of the runs, so
 its bytes do not depend on the number of workers.
 """
@@ -46,8 +46,8 @@ class _Description(msgspec.Struct, forbid_unknown_fields=True):
 class Finished(msgspec.Struct, array_like=True):
     """A finished run: a line of the journal.
 
-    `number` is that in the grid, `cpu_s` the CPU time in seconds. `figures` are the
-    values of the `Outcome`; None for NaN.
+    `number` is its number in the grid, and `cpu_s` the CPU time in seconds. `figures`
+    are the values of the `Outcome`; None for NaN.
     """
 
     number: int
@@ -83,7 +83,7 @@ class SweepResults:
 
 
 class SweepWriter:
-    """Adds finished runs to a directory, and to `results`."""
+    """Adds finished runs to a directory and to `results`."""
 
     def __init__(self, directory: Path, results: SweepResults, file: FileIO) -> None:
         self.results = results
@@ -117,7 +117,7 @@ def read_sweep(directory: Path) -> SweepResults:
     """Read the results of a sweep, which may be unfinished.
 
     Raises:
-        SweepRefused: The directory has no sweep, or one of another release.
+        SweepRefused: The directory has no sweep, or a sweep of another release.
     """
     with _explained(directory):
         description = _described(directory)
@@ -131,14 +131,14 @@ def read_sweep(directory: Path) -> SweepResults:
 def opened_sweep(
     directory: Path, mapping: dict[str, Any], version: str
 ) -> Iterator[SweepWriter]:
-    """Open a directory, which may be missing, to add runs; other processes cannot.
+    """Open a directory exclusively, to add runs; it is created if missing.
 
-    The directory belongs to one grid, as its file has it, and one version of the
+    A directory belongs to one grid, which its file contains, and one version of the
     simulator.
 
     Raises:
-        SweepRefused: The directory has something else, cannot be written to, or another
-            process writes to it; nothing is written.
+        SweepRefused: The directory has other content, cannot be written to, or another
+            process writes to it. Nothing is written.
     """
     asked = _Description(version, mapping)
     with ExitStack() as stack:
@@ -151,7 +151,7 @@ def opened_sweep(
                     grid.write(msgspec.json.encode(asked))
             _check(directory, asked)
             results, length = _results(directory, asked)
-            # A buffer would be written again when the file closes after an error.
+            # After an error, a buffer would be written again when the file is closed.
             file = stack.enter_context((directory / _JOURNAL).open("ab", buffering=0))
             file.truncate(length)
             sync(directory)
@@ -174,7 +174,7 @@ def _check(directory: Path, asked: _Description) -> None:
     """Raise SweepRefused unless a directory is new or has results of this grid."""
     found = _described(directory)
     if found is None:
-        # A sweep that was killed at once may have left these.
+        # A sweep that was killed immediately may have left these files.
         begun = {_LOCK, _NEW_GRID}
         if directory.exists() and {x.name for x in directory.iterdir()} - begun:
             message = f"{directory} is not empty and has no sweep: give another --out"
@@ -203,7 +203,7 @@ def _described(directory: Path) -> _Description | None:
 
 
 def _results(directory: Path, description: _Description) -> tuple[SweepResults, int]:
-    """Return the results, and the bytes of the journal's whole lines."""
+    """Return the results, and the size of the journal's complete lines in bytes."""
     runs = {}
     journal = directory / _JOURNAL
     text = journal.read_bytes() if journal.exists() else b""
@@ -212,7 +212,7 @@ def _results(directory: Path, description: _Description) -> tuple[SweepResults, 
         grid = Grid.from_mapping(description.grid)
         for line in whole.splitlines():
             run = _finished.decode(line)
-            # Another number of figures is a TypeError.
+            # A wrong number of figures raises a TypeError.
             _ = run.outcome
             runs[run.number] = run
     except (msgspec.MsgspecError, TableError, TypeError) as error:
@@ -238,7 +238,7 @@ def _table(results: SweepResults) -> pa.Table:
 
 
 _PREFIX: Final = "plan_"
-"""Before the names of settings, since figures have some of these names too."""
+"""Prefix of the names of settings, because some figures have the same names."""
 # Each setting has a value here, of the type of its column.
 _EXAMPLE = ChannelPlan(
     participants=2, messages_per_day=1.0, fetch_after_s=0.0, filter_ids=0

@@ -27,57 +27,56 @@ PAGE = Path(__file__).with_name("http-api.md")
 _HEAD = """\
 # HTTP API
 
-What does each address of the API answer, with which parameters, and what of it stays the same?
+What does each address of the API answer, and what of it is stable?
 
-Made by `.venv/bin/python -m docs.make_api`; do not edit it by hand.
-The monitor serves this description in OpenAPI 3.1 at `{path}`, for tools that generate clients.
+`.venv/bin/python -m docs.make_api` writes this page; do not edit it by hand.
+The monitor serves this description in OpenAPI 3.1 at `{path}`.
 
 ## Stability
 
 From 0.18.0 on, as long as an address below `/api/v1` is served:
 
 - **Stable**: addresses, parameters and their defaults, keys of answers with their types and meaning, and the status of errors.
-- **May be added at any time**: addresses, parameters that may be omitted, keys of answers, and words, such as a further verdict, reason, kind of incident or kind of cause.
+- **May be added at any time**: addresses, optional parameters, keys of answers, and words such as a verdict, a reason, or a kind of incident or cause.
   Ignore keys and words that you do not know.
-- **May change at any time**: sentences (`summary`, `sentence`, `why`, `text`, `error`), the order of keys, the content of `next`, and the pages of the [status page](status-page.md).
-  [figures.md](figures.md) defines the figures; the changelog names each definition that changes.
-- **Deprecated** addresses, parameters and keys are marked here, as `deprecated` in the description, and in the changelog under *Deprecated*.
-  [Compatibility](compatibility.md#deprecation) says for how long they work.
-- An incompatible change gets addresses of its own below `/api/v2`; those below `/api/v1` are then deprecated.
+- **May change at any time**: sentences (`summary`, `sentence`, `why`, `text`, `error`), the order of keys, the content of `next`, and the [status page](status-page.md).
+  The changelog names each changed definition of a [figure](figures.md).
+- **Deprecated** addresses, parameters and keys are marked here, in OpenAPI and in the changelog.
+  They work [for a limited time](compatibility.md#deprecation).
+- An incompatible change gets new addresses below `/api/v2` and deprecates those that it replaces.
 
-`/metrics`, `/healthz` and `/readyz` have the same stability; [metrics.md](metrics.md) has the metrics.
+`/metrics`, `/healthz` and `/readyz` are equally stable; [metrics.md](metrics.md) lists the metrics.
 
 ## For all addresses
 
-- Requests are GET or HEAD. Answers are JSON objects, which no cache stores; [times](web-server.md#times-in-json) stand beside their text.
-- If the operator demands it, a request needs a [login](web-access.md): a user with a password, a bearer token, or a client certificate.
-- `channel`, and `id` below `/api/v1/views/{{prefix}}`, name a channel or group; `key` replaces an id that is too long for an address.
-- An unknown parameter or a wrong value gives status 400.
-- Until Spark has started, `/readyz` and the API, except `/api/v1/channels` and `{path}`, give 503. While the job ends, the last figures stay available.
+- Requests are GET or HEAD. Answers are JSON objects, which caches do not store.
+- If the operator requires it, a request needs a [login](web-access.md).
+- Below `/api/v1/views/{{prefix}}`, `channel` has the name `id`.
+- Until Spark has started, `/readyz` and the API answer with 503, except `/api/v1/channels` and `{path}`. While the job ends, the last figures stay available.
 
-Parameters that several addresses have:
+Several addresses have these parameters:
 
 {parameters}
 
-Errors are `{{"error": "…"}}`, of addresses without JSON plain text:
+Errors are `{{"error": "…"}}`, or plain text if the address has no JSON:
 
 {errors}
 
 ### Pages
 
-A list that can be long has at most {limit:,} entries, or `limit` if that is less.
-For the others, request the same address with the answer's `next` as `after`, until `next` is null:
+An answer has at most {limit:,} entries of a list, or `limit` if that is less.
+For more entries, request the same address with the answer's `next` as `after`, until `next` is null:
 
 ```sh
 curl 'http://127.0.0.1:9108/api/v1/channels?limit=500'
 curl 'http://127.0.0.1:9108/api/v1/channels?limit=500&after=…'
 ```
 
-An entry that keeps its place comes exactly once.
-A channel whose verdict or muting changes between two requests, or an incident that is found again, may come twice or not at all.
-A `next` is valid as long as the channel of the entry is known; do not interpret it.
+Each entry that keeps its place in the list is returned once.
+If a channel's verdict or muting changes between two requests, or an incident is found again, its entry may be returned twice or not at all.
+A `next` is valid as long as the monitor knows the channel of the entry. Do not interpret it.
 
-Intervals of `minutes`, participants, and steps of a trace are bounded, and come without pages.
+Intervals, participants, and steps of a trace have no pages, because their number is bounded.
 """  # noqa: E501 - one sentence per line
 
 
@@ -89,7 +88,10 @@ def page() -> str:
     own = {path: item for path, item in audit["paths"].items() if "audit" in path}
     usual = _Usual.of(monitor["paths"])
     errors = [
-        (status, " ".join(filter(None, (ERRORS.get(status), *usual.errors[status]))))
+        (
+            status,
+            " Or: ".join(filter(None, (ERRORS.get(status), *usual.errors[status]))),
+        )
         for status in sorted(ERRORS.keys() | usual.errors.keys())
     ]
     schemas = monitor["components"]["schemas"] | audit["components"]["schemas"]
@@ -107,7 +109,8 @@ def page() -> str:
         "the probes, on a port of its own.\n",
         *_addresses(own, usual),
         "## Objects\n",
-        f"Beside each time stands its text, with the suffix `_utc`.\n{_ABOUT_FIGURES}",
+        f"For each time, a key with the suffix `{SUFFIX}` holds its "
+        f"[text](web-server.md#times-in-json).\n{_ABOUT_FIGURES}",
         *_objects(schemas),
     ]
     return "\n".join(lines)
@@ -117,7 +120,6 @@ _USUAL = 3
 """Number of addresses from which a parameter or an error is described once for all."""
 
 _PARAMETER_HEADS = ("parameter", "values", "meaning")
-_KEY_HEADS = ("key", "type", "meaning")
 
 Row = tuple[str, ...]
 """Cells of a row of a table."""
@@ -207,12 +209,13 @@ def _has_section(schema: Mapping[str, Any]) -> bool:
 _FIGURES = ("Channel", "Group")
 """Objects that have all figures of a report."""
 
-_REPORTED = "[figure](figures.md)"
+_REPORTED = "[Figures](figures.md)."
 
 _ABOUT_FIGURES = """\
-A *figure* has the key of the report, which objects other than Channel and Group write with `_` for `.`.
+Figures have the keys of the report; in objects other than Channel and Group, `_` replaces `.`.
+Keys that end in `_count` and `_sum` have the number and the sum of durations.
 
-Keys that several objects have:
+Several objects have these keys:
 """  # noqa: E501 - one sentence per line
 
 
@@ -237,7 +240,7 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
         for row, count in uses.items()
         if count >= _USUAL and row[2] not in figures
     }
-    yield from table(_KEY_HEADS, usual)
+    yield from _listed_keys(usual)
     yield ""
     for name, schema in sorted(schemas.items()):
         if not _has_section(schema):
@@ -255,11 +258,16 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
             rows = [row for row in rows if row not in tables[like]]
             yield f"Keys of {_link(like)}{but}{', and:' if rows else '.'}\n"
         own = [row for row in rows if row not in usual]
-        if own:
-            yield from table(_KEY_HEADS, _abridged(own, figures))
-            yield ""
+        yield from _listed_keys(_abridged(own, figures))
         if shared := [row[0] for row in rows if row in usual]:
-            yield f"{'Also' if own else 'Keys'}: {', '.join(shared)}.\n"
+            yield f"- {', '.join(shared)}"
+        yield ""
+
+
+def _listed_keys(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield an entry of a list for each key, or keys, of an object."""
+    for name, kind, meaning in rows:
+        yield f"- {name} ({kind}){f': {meaning}' * bool(meaning)}"
 
 
 _ALIKE = 3
@@ -272,19 +280,27 @@ def _like(name: str, tables: Mapping[str, list[Row]]) -> str | None:
     for other, others in tables.items():
         shared = sum(row in rows for row in others)
         apart = len(others) - shared
-        # Of two that have the same keys but one, the second refers to the first.
-        if other != name and shared >= _ALIKE and apart <= (other < name):
+        # If each lacks one key of the other, the second refers to the first.
+        most = other < name and shared < len(rows)
+        if other != name and shared >= _ALIKE and apart <= most:
             return other
     return None
 
 
 def _abridged(rows: Iterable[Row], figures: Set[str]) -> Iterator[Row]:
-    """Join neighbouring rows that mean the same, or are figures of a report."""
+    """Join neighbouring rows that mean the same, and all figures of a report."""
+
+    def is_reported(row: Row) -> bool:
+        # Columns of durations say in addition what they hold of them.
+        return row[2] in figures or f"{row[2].rpartition(': ')[0]}." in figures
 
     def explained(row: Row) -> Row:
-        return row[1], _REPORTED if row[2] in figures else row[2]
+        return row[1], _REPORTED if is_reported(row) else row[2]
 
-    for cells, group in groupby(rows, explained):
+    def is_figure(row: Row) -> tuple[bool, str]:
+        return (True, row[1]) if is_reported(row) else (False, "")
+
+    for cells, group in groupby(sorted(rows, key=is_figure), explained):
         yield ", ".join(row[0] for row in group), *cells
 
 

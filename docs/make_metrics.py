@@ -34,12 +34,12 @@ _HEAD = """\
 # Metrics
 
 `.venv/bin/python -m docs.make_metrics` writes this page from the declarations in `sds_core/`; do not edit it by hand.
-What each figure means is in [figures.md](figures.md).
+[figures.md](figures.md) defines the figures.
 
-Metrics are at `/metrics` of `sds-monitor run`, except those of the mirror.
-Counters and histograms of channels, taps and dead letters continue after a restart, because they are in the checkpoint.
-Histograms are in seconds with the upper bounds {bounds}; their series end in `_bucket`, `_sum` and `_count`.
-Until the checkpoint has been read, only the gauges and the histogram of the job are exported.
+`sds-monitor run` serves the metrics at `/metrics`, except those of mirrors and audits.
+Counters and histograms of channels, taps and dead letters continue after a restart, because the checkpoint holds them.
+The buckets of histograms have the upper bounds {bounds} seconds.
+Until the monitor has read the checkpoint, it exports only gauges and the histogram of the job.
 """  # noqa: E501 - one sentence per line
 
 
@@ -82,20 +82,21 @@ _FORECAST = Forecast(
 SECTIONS = (
     Section.of(
         "Channels",
-        "Channels beyond the label budget are summed as channel `other`, "
-        "which has no verdict.",
+        "Channels beyond the cardinality limit are summed as channel `other`, which "
+        "has no verdict.",
         CHANNEL_FIGURES,
     ),
     Section.of(
         "Groups of MVDS",
-        "Groups beyond the label budget are summed as channel `other`, "
-        "which has no verdict.",
+        "Groups beyond the cardinality limit are summed as channel `other`, which has "
+        "no verdict.",
         GROUP_FIGURES,
     ),
     *(
         Section(
             f"Settings of {kind.names.many}",
-            "From the [channel table](channels.md); channel `other` has the defaults.",
+            "The [channel table](channels.md) sets them. Channel `other` has the "
+            "defaults.",
             kind.names.label,
             settings_metrics(kind),
             ChannelSettings(),
@@ -108,15 +109,15 @@ SECTIONS = (
         for section in (
             Section(
                 f"Forecasts of {kind.names.many}",
-                f"[Each {kind.names.one}](planning.md) with a label and a forecast has "
-                "them, computed once an hour.",
+                f"The monitor [computes](planning.md) them once an hour for each "
+                f"{kind.names.one} with a label of its own.",
                 kind.names.label,
                 plan_metrics(kind),
                 _FORECAST,
             ),
             Section(
                 f"Forecasts of all {kind.names.many}",
-                "Without a label of a view.",
+                "They have no label `channel`.",
                 "",
                 plan_totals_metrics(kind),
                 Plan(),
@@ -125,40 +126,43 @@ SECTIONS = (
     ),
     Section.of(
         "Taps",
-        "The first 50 observers; the others are observer `other`.",
+        "The first 50 taps have a label of their own; the others share `other`.",
         TAP_FIGURES,
     ),
     Section(
         "All channels and groups together, and the job",
-        "Without a label of a channel, a group or a tap.",
+        "Only some have a label `channel` or `observer`.",
         "",
         snapshot_metrics(_KINDS),
         Snapshot(views={kind.prefix: Views(kind) for kind in _KINDS}),
     ),
     Section(
         "Mirror",
-        "At `/metrics` of `sds-monitor mirror`, counted since its start.",
+        "`sds-monitor mirror` serves them at `/metrics` and counts since its start.",
         "",
         MIRROR_METRICS,
         MirrorFigures(),
     ),
     Section(
         "Nodes of a mirror",
-        "At the same address; `node` is the node's URL.",
+        "The mirror serves them at the same address. `node` is the URL of the Waku "
+        "node.",
         "node",
         NODE_METRICS,
         NodeFigures(),
     ),
     Section(
         "Audit",
-        "At `/metrics` of `sds-monitor audit --every`, counted since its start.",
+        "`sds-monitor audit --every` serves them at `/metrics` and counts since its "
+        "start.",
         "",
         AUDIT_METRICS,
         AuditFigures(),
     ),
     Section(
         "Audit that is served",
-        "At `/metrics` of `sds-monitor audit serve`, counted since its start.",
+        "`sds-monitor audit serve` serves them at `/metrics` and counts since its "
+        "start.",
         "",
         SERVING_METRICS,
         ServingFigures(),

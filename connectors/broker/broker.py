@@ -3,12 +3,12 @@
     with EmbeddedBroker() as broker:
         KafkaProducer(bootstrap_servers=broker.bootstrap)
 
-The broker is a child process. A killed parent cannot stop its broker, so every start
-first ends the brokers of killed parents (`end_left_over_brokers`).
+Because a killed parent cannot stop its child process, every start first ends the
+brokers of killed parents (`end_left_over_brokers`).
 
 `security` secures the listener for clients. The broker's internal listeners are always
-plain, on ports that change with every start: another user of this machine who finds
-them can connect without a password.
+plain. Another user of this machine who finds their ports can connect without a
+password.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ _LOG = "broker.log"
 _JVM_FLAGS = (
     "-Xms128m",
     "-Xmx512m",
-    # Figures of two cores with records of 390 B and 29 kB: with the fast compiler and
-    # the serial collector, a start takes 1.5 s instead of 2.0 s, and memory is 210 MB
-    # instead of 340 MB. The first million records need less CPU time each.
+    # Measured on two cores with records of 390 B and 29 kB: the fast compiler and the
+    # serial collector reduce a start from 2.0 s to 1.5 s, and memory from 340 MB to 210
+    # MB. The first million records need less CPU time each.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
-    # Otherwise a broker without memory continues without some of its threads.
+    # Otherwise a broker that runs out of memory continues without some threads.
     "-XX:+ExitOnOutOfMemoryError",
     # Leave no files in the system's temporary directory when killed.
     "-XX:-UsePerfData",
@@ -90,9 +90,9 @@ _JVM_FLAGS = (
 class EmbeddedBroker:
     """A Kafka node in a child process, stopped at the end of the `with` block.
 
-    Only the process that started the broker can stop it; in a fork of that process
-    `stop` does nothing. Ctrl-C in a terminal does not reach the broker, so that the
-    parent can still read from it while it shuts down.
+    Only the process that started the broker can stop it. In a fork of that process,
+    `stop` does nothing. Ctrl-C in a terminal does not reach the broker, so the parent
+    can still read from it while the parent shuts down.
 
     Args:
         data_dir: Directory of the topics, which survive a restart; created if missing.
@@ -239,7 +239,7 @@ class EmbeddedBroker:
 
 
 class _PortTaken(BrokerStartFailed):
-    """Another program took a port after the choice, before the JVM listened on it."""
+    """Another program took a chosen port before the JVM listened on it."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
         PortUnavailable: The wanted port is taken or forbidden.
     """
     with socket.socket() as clients, socket.socket() as own, socket.socket() as control:
-        # As Java does: lingering connections of an earlier broker do not block a port.
+        # As in Java, lingering connections of an earlier broker do not block a port.
         clients.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             clients.bind((HOST, wanted or 0))
@@ -394,7 +394,7 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
                 if reason is not None:
                     message = f"did not accept user {user} ({reason})"
                     raise BrokerStartFailed(message, "")
-        # The controller stores them; the broker reads them a moment later.
+        # The broker reads them a moment after the controller stores them.
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not all(
             len(known["credential_infos"]) == len(mechanisms)

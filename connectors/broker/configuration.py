@@ -74,9 +74,9 @@ class BrokerSecurity:
     """Encryption and authentication of clients.
 
     Files are PEM; the key is PKCS #8, unencrypted. The certificate is followed by the
-    intermediate certificates. Without `ca_file`, clients need no certificate. `users`
-    are passwords by user name (letters and digits only); every user can use every SASL
-    mechanism.
+    intermediate certificates. If `ca_file` is omitted, clients need no certificate.
+    `users` are passwords by user name (letters and digits only); every user can use
+    every SASL mechanism.
     """
 
     protocol: Protocol
@@ -89,7 +89,7 @@ class BrokerSecurity:
 class Ports(NamedTuple):
     """Ports for clients, for the broker and its parent, and for Kafka's metadata.
 
-    `own` and `controller` are plain. Without security, `own` is that of clients.
+    `own` and `controller` are plain. Without security, `own` is the port for clients.
     """
 
     clients: int
@@ -144,7 +144,7 @@ def _store(name: str, file: str) -> dict[str, str]:
 
 
 def _sasl(security: BrokerSecurity) -> dict[str, str]:
-    """Return the SASL settings, with the users of PLAIN; Kafka stores others."""
+    """Return the SASL settings with the users of PLAIN; Kafka stores those of SCRAM."""
     users = "".join(
         f" user_{name}={_quoted(password)}" for name, password in security.users.items()
     )
@@ -174,7 +174,7 @@ def _escaped(text: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    # Deleted first: `os.open` sets the mode only of a file that it creates.
+    # The old file is deleted first: `os.open` sets the mode only of a new file.
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w") as file:

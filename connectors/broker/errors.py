@@ -6,7 +6,7 @@
     ├── DataDirInUse            another broker runs on the data directory
     └── BrokerStartFailed       Kafka ended or did not answer; with the end of its log
 
-A missing Java is `connectors.java.JavaMissing`.
+If Java is missing, `connectors.java.JavaMissing` is raised.
 """
 
 from __future__ import annotations

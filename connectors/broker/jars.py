@@ -2,8 +2,8 @@
 
 The Ivy jar of pyspark fetches them, so only Java has to be installed.
 `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with their
-checksums, which are our own and not those of the Maven repository. To raise the
-version: fetch, run the tests, and write that file again.
+checksums. We computed them ourselves. To raise the version: fetch, run the tests, and
+write that file again.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     """Return the directory of the broker's jars; fetch missing jars (41 MB in all).
 
     If the cache is complete, neither network nor write permission is needed. If several
-    processes start together, one fetches. `java` runs Ivy.
+    processes start together, only one fetches the jars. `java` runs Ivy.
 
     Raises:
         BrokerJarsUnavailable: A jar cannot be fetched or has a wrong checksum, or the
@@ -106,7 +106,7 @@ def pinned_checksums() -> dict[str, str]:
 
 
 def _missing_jars(jars: Path, pinned: Mapping[str, str]) -> list[str]:
-    """Return the names of absent jars; delete and report those that are wrong."""
+    """Return the names of absent jars; delete and report jars with a wrong checksum."""
     present = [name for name in pinned if (jars / name).exists()]
     wrong = _wrong_jars(jars, present, pinned)
     for name in wrong:
@@ -155,7 +155,8 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
         *(java, "-jar", _ivy_jar()),
         *("-cache", work_dir / "ivy"),
         *("-ivy", "ivy.xml"),
-        # Relative: Ivy would parse brackets in an absolute path as its own syntax.
+        # The path is relative: Ivy would parse brackets in an absolute path as its
+        # syntax.
         *("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"),
         # scala-logging is published with type `bundle`.
         *("-types", "jar", "bundle"),
@@ -196,7 +197,7 @@ def _remedy(jars: Path) -> str:
 
 
 def _ivy_jar() -> Path:
-    # Does not import pyspark, which would take most of a second.
+    # `find_spec` does not import pyspark, which would take most of a second.
     pyspark = importlib.util.find_spec("pyspark")
     for place in (pyspark and pyspark.submodule_search_locations) or ():
         for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):

@@ -41,8 +41,7 @@ def end_left_over_brokers() -> list[int]:
 class FoundBroker:
     """An embedded broker in the process table, recognised by marks on its command line.
 
-    The marks exist exactly as long as the process. With a file instead, a parent that
-    is killed early has not written it, and the system may reuse a process id.
+    Unlike a file, the marks exist exactly as long as the process.
     """
 
     process: psutil.Process
@@ -84,7 +83,7 @@ class FoundBroker:
     def is_left_over(self) -> bool:
         """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # The system gives an orphan another parent; so does a debugger.
+            # The system gives an orphan another parent, as does a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()
@@ -113,8 +112,8 @@ class FoundBroker:
             shutil.rmtree(self.data_dir, ignore_errors=True)
 
     def _ends_within(self, timeout_s: float) -> bool:
-        # Not psutil's wait: for it a zombie still runs, and in a container there may be
-        # no process that reaps orphans.
+        # psutil's wait treats a zombie as running, and a container may have no process
+        # that reaps orphans.
         deadline = time.monotonic() + timeout_s
         with suppress(psutil.NoSuchProcess):
             while self.process.status() != psutil.STATUS_ZOMBIE:
@@ -141,7 +140,7 @@ def own_brokers() -> Iterator[FoundBroker]:
 def _shares_pid_namespace(pid: int) -> bool:
     """Return whether a process is in this PID namespace; False if unknown.
 
-    The mark of a process in a container has the parent's id inside the container.
+    The mark of a process in a container names the parent by its id in the container.
     Outside, that parent would seem to have ended.
     """
     own = Path("/proc/self/ns/pid")

@@ -24,8 +24,8 @@ def unix_ms() -> int:
 class NotStored(RuntimeError):
     """A change could not be stored, so the driver has ended.
 
-    The state in memory is ahead of the stored state. Others must not receive it:
-    restore the participant from the stored state.
+    The state in memory is ahead of the stored state. Do not send it to others: restore
+    the participant from the stored state.
     """
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ class Driver:
         """End the driver, if the block ends without an error."""
 
     async def _run(self) -> None:
-        """Do what is due, until cancelled."""
+        """Process deadlines until cancelled."""
         raise NotImplementedError
 
 
@@ -95,13 +95,14 @@ class ChannelDriver(Driver):
     `broadcast` for each frame, in order.
 
     Args:
-        channel: The participant; others may only read it.
+        channel: The participant; other code may only read it.
         broadcast: Sends one frame to all participants. The caller gets its errors; an
             error at a deadline ends the driver (see `wait_closed`).
         on_event: Takes one event.
-        store: Stores what changed, such as `ParticipantStore.append`. After an error
-            that it raises, all calls raise `NotStored`.
-        clock_ms: Returns Unix ms. While it is set back, the driver's time stands still.
+        store: Stores what changed, such as `ParticipantStore.append`. If it raises an
+            error, all later calls raise `NotStored`.
+        clock_ms: Returns Unix ms. While the clock is set back, the driver's time does
+            not change.
     """
 
     def __init__(
@@ -119,7 +120,7 @@ class ChannelDriver(Driver):
         self._store = store
         self._clock_ms = clock_ms
         self._last_ms = 0
-        # Frames of one step stay together, and steps in order.
+        # Frames of a step stay together, and steps in order.
         self._sending = asyncio.Lock()
         self._deadline_moved = asyncio.Event()
 
@@ -144,12 +145,12 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
-        """Store how to fetch one of this participant's messages again."""
+        """Store the retrieval hint of one of this participant's messages."""
         self._channel.note_retrieval_hint(message_id, hint)
         self._keep(lambda: self._store(self._participant))
 
     async def mark_dependencies_met(self, message_ids: Iterable[str]) -> None:
-        """Count messages as received that the application received elsewhere.
+        """Mark messages as received that the application received by other means.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text.
@@ -158,7 +159,7 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     async def _run(self) -> None:
-        # After a restore, this call passes over the time since the last one.
+        # After a restore, this call covers the time since the last call.
         await self._perform(self._channel.advance(self._now_ms()))
         while True:
             now_ms = self._now_ms()

@@ -1,4 +1,4 @@
-"""Runs a node of MVDS in asyncio: owns its epochs and the times of its messages.
+"""Runs a node of MVDS in asyncio: starts its epochs and sets the times of its messages.
 
 async with NodeDriver(node, send=…, on_event=…, storage=…) as driver:
     driver.append(group_id, b"The kettle is on.")
@@ -33,20 +33,20 @@ class NodeDriver(Driver):
     """Calls a node at its epochs, and passes on its results.
 
     After each call, the change is stored first. Then the application gets the events,
-    and the transport the payloads, those to different peers in parallel.
+    and the transport sends the payloads, in parallel to different peers.
 
     A payload is lost if the transport raises an error or takes longer than
     `send_timeout_s`, or if the previous payload to the same peer is still being sent.
-    The node sends its records again, except acknowledgements: the peer requests those
-    by sending its message again.
+    The node sends its records again, except acknowledgements, for which the peer
+    repeats its message.
 
     Args:
-        node: The node; others may only read it, and change its groups.
+        node: The node; other code may only read it and change its groups.
         send: Sends the bytes of one payload to a peer.
         on_event: Takes one event. The caller gets its errors; an error in an epoch ends
             the driver (see `wait_closed`).
-        storage: Stores what changes; None if the node ends with the process. After an
-            error that it raises, all calls raise `NotStored` (see `driver`).
+        storage: Stores what changes; None if the node ends with the process. If it
+            raises an error, all later calls raise `NotStored` (see `driver`).
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time for each call of `send`, s.
         clock_s: Returns Unix s.
@@ -93,8 +93,8 @@ class NodeDriver(Driver):
     ) -> bytes:
         """Send a message to all peers of a group, starting in the next epoch.
 
-        Its timestamp is the time in Unix seconds. If the group has a message with this
-        time and body, both would have one id: the next free second is used.
+        Its timestamp is the time in Unix seconds. If the group has a message with the
+        same time and body, and so the same id, the next free second is used.
 
         Returns:
             The message's id, before any event has it.
@@ -119,8 +119,8 @@ class NodeDriver(Driver):
         """Process a payload of a peer that the transport has authenticated.
 
         Raises:
-            NotAPayload: The bytes are something else.
-            ValueTooLarge: They are too many.
+            NotAPayload: The bytes are no payload.
+            ValueTooLarge: The payload has too many bytes.
         """
         self._take(self._node.receive(sender, decode(value)))
 

@@ -38,7 +38,8 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # Any: TOML has four types of time, and only a time with offset is accepted.
+    # The type is Any, because TOML has four types of time, of which only one is
+    # accepted.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 

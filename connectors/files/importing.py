@@ -22,7 +22,7 @@ class Survey:
 
     Attributes:
         partitions: Highest partition of a record plus 1; 0 without records.
-        first_ms, last_ms: Least and greatest record time, Unix ms; 0 without records.
+        first_ms, last_ms: Minimum and maximum record time, Unix ms; 0 without records.
     """
 
     records: int = 0
@@ -68,12 +68,11 @@ def import_file(
         settings: Cluster and topic; the topic is created if it is missing.
         now_ms: Wall time, Unix ms.
         speed: Seconds of record time per second; 0 writes as fast as possible.
-        stop: Set it to end early.
+        stop: Event that ends the import early.
         partitions: Number of partitions of the topic, if it is created; None: as many
             as the file's records need.
-        restamp: Move all times by the same amount: no record is stamped later than it
-            is written, and the last is stamped when it is written (if `speed` is
-            between 0 and 1: the first).
+        restamp: Move all times by the same amount, so that the last record has the time
+            of its writing (if `speed` is between 0 and 1: the first record).
 
     Raises:
         UnreadableFile: A line holds no record, a record is too far in the future, or
@@ -113,8 +112,9 @@ def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    # No time may be later than its writing. The last record is stamped when it is
-    # written; if the import runs slower than real time, the first one is.
+    # No record may have a time later than its writing. The last record gets the time of
+    # its writing. If the import is slower than real time, the first record gets it
+    # instead.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

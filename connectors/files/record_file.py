@@ -16,7 +16,7 @@ from connectors.storage.disk import replacing
 from sds_core.observer.record import RawRecord
 
 _MAX_LINE_BYTES = 80 * 1024 * 1024
-"""More than the largest record of a topic, 32 MiB, in hexadecimal digits."""
+"""Exceeds the largest record of a topic, 32 MiB, in hexadecimal digits."""
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6
@@ -61,7 +61,7 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 
 
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
-    """Write a file of records; it appears, or replaces a file, once it is complete.
+    """Write a file of records, which appears or replaces a file when it is complete.
 
     With `.xz` or `.gz` it is compressed. Returns the number of records written.
 

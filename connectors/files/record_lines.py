@@ -1,7 +1,7 @@
 """Kafka records as lines of JSON, one record per line (docs/files.md).
 
-Reading a written line changes no byte. Keys, and names and values of headers, are
-written as text or, if they are not UTF-8, as ``{"hex": "…"}``.
+A written line is read back without any change. Keys, and names and values of headers,
+are written as text or, if they are not UTF-8, as ``{"hex": "…"}``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sds_core.observer.record import RawRecord, header_name, header_name_bytes
 from sds_core.text import printable, shorten
 
 NO_OFFSET = -1
-"""Offset of a record whose line gives none, as those of recordings."""
+"""Offset of a record whose line has none, as in recordings."""
 _LONGEST_REASON = 160
 
 
@@ -56,7 +56,7 @@ def parse_line(line: bytes) -> list[RawRecord]:
             return list(read_waku(line))
         except NotWaku as waku_error:
             message = f"neither a record nor a Waku message: {error}"
-            # It may quote the line, which may come from a stranger.
+            # It may quote the line, which may be from an untrusted source.
             text = shorten(waku_error.detail or message, _LONGEST_REASON)
             raise BadLine(printable(text)) from error
     try:

@@ -1,1 +1,1 @@
-"""The history: incidents and minutes of channels, in Kafka topics and Parquet files."""
+"""The history: incidents and per-minute figures, in Kafka topics and Parquet files."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 LOCK = "lock"
-"""Lock file of the one process that writes."""
+"""Lock file of the only process that writes."""
 
 _DAY = re.compile(r"day=(\d{4}-\d{2}-\d{2})")
 _FILE = re.compile(r"\d{10}\.parquet")
@@ -61,10 +61,10 @@ def files(directory: Path) -> list[Path]:
 def settled(listing: Callable[[], _Listed]) -> _Listed:
     """Repeat a listing until two in a row are equal; return it.
 
-    While another process compacts a day, a single listing can miss rows: it passes the
-    place of the new file before that appears, and that of the old files after they are
-    deleted. Two equal listings cannot: if the new file had appeared during the second,
-    the first would have the old files and the second would not.
+    While another process compacts a day, a single listing can miss rows: it can miss
+    both the new file, because that appears too late, and the deleted old files. Two
+    equal listings cannot miss rows, because a compaction between them would make them
+    differ.
     """
     previous = listing()
     while (current := listing()) != previous:

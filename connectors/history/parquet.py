@@ -1,8 +1,8 @@
 """Writes the history as Parquet files, partitioned by day (docs/history.md).
 
-One process writes. Others may read at any time: a file appears complete and is never
-changed. While a day is compacted, a reader may find a row twice: with equal key and
-equal ``told``.
+One process writes. Other processes may read at any time: a file is complete when it
+appears, and never changes. While a day is compacted, a reader may find two copies of a
+row, with equal key and equal ``told``.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ _FORMAT = ds.ParquetFileFormat(
 
 
 class ParquetHistory:
-    """Writes rows and compacts files. Not thread-safe; for one process only.
+    """Writes rows and compacts files.
+
+    It is not thread-safe, and for one process only.
 
     Args:
         directory: Directory of the history; created if missing.
-        file_limit: `compact` merges the files of a day that has more.
+        file_limit: `compact` merges the files of a day with more files.
         tables: Tables that are compacted and expire.
     """
 
@@ -59,12 +61,12 @@ class ParquetHistory:
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
         """Add rows, one file per day; all are durable when this returns.
 
-        After a crash or an error some days may lack their rows: write all rows again.
+        After a crash or an error some days may lack rows: write all rows again.
 
         Raises:
             OSError: A file cannot be written.
         """
-        # Converted before anything is written, so that a bad row is found first.
+        # Rows are converted first, so that nothing is written if a row is invalid.
         arrow = table.arrow(rows)
         dated = sorted((day_of(row[table.time]), n) for n, row in enumerate(rows))
         for day, numbers in groupby(dated, key=lambda one: one[0]):
@@ -74,11 +76,11 @@ class ParquetHistory:
                 writer.write_table(arrow.take([number for _, number in numbers]))
 
     def compact(self, now_ms: int) -> None:
-        """Merge the files of each day that is due; of each key keep the latest row.
+        """Merge the files of each day that is due; keep the latest row of each key.
 
         The latest row is that with the highest `told`. A day is due if it has more
-        files than the limit, or at least two files and, by the wall time `now_ms`, no
-        new one for an hour. A crash at any moment loses no row.
+        files than the limit, or at least two of which none is newer than an hour before
+        the wall time `now_ms`. A crash at any moment loses no row.
 
         Raises:
             DamagedHistory: A file cannot be read. Its day stays unchanged; the other
@@ -107,8 +109,8 @@ class ParquetHistory:
             self._remove_leftovers(table)
             for day, directory in days(self._directory / table.name).items():
                 if day < before:
-                    # Hidden first, because a reader that finds only part of the files
-                    # would take older rows for the latest.
+                    # The directory is hidden first: a reader that finds only some of
+                    # the files would take older rows for the latest.
                     hidden = directory.rename(directory.with_name(f".{directory.name}"))
                     shutil.rmtree(hidden)
 
@@ -161,7 +163,7 @@ def _merge(directory: Path, table: HistoryTable, old: Sequence[Path]) -> None:
 
 
 def _latest_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
-    """Return a mask of shape (rows,): each key's row with the highest `told`."""
+    """Return a mask of shape (rows,) of each key's row with the highest `told`."""
     keys = dataset.to_table(columns=[*key, "told"], use_threads=False)
     by_told = pc.sort_indices(keys, [("told", "ascending")])
     last = (

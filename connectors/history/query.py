@@ -1,10 +1,10 @@
 """Queries a history in Parquet files with DuckDB, while the writer may write.
 
-DuckDB may not open files by itself: it gets a dataset of the files that we list.
-Untrusted text is passed only as query parameters.
+DuckDB must not open files: it gets a dataset of the files that we list. Untrusted text
+is passed only as query parameters.
 
-Functions take the directory of a history and the tables of a kind of view. A channel is
-its id, or the name of a view or group of another kind. A range of time [since_ms,
+Functions take the directory of a history and the tables of a kind of view. `channel` is
+the id of a channel, or the name of a view of another kind. A range of time [since_ms,
 until_ms) is in Unix ms. `config` has settings of DuckDB, such as `SPARING`. All raise
 `NoHistory` if the directory has no history, and `DamagedHistory` if a file cannot be
 read.
@@ -46,7 +46,7 @@ _SETTINGS: _Config = {
 }
 
 SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
-"""Settings of DuckDB for a query beside a job, which needs cores and memory."""
+"""Settings of DuckDB for queries while a job runs, which needs cores and memory."""
 
 # A parameter that is NULL sets no condition.
 _FIND = """
@@ -93,7 +93,7 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
-# Both aggregates ignore null: fields are younger than old rows.
+# Both aggregates ignore null: old rows lack fields that were added later.
 _ROWS_BY_HOUR = """
 SELECT {fields}
 FROM {table}
@@ -123,7 +123,7 @@ def find_incidents(
 def incident_rows(
     directory: Path, query: IncidentQuery, tables: KindTables
 ) -> list[Row]:
-    """Return the latest row of each matching incident, the last found first."""
+    """Return the latest row of each matching incident, newest incident first."""
     table = tables.incidents
     select = partial(_relevant, since_ms=query.since_ms)
     sql = _sql(_FIND, table, tables)
@@ -152,7 +152,7 @@ def channel_minutes(
 ) -> list[Row]:
     """Return a channel's rows of minutes that began in a range, in order.
 
-    They have the fields besides the key and `told`; None reads all.
+    Rows have these fields besides the key and `told`; None reads all fields.
     """
     table = tables.minutes if fields is None else _narrowed(tables.minutes, fields)
     return _by_minute(directory, table, channel, since_ms, until_ms, tables)
@@ -168,10 +168,11 @@ def hourly_rows(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> dict[str, list[Row]]:
-    """Return a row for each hour in which a figure changed, in order, by channel.
+    """Return, by channel, a row for each hour in which a figure changed, in order.
 
-    Its ``minute`` is the last one of the hour that has a row. A row has the last value
-    of each counter in its hour, and the greatest of each gauge. `channels` None: all.
+    Its ``minute`` is the last minute of the hour that has a row. A row has the last
+    value of each counter in its hour, and the maximum of each gauge. `channels` None:
+    all.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -201,7 +202,7 @@ def newest_minute_ms(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> int | None:
-    """Return the newest minute that has a row up to a time; None without any."""
+    """Return the newest minute with a row up to a time; None if none has a row."""
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
     sql = _sql(_NEWEST, table, tables)
@@ -250,7 +251,7 @@ def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
 
 
 def _sql(template: str, table: HistoryTable, tables: KindTables) -> str:
-    # Names are ours; they are quoted because a word of SQL may be one.
+    # Names are our own. They are quoted because a name may be a keyword of SQL.
     return template.format(table=f'"{table.name}"', label=f'"{tables.label}"')
 
 
@@ -284,7 +285,7 @@ def _query(
 
 
 def _is_history(directory: Path) -> bool:
-    """Whether a monitor writes or wrote there; its lock is older than any row."""
+    """Whether a monitor writes or wrote there: its lock is created before any row."""
     return (directory / LOCK).is_file() or any(
         (directory / table.name).is_dir() for table in TABLES
     )

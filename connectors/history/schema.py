@@ -1,4 +1,4 @@
-"""The three tables that the history has of each kind of view, and their rows.
+"""The three tables of the history for each kind of view, and their rows.
 
 A row is a dictionary of JSON values, with times in Unix ms. Kafka gets it unchanged,
 and Parquet with the types of the table's schema. Every row has ``told``, its sequence
@@ -37,7 +37,7 @@ class HistoryTable:
     Attributes:
         schema: Fields of the table; the metadata of each has a ``description``.
         key: Names of the fields that identify the subject of a row.
-        time: Name of the field by whose day, in UTC, the table is partitioned.
+        time: Name of the time field whose UTC day selects the partition.
     """
 
     name: str
@@ -79,7 +79,7 @@ class NumberedMinute(NamedTuple):
 
 
 class NumberedVerdict(NamedTuple):
-    """The verdict shown of a view from a minute on, and its number in the outbox."""
+    """The verdict shown of a view since a minute, and its number in the outbox."""
 
     sequence: int
     channel: str
@@ -109,7 +109,7 @@ def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelI
         named_by=row["named_by"],
         waku_hash=bytes.fromhex((row["waku_hash"] or "").removeprefix("0x")),
         hint=bytes.fromhex(row["retrieval_hint"] or ""),
-        # Rows of releases before 0.7 have none.
+        # Rows of releases before 0.7 lack this field.
         lacking_others=row.get("lacking_others") or 0,
     )
     return ChannelIncident(row[label], incident, row["tap_hole"])
@@ -120,8 +120,7 @@ def minute_row(
 ) -> Row:
     """Return a minute as a row of the table that `minutes_schema` describes.
 
-    Histograms have buckets in place of percentiles, because buckets of two minutes can
-    be subtracted.
+    Histograms have buckets instead of percentiles, because buckets can be subtracted.
     """
     return {
         table.names.label: numbered.channel,
@@ -159,7 +158,7 @@ _COUNTS = pa.list_(pa.field("element", pa.int64()))
 
 
 def _field(name: str, type_: pa.DataType, text: str) -> pa.Field:
-    # Nullable: files that were written before the field was added do not have it.
+    # The field is nullable: files that were written before it was added lack it.
     return pa.field(name, type_, metadata={"description": text})
 
 
@@ -296,9 +295,9 @@ class KindTables(NamedTuple):
 
     Attributes:
         incidents: One row each time an incident changed, with all its fields.
-        minutes: One row per view and minute in which something changed: absolute
-            figures.
-        verdicts: One row per view and minute from which on another verdict was shown.
+        minutes: One row of absolute figures per view and minute in which a figure
+            changed.
+        verdicts: One row per view and minute since which another verdict was shown.
     """
 
     kind: AnyKind

@@ -34,8 +34,8 @@ class HistoryTopics:
 
     A record's key is a JSON array of the row's key fields, and its value the row as a
     JSON object. Its timestamp is the time of writing, because the broker deletes by
-    timestamp; event times are in the value. `retention_ms` is for topics that are
-    created.
+    timestamp; event times are in the value. `retention_ms` applies to topics that this
+    class creates.
     """
 
     def __init__(
@@ -88,8 +88,8 @@ class HistoryTopics:
                 acks="all",
                 enable_idempotence=True,
                 max_request_size=MAX_MESSAGE_BYTES,
-                # Rows are similar: larger batches take a third of the time, and a
-                # tenth of the space.
+                # Because rows are similar, larger batches take a third of the time and
+                # a tenth of the space.
                 batch_size=_BATCH_BYTES,
                 compression_type="gzip",
                 max_block_ms=timeout_ms,

@@ -26,7 +26,7 @@ def slices_backward(
     last_ms: int,
     length_ms: int,
 ) -> Iterator[Slice]:
-    """Yield slices of some partitions, the newest first, each twice as long.
+    """Yield slices of partitions, newest first, each twice as long as the one before.
 
     The first slice has `length_ms` and ends at `last_ms`; the last begins at
     `first_ms`. Both are record times, Unix ms.

@@ -65,7 +65,7 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
 """Reason why the broker rejects a record, and what to check, by error class."""
 
 _OF_A_BATCH = "it was part of a batch"
-"""Text in the error of a record that is rejected because of another in its batch."""
+"""Text in the error of a record that is rejected because of another record."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def record_refusal(settings: KafkaSettings, error: KafkaError) -> RecordRefused:
     """Return why the broker rejects one record.
 
     Raises:
-        KafkaError: The error concerns other records too.
+        KafkaError: The error does not concern only this record.
     """
     refusal = failure(settings, error)
     if not isinstance(refusal, RecordRefused):
@@ -170,8 +170,8 @@ def abandon(producer: KafkaProducer) -> None:
     """Stop a producer without waiting, and drop its unsent records.
 
     `KafkaProducer.close` waits for the unsent records, and raises if they cannot be
-    sent. The producer then continues, and may later write records that another producer
-    has already written.
+    sent. If it raises, the producer continues, and may later write records that another
+    producer has already written.
     """
     sender = producer._sender  # noqa: SLF001 - no public method ends it
     sender.force_close()

@@ -1,11 +1,11 @@
 """Reads ranges of offsets, with either of two clients that return the same records.
 
-confluent-kafka is several times faster (docs/architecture.md), and the default.
+The default, confluent-kafka, is several times faster (docs/architecture.md).
 kafka-python is for platforms without a wheel of librdkafka. Both read only committed
-records, never reset an offset, and end at the end of the range even if its last offsets
-hold no record (transaction markers, compaction). Header names that are not UTF-8 are
-read as `sds_core.observer.record.header_name` says. confluent-kafka cannot read them,
-so kafka-python reads such a record again.
+records and never reset an offset. Both stop at the end of the range, even if its last
+offsets have no record (transaction markers, compaction). Header names that are not
+UTF-8 are read as `sds_core.observer.record.header_name` says. confluent-kafka cannot
+read them, so kafka-python reads such a record again.
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def _fetch_confluent(
             for partition, offset in reached.items():
                 if offset >= open_ranges[partition].end:
                     del open_ranges[partition]
-                    # Not `pause`: the next assignment would still be paused.
+                    # `pause` is not used, because the next assignment would still be
+                    # paused.
                     consumer.incremental_unassign(
                         [TopicPartition(*settings.place_of(partition))]
                     )
@@ -137,9 +138,9 @@ def _records_of(
 ) -> tuple[list[RawRecord], dict[int, int]]:
     """Return the records of messages in the ranges, and the next offset by partition.
 
-    Records come in columns: a call for each record costs more than the record. Messages
-    are in offset order within each partition; ranges are by partition. Records with a
-    name that is not UTF-8 have `_UNKNOWN_HEADERS`.
+    Records are in columns, because a call per record would cost more than the record.
+    Messages are in offset order within each partition; ranges are by partition. Records
+    with a header name that is not UTF-8 have `_UNKNOWN_HEADERS`.
     """
     partitions = list(map(number_of, messages))
     offsets = list(map(_OFFSET, messages))
@@ -152,7 +153,7 @@ def _records_of(
         _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
-    # The last of equal keys stays.
+    # `dict` keeps each partition's last offset.
     reached = {
         partition: offset + 1
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items()
@@ -182,9 +183,9 @@ def _read_headers_again(
     records: list[RawRecord],
     nameless: Sequence[int],
 ) -> None:
-    """Read records with kafka-python whose headers confluent-kafka cannot read.
+    """Read with kafka-python the records whose headers confluent-kafka cannot read.
 
-    They are replaced in place; `nameless` are their indices, ascending.
+    They are replaced in place. `nameless` has their indices in ascending order.
     """
     places: dict[int, dict[int, int]] = {}
     for index in nameless:
@@ -192,7 +193,7 @@ def _read_headers_again(
         places.setdefault(record.partition, {})[record.offset] = index
     ranges = [OffsetRange(p, min(one), max(one) + 1) for p, one in places.items()]
     try:
-        # A record that Kafka deletes now keeps unknown headers.
+        # If Kafka deletes the record now, its headers stay unknown.
         for found in read_kafka_python(consumer, settings, ranges):
             for record in found:
                 place = places[record.partition].get(record.offset)
@@ -270,7 +271,7 @@ def _fetch_kafka_python(
 
 @contextmanager
 def kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
-    """Give a `kafka.KafkaConsumer`, and close it at the end of the block."""
+    """Yield a `kafka.KafkaConsumer`, and close it at the end of the block."""
     from kafka import KafkaConsumer
     from kafka.errors import KafkaError
 
@@ -305,12 +306,12 @@ def read_kafka_python(
     consumer.assign(list(open_ranges))
     for partition, wanted in open_ranges.items():
         consumer.seek(partition, wanted.start)
-        # It may be paused since an earlier range was read.
+        # The partition may be paused since an earlier range was read.
         consumer.resume(partition)
     patience = _Patience(settings)
     while open_ranges:
         try:
-            # Returns only at the timeout if the offsets hold no record.
+            # If the offsets hold no record, this call returns only at the timeout.
             polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
         except OffsetOutOfRangeError as error:
             ((partition, offset), *_) = error.args[0].items()

@@ -51,7 +51,7 @@ _SMALLEST_BYTES = 4_096
 """Size of a dead letter after the broker has refused a larger one."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
-"""Bytes after which to wait for Kafka: the client buffers without a limit."""
+"""Bytes after which to wait for Kafka, because the client's buffer has no limit."""
 
 
 class _Sent(NamedTuple):
@@ -80,11 +80,11 @@ class DeadLetterWriter:
         self._has_logged = False
 
     def write(self, letters: Sequence[DeadLetter]) -> int:
-        """Copy the records; return how many dead letters Kafka refuses in any size.
+        """Copy the records; return how many dead letters Kafka refuses even if cut.
 
-        All others are acknowledged. A record that retention has already removed is not
-        copied, but stays counted. If Kafka refuses a record, it is written again, cut
-        to the smallest size. The first refusal is logged.
+        All other dead letters are acknowledged. A record that retention has already
+        removed is not copied, but stays counted. A record that Kafka refuses is cut to
+        the smallest size and written again. The first refusal is logged.
 
         Raises:
             KafkaUnreachable: No broker answered, or the client may not write.
@@ -155,10 +155,10 @@ class DeadLetterWriter:
         return _Sent(record, letter, future)
 
     def _settle(self, producer: KafkaProducer, sent: Iterable[_Sent]) -> int:
-        """Wait for sent records; write refused ones again, cut, one by one.
+        """Wait for sent records; cut refused records and write them again, one by one.
 
-        Returns how many dead letters Kafka refuses again; raises KafkaError if one
-        failed for another reason than its content.
+        Returns how many dead letters Kafka refuses again. Raises KafkaError if a record
+        fails for a reason other than its content.
         """
         unwritten = 0
         producer.flush()

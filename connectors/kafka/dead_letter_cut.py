@@ -17,7 +17,8 @@ _OWN_BYTES = 2_048
 """Upper limit for the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""Length of a cut header name in characters, of cut content or a cut key in bytes."""
+"""Length of a cut header name in characters, and of cut content or a cut key in
+bytes."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 
@@ -44,8 +45,8 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 class Fitted(NamedTuple):
     """A record as its dead letter holds it, with the parts that were cut.
 
-    Key and value are as written; the client cannot write a record that has neither.
-    Headers lack those of a dead letter.
+    Key and value are as written. The client cannot write a record that has neither.
+    `headers` lacks those that a dead letter adds.
     """
 
     key: bytes | None
@@ -57,10 +58,10 @@ class Fitted(NamedTuple):
 def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     """Return a record as a dead letter of at most this number of bytes.
 
-    A record that fits is kept whole, except for a value that is longer than any frame:
-    it is omitted. Otherwise headers and key get at most a quarter of the space each,
-    and the start of the value gets the rest. The limit is without compression; a limit
-    below `_OWN_BYTES` may be exceeded.
+    A record that fits is kept whole, but a value longer than any frame is omitted.
+    Otherwise headers and key get at most a quarter of the space each, and the start of
+    the value gets the rest. The limit applies before compression. A limit below
+    `_OWN_BYTES` may be exceeded.
     """
     key, value = record.key, record.value
     headers = [
@@ -104,11 +105,11 @@ def decode_cuts(content: bytes | None) -> Cuts:
 
 
 def is_whole(record: RawRecord, cuts: Cuts) -> bool:
-    """Return whether a record has the parts that a dead letter has cut."""
+    """Return whether a record has the parts that were cut in its dead letter."""
     try:
         return _cuts_of(record, cuts) == dict(cuts)
     except KeyError:
-        # A later release cuts other parts.
+        # A later release may cut other parts.
         return False
 
 

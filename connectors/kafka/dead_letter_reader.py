@@ -37,7 +37,8 @@ class StoredLetter(NamedTuple):
         source: Place of the original record.
         size_bytes: Size of a value that is cut; None if it is whole.
         record: The original record, with its original place.
-        cuts: Its parts that are cut. Releases up to 0.12 set only `size_bytes`.
+        cuts: Parts of the original record that are cut. Releases up to 0.12 set only
+            `size_bytes`.
     """
 
     reason: str
@@ -95,8 +96,9 @@ def read_letter(record: RawRecord) -> StoredLetter | None:
 class DeadLetterReader:
     """Reads the dead letters that a topic holds now, in the order of writing.
 
-    If a crash has written a dead letter twice, it is read once. The topic in the
-    settings is ignored. `strangers` counts records that are not dead letters.
+    If a dead letter was written twice because of a crash, it is returned once. The
+    topic in the settings is ignored. `strangers` counts records that are not dead
+    letters.
     """
 
     def __init__(

@@ -62,7 +62,7 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 
 
 def check_admission(settings: KafkaSettings) -> Exception | None:
-    """Try once; return None if a broker accepts, else an error that may pass.
+    """Try once; return None if a broker accepts, else an error that may be temporary.
 
     Raises:
         KafkaRefused: No broker accepts, and one refuses for good.
@@ -202,7 +202,7 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
 
 
 class _SpeaksTls(Exception):
-    """The broker answered plain text in TLS."""
+    """The broker answered in plain text within TLS."""
 
 
 class _Conversation:

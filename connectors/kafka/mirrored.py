@@ -61,8 +61,8 @@ def read_between(
 ) -> Mirrored:
     """Read the messages between offsets of partitions; see `read_mirrored` for errors.
 
-    `starts` has the first offset of each partition to read, `ends` the offset after the
-    last.
+    For each partition, `starts` has the first offset to read, and `ends` the offset
+    after the last.
     """
     found = Mirrored()
     ranges = [OffsetRange(p, start, ends[p]) for p, start in starts.items()]

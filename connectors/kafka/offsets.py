@@ -30,7 +30,7 @@ _Result = TypeVar("_Result")
 _TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 _FINAL = (*_TOPIC_MISSING, AuthorizationError)
 _NEWLY_MADE_S = 2.0
-"""Time in which a broker may not know a partition that another broker named, s."""
+"""Seconds for which a broker may not know a partition that another broker named."""
 _REQUEST_TIMEOUT_MS = 30_000
 """The client's default."""
 
@@ -38,10 +38,10 @@ _NO_ID = "0" * 32
 
 
 class Topic(NamedTuple):
-    """The topics of some settings as the brokers describe them now.
+    """The topics of settings as the brokers describe them now.
 
     `id` is in the form of Kafka's tools; several are separated by commas. A recreated
-    topic gets another id. Brokers before 2.8 give none. Partitions are in ascending
+    topic gets another id. Brokers before 2.8 give no id. Partitions are in ascending
     order.
     """
 
@@ -50,9 +50,9 @@ class Topic(NamedTuple):
 
 
 def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
-    """Return the topics with another id, by index, with both ids; see `Topic`.
+    """Return the topics whose id changed, by index, with both ids; see `Topic`.
 
-    A missing id is no evidence of another topic.
+    A missing id does not show that the topic changed.
     """
     pairs = zip((known or "").split(","), (found or "").split(","), strict=False)
     return {
@@ -127,8 +127,8 @@ class TopicOffsets:
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
         """Return the first record with the maximum time of each non-empty partition.
 
-        Retention may have deleted it, and it may be a transaction marker, which has the
-        time of its commit.
+        Retention may have deleted this record, or it may be a transaction marker with
+        the time of its commit.
         """
         return self._list(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
 
@@ -237,11 +237,10 @@ def _may_pass(state: RetryCallState) -> bool:
 def controller_time_ms(admin: KafkaAdminClient) -> int | None:
     """Return the time of the active controller, Unix ms; None if it is unknown.
 
-    The state of the metadata quorum is the only answer with a broker's time that a
-    read-only client can get: "last fetch" of the active controller is the time of its
-    answer (KIP-836; `LeaderState.describeReplicaState` in apache/kafka). It requires
-    Kafka 3.3 or newer with KRaft, the right to describe the cluster, and an active
-    controller.
+    Only one answer to a read-only client has a broker's time: the state of the metadata
+    quorum. "Last fetch" of the active controller is the time of its answer (KIP-836;
+    `LeaderState.describeReplicaState` in apache/kafka). It requires Kafka 3.3 or newer
+    with KRaft, the right to describe the cluster, and an active controller.
 
     Raises:
         KafkaError: No broker answered.

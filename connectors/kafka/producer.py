@@ -48,7 +48,7 @@ class TopicRecord:
 
 
 def partitions_of(records: Iterable[TopicRecord]) -> int:
-    """Return how many partitions some records need."""
+    """Return the number of partitions that records need."""
     return 1 + max(record.partition for record in records)
 
 
@@ -63,7 +63,8 @@ def partition_of(key: bytes, partitions: int) -> int:
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
     """Return a record to write to a partition.
 
-    Absent header values and record values become empty: the client cannot send them.
+    Absent values of headers and records become empty, because the client cannot send
+    them.
     """
     return TopicRecord(
         partition,
@@ -77,9 +78,9 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 def target_partition(record: RawRecord, partitions: int) -> int:
     """Return the partition to write a record to, in [0, partitions).
 
-    It is the record's own if the topic has it. Otherwise the key decides, so the frames
-    of a channel stay together; without a key, the own partition modulo `partitions`
-    decides.
+    It is the record's own partition if the topic has it. Otherwise the key decides, so
+    the frames of a channel stay together. If it is None, the own partition modulo
+    `partitions` decides.
     """
     if record.partition < partitions:
         return record.partition
@@ -94,7 +95,7 @@ def waku_headers(
     pubsub_topic: str | None,
     message_hash: str | None,
 ) -> Headers:
-    """Return all headers but `observer` and `seq`; unknown ones are omitted.
+    """Return all headers except `observer` and `seq`; unknown values are omitted.
 
     The hash is `0x` and 64 hexadecimal digits.
     """
@@ -115,7 +116,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return the number of leading records after which each partition has one."""
+    """Return after how many of the first records each partition has one."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):
@@ -147,7 +148,7 @@ class Acknowledgements:
         self.count = 0
 
     def add(self, _: object) -> None:
-        """Count one; for the callback of a producer, in any thread."""
+        """Count a record; a producer's callback may call it in any thread."""
         with self._lock:
             self.count += 1
 
@@ -168,8 +169,8 @@ def write(
         records: Records, roughly in order of time.
         settings: Cluster and topic.
         speed: Seconds of record time per second; 0 writes at full speed.
-        stop: Set to end early.
-        acknowledged: Counts the records, also if an error is raised.
+        stop: Event that ends the writing early.
+        acknowledged: Counts the records, even if an error is raised.
 
     Raises:
         KafkaUnreachable: No broker answered, or a record was not acknowledged.
@@ -197,7 +198,7 @@ def write(
                 sent.add_errback(failures.append)
             _flush(producer, acknowledged, failures, settings.timeout_s)
         finally:
-            # `close` would wait without end for dropped records.
+            # `close` would wait forever for dropped records.
             abandon(producer)
     except KafkaError as error:
         raise failure(settings, error) from error
@@ -214,7 +215,7 @@ def _flush(
     failures: Sequence[KafkaError],
     timeout_s: float,
 ) -> None:
-    """Wait until all records are acknowledged, or one has failed."""
+    """Wait until all records are acknowledged or a record has failed."""
     while not failures:
         before = acknowledged.count
         try:

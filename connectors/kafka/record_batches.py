@@ -25,7 +25,7 @@ _SIZE_BYTES = 4
 
 
 class HeaderName(str):
-    """A name, as `header_name` returns it, that kafka-python writes unchanged."""
+    """A header name that kafka-python writes as `header_name` returns it."""
 
     __slots__ = ()
 

@@ -61,7 +61,7 @@ def read_source(
         end = offsets.latest([partition])[partition]
     if not first <= source.offset < end:
         return None
-    # None if the offset holds the end of a transaction.
+    # The offset may hold the end of a transaction.
     return next(read_places(client, settings, [(partition, source.offset)]), None)
 
 
@@ -99,7 +99,7 @@ def _held(
 
 
 def _ranges(places: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:
-    """Yield a few ranges that contain all places, which are in order."""
+    """Yield a few ranges that contain all places; `places` is sorted."""
     for partition, pairs in groupby(places, key=itemgetter(0)):
         offsets = [offset for _, offset in pairs]
         first = offsets[0]

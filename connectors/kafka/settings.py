@@ -19,7 +19,7 @@ MAX_PARTITIONS = 1_000
 """Maximum number of partitions in a topic that these tools create."""
 
 _NUMBERS_OF_A_TOPIC = 1_000_000
-"""Partition numbers of each topic: more than a cluster can have."""
+"""Number of partition numbers for each topic: more than a cluster can have."""
 
 
 class Client(enum.StrEnum):
@@ -50,8 +50,9 @@ class Mechanism(enum.StrEnum):
 class KafkaSecurity:
     """Encryption and identity of the client. Files are PEM.
 
-    `ca_file` has trusted authorities, by default the system's. `certificate_file` and
-    `key_file` are for brokers that require them, `key_password` for an encrypted key.
+    `ca_file` has the trusted authorities, by default those of the system.
+    `certificate_file` and `key_file` are for brokers that require them, `key_password`
+    for an encrypted key.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -144,7 +145,7 @@ class KafkaUnreachable(_Picklable, ConnectionError):
 
 
 class _Refusal(KafkaUnreachable):
-    """A broker refuses for good: retrying does not help."""
+    """A broker refuses permanently, so retries do not help."""
 
     refuses: ClassVar[str]
     """The refused operation, for the message."""
@@ -202,7 +203,8 @@ class RecordsLost(_Picklable, LookupError):
 class TopicReplaced(_Picklable, LookupError):
     """The topic was deleted and recreated since it was read.
 
-    `known` is the id of the topic that was read, `found` that of the present topic.
+    `known` is the id of the topic that was read, and `found` the id of the present
+    topic.
     """
 
     def __init__(self, topic: str, known: str, found: str) -> None:

@@ -25,8 +25,8 @@ class TopicFacts(NamedTuple):
     """A topic as the brokers describe it to a user.
 
     Attributes:
-        exists: Whether the user sees it.
-        is_hidden: Whether the user may not describe it.
+        exists: Whether the topic is visible to the user.
+        is_hidden: Whether the user is forbidden to describe the topic.
         operations: Rights of the user, by Kafka's names, even if the topic is missing;
             empty before Kafka 2.3.
         configuration: Its settings; empty if the user may not read them.
@@ -41,7 +41,8 @@ class TopicFacts(NamedTuple):
 class Survey(NamedTuple):
     """The requested topics by name, and rights of the user.
 
-    `may_create` is for topics of any name, `may_commit` for offsets of the group.
+    `may_create` applies to topics of any name, and `may_commit` to offsets of the
+    group.
     """
 
     topics: Mapping[str, TopicFacts]
@@ -55,7 +56,8 @@ def survey(
     """Describe topics, and the rights of the settings' user on them and on a group.
 
     Raises:
-        connectors.kafka.settings.KafkaUnreachable: No broker answered, or one refuses.
+        connectors.kafka.settings.KafkaUnreachable: No broker answered, or a broker
+            refuses the request.
     """
     try:
         wait_until_listening(settings)

@@ -1,4 +1,4 @@
-"""Polls some of the newest records of a topic."""
+"""Polls the newest records of a topic, up to a limit."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLo
 from sds_core.observer.record import RawRecord
 
 _PARTITIONS = 8
-"""Maximum number of partitions in one read. A tap writes heartbeats to every one."""
+"""Maximum number of partitions in one read. A tap writes heartbeats to every
+partition."""
 
 _RECORDS = 50
-"""Maximum number of records from each partition: heartbeats of as many taps."""
+"""Maximum number of records from each partition: one heartbeat of each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
 """Bytes of values and headers after which a read ends: a record may have 32 MiB."""

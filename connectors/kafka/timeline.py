@@ -26,13 +26,13 @@ def read_in_order_of_time(
 ) -> Iterator[RawRecord]:
     """Read the records of some partitions, merged by time.
 
-    Within a partition, the order is that of the offsets. Across partitions, records are
-    ordered by the maximum time of their partition so far: a late record stays behind
-    its predecessors. A program that writes the records again one by one never lets one
-    partition run ahead of another.
+    Within a partition, the order is that of the offsets. Across partitions, the order
+    is that of the maximum time so far of each partition, so a late record stays behind
+    its predecessors. So a program that writes the records again keeps the partitions at
+    equal times.
 
-    `starts` has the first offset of each partition, `ends` the offset after the last.
-    About `slice_records` are in memory.
+    For each partition, `starts` has the first offset and `ends` the offset after the
+    last.
 
     Raises:
         KafkaUnreachable: No broker answered.
@@ -61,7 +61,8 @@ def read_in_order_of_time(
                 (record for records in fetched for record in records), peaks_ms
             )
         else:
-            # All records have the same millisecond, so the order of partitions is free.
+            # All records have the same millisecond, so any order of partitions is
+            # right.
             for records in fetched:
                 for record in records:
                     _peak_ms(record, peaks_ms)

@@ -26,12 +26,12 @@ from connectors.kafka.settings import MAX_MESSAGE_BYTES, InvalidTopic, KafkaSett
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
-"""Settings for topics with old event times (replays, recordings): with the default
-retention the broker soon deletes their records."""
+"""Settings for topics with old event times (replays, recordings), whose records the
+broker would soon delete with the default retention."""
 
 
 def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
-    """Create the topic of frames, for records of any age, unless it exists.
+    """Create the topic of frames for records of any age, if it does not exist.
 
     Returns the number of its partitions.
     """
@@ -47,7 +47,7 @@ def ensure_topic(
     partitions: int = 1,
     configuration: Mapping[str, str] = _NOTHING,
 ) -> bool:
-    """Create a topic unless it exists; return whether it was created.
+    """Create a topic if it does not exist; return whether it was created.
 
     `configuration` is added to the settings of docs/records.md.
     """
@@ -86,7 +86,7 @@ def find_max_message_bytes(settings: KafkaSettings, topic: str) -> int | None:
 
 
 def read_configuration(admin: KafkaAdminClient, topic: str) -> dict[str, str]:
-    """Return all settings of a topic; empty if it is missing or hides them."""
+    """Return all settings of a topic; empty if it is missing or unreadable."""
     try:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         answer = admin.describe_configs([resource], config_filter="all")

@@ -1,8 +1,8 @@
 """Converts a snapshot to Prometheus metric families.
 
-The collector stores nothing between scrapes: each scrape reads the snapshot once. So a
-series ends when the snapshot no longer has it, and all samples of a scrape belong to
-one moment.
+The collector stores nothing between scrapes: each scrape reads the snapshot once. So
+all samples of a scrape are of one moment, and a series ends when the snapshot no longer
+has it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _BUCKET_NAMES = (*(str(bound_ms / 1000) for bound_ms in BUCKETS_MS), "+Inf")
 Source = TypeVar("Source")
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 Labelled = list[tuple[tuple[str, ...], Source]]
-"""Sources of figures, each with the label values that name it."""
+"""Sources of figures, each with its label values."""
 
 
 class SnapshotCollector(Collector):
@@ -63,13 +63,13 @@ class SnapshotCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Family]:
-        """Yield all declared families; before priming, only some of the job's."""
+        """Yield all declared families, or only some of the job before priming."""
         snapshot = self._current()
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
         if not snapshot.primed:
             # The job's counters continue from the checkpoint. Before it is read they
-            # would be 0 and then jump, which Prometheus takes for an increase.
+            # would be 0. Prometheus would take the later jump for an increase.
             early = [
                 metric
                 for metric in overall
@@ -78,7 +78,7 @@ class SnapshotCollector(Collector):
             ]
             yield from _families(early, (), [((), snapshot)])
             return
-        # Families keep their places between releases: taps follow the first protocol.
+        # Families keep their order between releases: taps follow the first protocol.
         for one in views[:1]:
             yield from _families_of(one, snapshot.table)
         taps = _split(snapshot.taps, snapshot.tap_labels)
@@ -147,7 +147,7 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
     if not views.kind.in_channel_table:
         return
     found = {label: table.of(label) for (label,), _ in own}
-    # A setting belongs to one view, not to a sum of views.
+    # Settings of several views have no sum.
     if rest:
         found[OTHER] = DEFAULT_SETTINGS
     # An unnamed view has its label as its name.
@@ -161,7 +161,7 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
 def _view_families(
     table: FigureTable[Totals], own: Labelled[Totals], rest: Sequence[Totals]
 ) -> Iterator[Family]:
-    # The rest are exported as one.
+    # The other sources are exported as one.
     other: Labelled[Totals] = [((OTHER,), table.sum(rest))] if rest else []
     for metric in table.metrics:
         sources = own + other if metric.summable else own
@@ -178,8 +178,8 @@ def _split_views(views: Views[Source]) -> tuple[Labelled[Source], list[Source]]:
 def _split(
     sources: Mapping[str, Source], labels: Iterable[str]
 ) -> tuple[Labelled[Source], list[Source]]:
-    # A source that is itself called "other" belongs to the rest: Prometheus refuses a
-    # scrape in which two series have the same labels.
+    # A source called "other" is added to the sum: Prometheus refuses a scrape in which
+    # two series have the same labels.
     labelled = {
         name: sources[name] for name in labels if name in sources and name != OTHER
     }
@@ -212,11 +212,11 @@ _AnyFamily = (
 )
 
 _NEW_FAMILY: Mapping[MetricKind, type[_AnyFamily]] = {
-    # Accepts a name with or without `_total`, and writes it with one.
+    # It accepts a name with or without `_total`, and appends `_total` if missing.
     MetricKind.COUNTER: CounterMetricFamily,
     MetricKind.GAUGE: GaugeMetricFamily,
     MetricKind.HISTOGRAM: HistogramMetricFamily,
-    # Appends `_info`, so the declared name has none.
+    # It appends `_info`, which the declared name lacks.
     MetricKind.INFO: InfoMetricFamily,
 }
 

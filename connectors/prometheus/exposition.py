@@ -2,8 +2,8 @@
 
 prometheus_client escapes every name and label of every sample character by character:
 with 200 labelled channels, that takes longer than the rest of a scrape. This module
-writes the labels that samples share once. It does not escape names, because the code
-declares them.
+formats labels only once if several samples share them. It does not escape names,
+because the code declares them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Registry(Protocol):
-    """The common part of `CollectorRegistry` and its restriction to some names."""
+    """The common interface of `CollectorRegistry` and its restriction to some names."""
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""
@@ -35,7 +35,8 @@ def encoder(accept: str) -> tuple[Encoder, str]:
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
-        # These change every name with an underscore, and no scraper asks for them.
+        # The other formats change every name with an underscore, and no scraper
+        # requests them.
         return library, content_type
     if content_type.startswith("application/openmetrics-text"):
         return openmetrics, content_type
@@ -68,7 +69,7 @@ def openmetrics(registry: Registry) -> bytes:
 
 
 _TEXT = {"counter": ("_total", "counter"), "info": ("_info", "gauge")}
-"""Type of OpenMetrics -> what is appended to the name, and the type in the text."""
+"""Type of OpenMetrics -> suffix of the name, and type in the text."""
 
 
 def _add_samples(lines: list[str], family: Metric, known: dict[Labels, str]) -> None:

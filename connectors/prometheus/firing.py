@@ -13,7 +13,7 @@ from connectors.http_client import get
 from connectors.polling import Poll
 
 POLL_S = 15.0
-"""Time between two questions: rules are evaluated once in 15 to 60 s."""
+"""Interval of requests: Prometheus evaluates rules once in 15 to 60 s."""
 
 _TIMEOUT_S = 5.0
 
@@ -26,9 +26,9 @@ class FiringAlert(NamedTuple):
     """One alert that fires.
 
     Attributes:
-        name: Its name, and that of its runbook.
+        name: Name of the alert and of its runbook.
         channel: Channel id; empty if it is of no channel.
-        since: When it began, as Prometheus writes it: RFC 3339.
+        since: When it began, in RFC 3339 as Prometheus writes it.
     """
 
     name: str
@@ -42,9 +42,9 @@ class FiringAlerts(NamedTuple):
     """Alerts that fire.
 
     Attributes:
-        alerts: The alerts, the gravest first.
+        alerts: The alerts, most severe first.
         asked: Whether a Prometheus is configured.
-        problem: Why they are not known; empty if they are.
+        problem: Why the alerts are unknown; empty if they are known.
     """
 
     alerts: Sequence[FiringAlert] = ()
@@ -71,10 +71,10 @@ class _Answer(msgspec.Struct):
 
 
 def firing_of(body: bytes) -> list[FiringAlert]:
-    """Return the firing alerts of ours in an answer of ``/api/v1/alerts``.
+    """Return our firing alerts in an answer of ``/api/v1/alerts``.
 
     Raises:
-        msgspec.DecodeError: It is not such an answer.
+        msgspec.DecodeError: The text is no answer of ``/api/v1/alerts``.
     """
     found = [
         FiringAlert(
@@ -96,7 +96,7 @@ def _gravity(one: FiringAlert) -> tuple[int, FiringAlert]:
 
 
 def ask(url: str) -> FiringAlerts:
-    """Ask a Prometheus once; a failure is a `FiringAlerts` with a problem."""
+    """Query a Prometheus once; after a failure, the result has a `problem`."""
     try:
         answer = get(f"{url.rstrip('/')}/api/v1/alerts", timeout=_TIMEOUT_S)
         answer.raise_for_status()
@@ -111,7 +111,7 @@ def ask(url: str) -> FiringAlerts:
 
 
 class FiringPoll(Poll[FiringAlerts]):
-    """Asks a Prometheus repeatedly while the block runs; none without a URL."""
+    """Queries a Prometheus repeatedly while the block runs, if a URL is given."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         first = FiringAlerts(asked=url is not None)

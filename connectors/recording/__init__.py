@@ -1,4 +1,4 @@
-"""Loads the recording that ships with the package, and its truth (README.md)."""
+"""Loads the shipped recording and its correct report (README.md)."""
 
 from __future__ import annotations
 

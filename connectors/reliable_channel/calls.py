@@ -34,7 +34,7 @@ _Answer = TypeVar("_Answer")
 class NodeCalls:
     """Pending calls to a node; each takes at most `timeout_s`.
 
-    `take` takes the result of a call. The log uses the channel's id.
+    `take` receives the result of each call. The channel's id is for the log.
 
     Attributes:
         under_way: For each call, the input to take if it is cancelled.
@@ -73,7 +73,7 @@ class NodeCalls:
         return task
 
     def give_up(self, calls: Iterable[asyncio.Task[None]]) -> None:
-        """Cancel calls, except the one that is running this."""
+        """Cancel calls, except the one that runs this method."""
         for call in set(calls) - {asyncio.current_task()}:
             call.cancel()
             given_up = self.under_way[call]
@@ -85,7 +85,7 @@ class NodeCalls:
 
         Raises:
             TimeoutError: The node does not answer in time.
-            Exception: Another error of the node.
+            Exception: The node raised another error.
         """
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -127,11 +127,11 @@ class NodeCalls:
 
 
 class Subscription:
-    """Forwards messages and states of the node until it is ended.
+    """Forwards messages and states of the node until the subscription is ended.
 
-    A channel may be stopped and started again before its node has subscribed. The node
-    then reports everything twice for a while. Each subscription is its own listener, so
-    the channel receives only from the last one.
+    A channel may be stopped and started again before its node has subscribed. For a
+    while, the node then reports everything twice. Each subscription is its own
+    listener, so the channel receives only from the last one.
     """
 
     def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:
@@ -148,7 +148,7 @@ class Subscription:
             self.end()
 
     def end(self) -> None:
-        """Forward nothing more; unsubscribe now or when the node has subscribed."""
+        """Stop forwarding; unsubscribe now, or as soon as the node has subscribed."""
         self._is_ended = True
         unsubscribe, self._unsubscribe = self._unsubscribe, None
         if unsubscribe is not None:

@@ -1,7 +1,7 @@
 """The reliable channel of RELIABLE-CHANNEL-API, on asyncio.
 
 Functions have the document's names in snake case, and events their names in the
-document. Everything happens in one event loop.
+document. All calls run in one event loop.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ _log = logging.getLogger("sds-monitor")
 _NS_PER_MS = 1_000_000
 
 NODE_TIMEOUT_S = 60.0
-"""Time limit of a call to the node: a retry or another query waits for its end."""
+"""Time limit of a call to the node, since retries and other queries wait for its
+end."""
 
 STOP_WAIT_S = 5.0
 """The network returns most accepted messages within two seconds."""
 
 Handler = Callable[[Any], object]
-"""Takes an event; called in the event loop, and must not block it."""
+"""Receives an event; it is called in the event loop and must not block it."""
 
 _PUBLISHED = {published: name for name, published in LIP_173_NAMES.items()}
 
@@ -65,9 +66,9 @@ def _event_name(name: str) -> EventName:
 
 
 class SteadyClock:
-    """Unix time that never goes back and never stands still.
+    """Unix time that always increases.
 
-    While the system's clock is behind, the monotonic clock continues it.
+    While the system's clock is set back, the monotonic clock advances it.
     """
 
     def __init__(self) -> None:
@@ -98,11 +99,11 @@ async def create_reliable_channel(
 ) -> ReliableChannel:
     """Create a channel, or resume a stored one, and start it by default.
 
-    After an error, nothing of the channel runs.
+    After an error, the channel does not run.
 
     Args:
         waku_node: Sends and receives.
-        channel_id: The same for all participants.
+        channel_id: Id that is the same for all participants.
         sender_id: Unique for each participant, and the same after a restart.
         content_topic: Topic of the channel's messages, which no other channel uses.
         options: Options; by default those of the document.
@@ -110,13 +111,13 @@ async def create_reliable_channel(
         storage: Holds the channel, so that it continues after a restart; None if it
             ends with the process.
         now_ms: Clock, Unix ms; by default the system's.
-        node_timeout_s: Time for each call of the node, s.
+        node_timeout_s: Time limit of each call of the node, s.
 
     Raises:
-        StateError: The stored state is unusable, or is of another channel.
+        StateError: The stored state is unusable or belongs to another channel.
         ValueError: An id is empty or too long, or an option is out of its range.
         TimeoutError: The node did not subscribe in time.
-        Exception: Another error of the node when it subscribes.
+        Exception: Another error occurred when the node subscribed.
     """
     options = ReliableChannelOptions() if options is None else options
     clock = SteadyClock() if now_ms is None else now_ms
@@ -157,7 +158,7 @@ async def create_reliable_channel(
 
 
 class ReliableChannel:
-    """A channel in which every message arrives, or its sender knows.
+    """A channel that delivers every message, or notifies the sender of a failure.
 
     Made by `create_reliable_channel`.
     """
@@ -192,38 +193,41 @@ class ReliableChannel:
     def new_message_id(self, message_payload: bytes) -> str:
         """Return an id for `send` or `send_ephemeral`.
 
-        With it, the application knows the id before the first event, which precedes
-        their return.
+        So the application knows the id before the first event, which precedes the
+        return of `send`.
         """
         return self._core.new_message_id(
             message_payload, self._now_ms(), SystemRandom()
         )
 
     def send(self, message_payload: bytes, *, message_id: str = "") -> str:
-        """Send a message, repeatedly until it is acknowledged or its retries end.
+        """Send a message, and retry until it is acknowledged or no retry is left.
 
         Args:
             message_payload: What to send.
-            message_id: Its id, by `new_message_id` or otherwise unique; if empty, the
-                channel makes one.
+            message_id: Unique id, for instance of `new_message_id`; if empty, the
+                channel creates one.
 
         Returns:
-            The id, which all events of the message have. Errors of the payload are
-                events.
+            The id of the message, which all its events have. Errors of the payload are
+                reported as events.
 
         Raises:
             NotStarted: The channel is not started.
-            MessageIdRefused: The id is too long, or that of another message.
+            MessageIdRefused: The id is too long, or another message has it.
         """
         return self._apply(Send(message_payload, message_id)).message_id
 
     def send_ephemeral(self, message_payload: bytes, *, message_id: str = "") -> str:
-        """Send a message once, without reliability; see `send`. It has one event."""
+        """Send a message once, without reliability; see `send`.
+
+        It has one event, which reports the result.
+        """
         return self._apply(SendEphemeral(message_payload, message_id)).message_id
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Messages that others named and that have not arrived, first named first."""
+        """Missing messages that others named, in the order of their first naming."""
         return self._core.missing
 
     async def start(self) -> None:
@@ -234,7 +238,7 @@ class ReliableChannel:
 
         Raises:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
-            Exception: Another error of the node; the channel is stopped.
+            Exception: The node raised another error; the channel is stopped.
         """
         begins = not self.is_started()
         if begins:
@@ -259,7 +263,7 @@ class ReliableChannel:
     async def stop(self, *, wait_s: float = STOP_WAIT_S) -> None:
         """Unsubscribe, and end sync, retries and queries.
 
-        Calls that the node does not answer within `wait_s` seconds are cancelled; the
+        Calls that the node does not answer within `wait_s` seconds are cancelled. The
         next start sends their frames again.
         """
         self._end()
@@ -284,8 +288,8 @@ class ReliableChannel:
         """Call a handler for each event of a name, such as "message-received".
 
         The names of the published API (LIP-173), such as "received", are also valid.
-        Events are not stored for later handlers: to get those from before a restart,
-        create the channel without `auto_start`, and start it after this call.
+        Events are not stored for later handlers. To receive events from before a
+        restart, create the channel without `auto_start`, and start it after this call.
 
         Raises:
             ValueError: No event has this name.
@@ -296,19 +300,19 @@ class ReliableChannel:
         """Remove a handler.
 
         Raises:
-            ValueError: It was not registered.
+            ValueError: The handler was not registered.
         """
         self._handlers[_event_name(name)].remove(handler)
 
     # -- calls by the node
 
     def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
-        """Take a message of the content topic."""
+        """Receive a message of the content topic."""
         if self.is_started():
             self._take(Arrived(message, message_hash))
 
     def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
-        """Take the state of the node's connections, which may be unchanged."""
+        """Receive the state of the node's connections, which may be unchanged."""
         connection = ConnectionChanged(is_online, has_store)
         if connection != self._connection:
             self._connection = connection
@@ -328,7 +332,7 @@ class ReliableChannel:
             self._subscription = None
 
     def _take(self, event: Input) -> None:
-        """Apply an input; log its errors, which no call of the application gets."""
+        """Apply an input; log its errors, which no call of the application raises."""
         if self._is_broken:
             return
         try:
@@ -345,7 +349,7 @@ class ReliableChannel:
         except (MessageIdRefused, NotStarted):
             raise
         except Exception:
-            # The stored state is older: a restart continues from it.
+            # A restart continues from the stored state, which is older.
             self._is_broken = True
             if self._timer is not None:
                 self._timer.cancel()

@@ -16,7 +16,7 @@ _CLUSTER, _SHARDS = 1, 8
 class MemoryNode:
     """A node that stores all messages, and relays them to all its channels.
 
-    It drops its messages only with itself. All channels are in one event loop.
+    It keeps its messages as long as it exists. All channels use the same event loop.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class MemoryNode:
         """Return the pubsub topic of the content topic's shard.
 
         Raises:
-            BadContentTopic: The content topic has another form.
+            BadContentTopic: The content topic has an invalid form.
         """
         return autosharded_topic(content_topic, _CLUSTER, _SHARDS)
 

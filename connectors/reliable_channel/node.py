@@ -11,7 +11,7 @@ from sds_core.waku import WakuMessage
 
 
 class SendFailed(Exception):
-    """A node did not accept a message; with `error`, no later attempt succeeds."""
+    """A node did not accept a message; if `error` is set, no later attempt succeeds."""
 
     def __init__(self, detail: str, error: SendError | None = None) -> None:
         super().__init__(detail)
@@ -19,12 +19,12 @@ class SendFailed(Exception):
 
 
 class QueryFailed(Exception):
-    """A store gave no answer."""
+    """A store did not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """One page of a store, with the cursor to the next; None on the last."""
+    """One page of a store, with the cursor of the next page; None on the last page."""
 
     messages: Sequence[Arrived]
     cursor: bytes | None
@@ -34,33 +34,33 @@ class Listener(Protocol):
     """Receives messages and states of a node, in the event loop."""
 
     def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
-        """Take a message of the content topic."""
+        """Receive a message of the content topic."""
 
     def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
-        """Take the state of the node's connections."""
+        """Receive the state of the node's connections."""
 
 
 Unsubscribe = Callable[[], None]
-"""Ends a subscription; nothing is called afterwards."""
+"""Ends a subscription; the listener is not called afterwards."""
 
 
 class WakuNode(Protocol):
-    """A node that relays, and can query a store."""
+    """A node that relays messages and can query a store."""
 
     def pubsub_topic(self, content_topic: str) -> str:
         """Return the pubsub topic on which the node relays a content topic."""
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Report all messages of a content topic, and the connections, to a listener.
+        """Report a content topic's messages and the connections' state to a listener.
 
-        The first call of `connection_changed` follows as soon as the state is known.
+        `connection_changed` is called as soon as the state is known.
         """
 
     async def send(self, message: WakuMessage) -> None:
         """Send a message.
 
         Raises:
-            SendFailed: The network did not accept it.
+            SendFailed: The network did not accept the message.
         """
 
     async def query(self, content_topic: str, request: StoreRequest) -> StoredPage:

@@ -30,7 +30,7 @@ class AnyTruth(Protocol):
 
 
 class Simulation(NamedTuple):
-    """Simulated traffic and its truth."""
+    """Simulated traffic, and what really happens in it."""
 
     records: Iterator[TopicRecord]
     truth: AnyTruth
@@ -52,8 +52,8 @@ def simulated_records(
     """Simulate, and yield the records in the order in which the taps write them.
 
     The simulation starts at `start_ms`, Unix ms. Each channel, or pair of MVDS nodes,
-    stays in one of the partitions. `truth` collects everything that happens, up to the
-    record that the caller requested last.
+    stays in one of the partitions. `truth` collects all events up to the record that
+    the caller requested last.
     """
     if isinstance(scenario, MvdsScenario):
         entries: Iterator[Any] = simulate_mvds(scenario, seed, start_ms)

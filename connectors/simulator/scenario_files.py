@@ -41,7 +41,7 @@ def load_scenario(name: str) -> AnyScenario:
 def _read(file: Traversable, name: str) -> AnyScenario:
     try:
         mapping = read_toml(file)
-        # A scenario without the key is of SDS.
+        # A scenario that has no such key simulates SDS.
         if "protocol" in mapping:
             return MvdsScenario.from_mapping(mapping)
         return Scenario.from_mapping(mapping)

@@ -37,7 +37,7 @@ class AddressUnusable(OSError):
 
 
 def are_scarce(number: int, reserve: int) -> bool:
-    """Return whether fewer descriptors than a reserve are free.
+    """Return whether fewer descriptors are free than are reserved.
 
     `number` is the descriptor that was opened last: the system assigns the lowest free
     number, so all below it are open. To count them takes a busy process seconds, since
@@ -50,16 +50,16 @@ def are_scarce(number: int, reserve: int) -> bool:
 class Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce.
 
-    The event loop does not know a connection before its TLS handshake ends. `limit` is
-    the maximum number of such connections; a further one ends the oldest of the address
-    that has the most.
+    The event loop does not know a connection until its TLS handshake ends. `limit` is
+    the maximum number of such connections. A further one ends the oldest of the address
+    with the most.
     """
 
     limit: int
     _unmade: dict[int, tuple[socket.socket, str]]
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept a connection, or refuse it as if its client had left."""
+        """Accept a connection, or refuse it as if its client had disconnected."""
         connection, address = super().accept()
         if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
             connection.close()
@@ -88,7 +88,7 @@ class Listener(socket.socket):
             connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Note that the event loop has a connection."""
+        """Record that the event loop knows a connection."""
         # A broken connection with TLS has no socket.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)
@@ -97,11 +97,11 @@ class Listener(socket.socket):
 def listen(host: str, port: int, limit: int) -> Listener:
     """Listen on an address and a port, 0 for any free one.
 
-    `limit` is that of the `Listener`.
+    For `limit` see `Listener`.
 
     Raises:
         PortInUse: Another program listens on the port.
-        AddressUnusable: The address cannot be listened on for another reason.
+        AddressUnusable: The server cannot listen on the address for another reason.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

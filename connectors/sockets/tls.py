@@ -38,8 +38,8 @@ class NewestContext(ssl.SSLContext):
 class ChosenClientsContext(ssl.SSLContext):
     """The context of a server for clients whose certificate has an allowed name.
 
-    A name is a subject alternative name: DNS name, address, e-mail address or URI. It
-    must be equal, as in Prometheus' exporter toolkit
+    A name is a subject alternative name: DNS name, address, e-mail address or URI.
+    Names are compared exactly, as in Prometheus' exporter toolkit
     (prometheus/exporter-toolkit:web/tls_config.go, VerifyPeerCertificate).
     """
 
@@ -70,18 +70,18 @@ class _ChosenClient(ssl.SSLObject):
 
 
 def _names_in(certificate: dict[str, Any]) -> Iterator[str]:
-    """Yield the names in a certificate, addresses as Go writes them."""
+    """Yield the names in a certificate, with addresses as Go writes them."""
     for kind, value in certificate.get("subjectAltName", ()):
         if kind in {"DNS", "email", "URI"}:
             yield value
         elif kind == "IP Address":
-            # OpenSSL does not shorten an IPv6 address; it may end with a line feed.
+            # OpenSSL does not shorten an IPv6 address, and may append a line feed.
             yield str(ipaddress.ip_address(value.strip()))
 
 
 def reason_of(error: OSError) -> str:
     """Return why a file of certificates or keys cannot be used."""
     if isinstance(error, ssl.SSLError):
-        # An error without a reason is about PEM; a wrong password also causes it.
+        # An error without a reason means invalid PEM or a wrong password.
         return error.reason or "not to be read as PEM"
     return error.strerror or str(error)

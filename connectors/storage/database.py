@@ -1,4 +1,4 @@
-"""SQLite files of ours, each for one process at a time.
+"""Our SQLite files; only one process can open a file at a time.
 
 StorageError (attribute path)
 ├── StorageInUse        another process has it open
@@ -25,7 +25,7 @@ class StorageError(Exception):
 
 
 class StorageInUse(StorageError):
-    """Another process has it open; two with one state would contradict each other."""
+    """Another process has the file open."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(
@@ -34,7 +34,7 @@ class StorageInUse(StorageError):
 
 
 class StorageUnreadable(StorageError, ValueError):
-    """Another program, or another version, made the file, or it is damaged."""
+    """The file is damaged, or another program or version created it."""
 
     def __init__(self, path: Path, detail: str) -> None:
         super().__init__(path, f"cannot be read: {detail}")
@@ -42,11 +42,11 @@ class StorageUnreadable(StorageError, ValueError):
 
 
 class Format(NamedTuple):
-    """Content of a file of one kind.
+    """Format of one kind of file.
 
     Attributes:
         application_id: Four characters that mark the kind, in the file's head.
-        tables: SQL that makes the tables.
+        tables: SQL that creates the tables.
     """
 
     application_id: bytes
@@ -62,8 +62,8 @@ class SqliteFile:
     Args:
         path: The file; it is created if it is missing.
         survives_power_loss: Whether to wait for the disk at each change. If False, a
-            power failure may lose the last changes, but the end of the process loses
-            none.
+            power failure may lose the last changes. The end of the process never loses
+            changes.
 
     Raises:
         StorageInUse: Another process has the file open.
@@ -127,7 +127,7 @@ def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Conn
 def _set_up(
     database: sqlite3.Connection, path: Path, form: Format, survives_power_loss: bool
 ) -> None:
-    # Held until the end: two processes would continue the same state.
+    # The lock is held until the end: two processes must not share a state.
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
     (stored_id,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()

@@ -1,6 +1,6 @@
-"""Files that survive a power failure, and disks that fail.
+"""Files that survive a power failure, and errors of failing disks.
 
-A file that is written beside its place, synced and renamed is there completely or not
+A file that is written under another name, synced and renamed exists completely or not
 at all. Its name is durable once the directory is synced too.
 """
 
@@ -27,12 +27,12 @@ REMEDIES: Mapping[int, str] = MappingProxyType(
 )
 
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
-"""Age after which the kernel has written data to the disk; usually 30 s."""
+"""Age at which the kernel has written data to the disk, which usually takes 30 s."""
 
 _SYNCED_AT_ONCE = 8
 
 _LEAST_FREE_BYTES = 256 * 1024
-"""With less space, SQLite cannot make the file that its readers share."""
+"""With less space, SQLite cannot create the file that its readers share."""
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error in one line, with the remedy if it is of a disk."""
+    """Return an error in one line, with the remedy if it is an error of a disk."""
     for number, remedy in REMEDIES.items():
         if os.strerror(number) in cause:
             return f"{cause}; {remedy}"
@@ -61,8 +61,8 @@ def with_remedy(cause: str) -> str:
 
 
 def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
-    """Return the system's error for one of SQLite; None if it is not of the disk."""
-    # The lowest byte of an extended error code is the code.
+    """Return the system's error for an error of SQLite; None if no disk caused it."""
+    # The lowest byte of an extended error code is the primary code.
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code == sqlite3.SQLITE_FULL:
         number = errno.ENOSPC
@@ -80,8 +80,7 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
 
 
 def _refusal_of(directory: Path) -> int | None:
-    # Only writing a file shows how much a quota, or a reserve of the file system,
-    # allows.
+    # Only a write shows how much space a quota or a reserve of the file system allows.
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(_LEAST_FREE_BYTES))
@@ -93,7 +92,7 @@ def _refusal_of(directory: Path) -> int | None:
 
 
 def is_writable(path: Path) -> bool:
-    """Whether this process may write a file, and others beside it."""
+    """Whether this process may write a file and other files in its directory."""
     places = (path, path.parent) if path.exists() else (path.parent,)
     return all(os.access(place, os.W_OK) for place in places)
 
@@ -125,16 +124,16 @@ def sync(path: Path) -> None:
 def make_directory(path: Path, mode: int = 0o777) -> None:
     """Create a directory durably, with its parents, unless it exists.
 
-    The mode is that of the directory alone.
+    The mode applies only to the directory itself.
 
     Raises:
-        OSError: It cannot be created.
+        OSError: The directory cannot be created.
     """
     if not path.is_dir():
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # Also if it existed: the process that created it may have ended before this. A
+    # The process that created an existing directory may have ended before its sync. A
     # process that may not list the parent has not created it.
     with suppress(PermissionError):
         sync(path.parent)
@@ -142,13 +141,13 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 
 @contextmanager
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
-    """Yield a file that replaces another, durably, when the block ends.
+    """Yield a file that durably replaces another file when the block ends.
 
-    Until then, and if the block fails, the other file stays unchanged, and the new one
-    is at `unfinished`, on the same disk.
+    Until then the other file stays unchanged, also if the block fails. The new file is
+    at `unfinished`, on the same disk.
 
     Raises:
-        OSError: The file cannot be written; nothing is left beside it.
+        OSError: The file cannot be written; no unfinished file is left.
     """
     unfinished = unfinished or path.with_name(f"{path.name}.new")
     try:
@@ -160,7 +159,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
         sync(path.parent)
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
-        # The error of a write has no name.
+        # An error of a write does not name the file.
         if isinstance(error, OSError) and error.filename in (None, str(unfinished)):
             error.filename = str(path)
         raise
@@ -169,21 +168,21 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 class NewFiles:
     """Syncs the files that a program without own syncs has added to a directory.
 
-    That program writes each file, with one of the names, beside its place, and renames
-    it. Files older than two minutes count as durable.
+    That program writes each file under another name and renames it to one of the given
+    names. Files older than two minutes count as durable.
     """
 
     def __init__(self, directory: Path, names: Collection[str]) -> None:
         self._directory = directory
         self._names = names
-        # Recent writes of another process may not be durable yet.
+        # Recent writes of another process may not be durable.
         since_ns = time.time_ns() - _WRITTEN_AFTER_NS
         self._known = frozenset(
             one for one in self._entries() if os.stat(one[0]).st_mtime_ns < since_ns
         )
 
     def sync(self) -> None:
-        """Sync each file that is new since the last call, then their directories.
+        """Sync each file that was added since the last call, then their directories.
 
         Raises:
             OSError: A file cannot be synced.

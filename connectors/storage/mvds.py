@@ -15,8 +15,8 @@ from sds_core.mvds.changes import Changes, StoredMessage
 from sds_core.mvds.payload import Message, Metadata
 from sds_core.mvds.records import Record, RecordType
 
-# A record has one row for each peer and message, of any type: an OFFER's row becomes
-# that of its MESSAGE. `position` keeps the order in which messages became known.
+# A peer and message have one row for records of all types: the row of an OFFER becomes
+# the row of its MESSAGE. `position` keeps the order in which messages became known.
 _FORMAT: Final = Format(
     b"MVDS",
     1,
@@ -58,7 +58,7 @@ _COLUMNS = attrgetter("peer", "message_id", "type", "send_count", "send_epoch")
 
 
 class _StoredMetadata(msgspec.Struct, array_like=True):
-    """Metadata as MessagePack; a new field goes to the end and has a default."""
+    """Metadata as MessagePack; a new field is added at the end, with a default."""
 
     parents: tuple[bytes, ...]
     ephemeral: bool

@@ -1,8 +1,8 @@
 """Participants in one SQLite file: a snapshot of each, and the changes after it.
 
-A snapshot of a busy participant has tens of megabytes, a change little more than its
-frame. So each call appends its change, and a snapshot replaces the changes once they
-have as many bytes as the last one.
+A snapshot of a busy participant has tens of megabytes. A change is little larger than
+its frame. So each call appends its change. When the changes are as large as the last
+snapshot, a new snapshot replaces them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from connectors.storage.database import Format, SqliteFile
 from sds_core.message_channel import MessageChannel, Profile
 
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
-"""Changes of fewer bytes are never replaced by a snapshot: they load in no time."""
+"""Changes of fewer bytes load quickly, so no snapshot replaces them."""
 
 _FORMAT: Final = Format(
     b"SDSp",
@@ -51,8 +51,8 @@ class ParticipantStore(SqliteFile):
     """A file with the state of participants; arguments and errors: `SqliteFile`.
 
     Call `append` after each call to a participant, before its broadcasts are sent. Then
-    the participant knows, after any end of the process, everything that others have
-    received from it.
+    the participant always knows everything that others have received from it, even
+    after a crash.
     """
 
     def __init__(self, path: Path, *, survives_power_loss: bool = False) -> None:
@@ -68,14 +68,14 @@ class ParticipantStore(SqliteFile):
         random: Random,
         profile: Profile,
     ) -> MessageChannel:
-        """Return the stored participant, or a new one; it records its changes.
+        """Return the stored participant or a new one, which records its changes.
 
         The time is in Unix ms. `random` decides times and ids of sync messages.
 
         Raises:
             SnapshotError: The stored state does not fit the profile, or is damaged.
             StorageUnreadable: The file is damaged.
-            StorageError: It cannot be written.
+            StorageError: The file cannot be written.
         """
         with self._reading() as database:
             stored = database.execute(
@@ -104,8 +104,8 @@ class ParticipantStore(SqliteFile):
                     profile=profile,
                 )
         channel.record_changes()
-        # The program that wrote changes should read them: a later release may handle
-        # the same calls in another way.
+        # The release that wrote changes should read them, since a later release may
+        # handle the same calls differently.
         self._take_snapshot(channel)
         return channel
 
@@ -114,8 +114,8 @@ class ParticipantStore(SqliteFile):
 
         Raises:
             KeyError: The participant is not one that `open` returned.
-            StorageError: It cannot be written; the next call stores a snapshot, which
-                includes these changes.
+            StorageError: The file cannot be written; the next call stores a snapshot,
+                which includes these changes.
         """
         records = channel.take_changes()
         if not records:

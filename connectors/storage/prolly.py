@@ -1,7 +1,7 @@
 """A Prolly tree in an SQLite file, with a value for each message.
 
 The file has the buckets of the lowest level; a change rewrites those that it touches.
-The levels above follow from these, and are built when the file is opened.
+The levels above are built from these when the file is opened.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SqliteTree(SqliteFile):
         OtherFanOutStored: The stored tree has another fan-out.
 
     Attributes:
-        tree: The tree as it is on disk.
+        tree: The tree that is stored on disk.
     """
 
     def __init__(
@@ -75,9 +75,10 @@ class SqliteTree(SqliteFile):
         values: Mapping[Item, bytes] | None = None,
         notes: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Replace the tree on disk by one that was made of it; all or nothing.
+        """Replace the tree on disk atomically by a tree that was derived from it.
 
-        A new message may have a value. Notes are named values that change with it.
+        A new message may have a value. Notes are named values that change together with
+        the tree.
         """
         with self._writing() as database:
             self._write_tree(tree)
@@ -91,7 +92,7 @@ class SqliteTree(SqliteFile):
         self.tree = tree
 
     def prune(self, start_ns: int) -> None:
-        """Remove messages, and values, from before a time, Unix ns; all or nothing."""
+        """Remove messages before a time, Unix ns, and their values, atomically."""
         first = next(iter(self.tree), None)
         if first is None or first.timestamp_ns >= start_ns:
             return
@@ -154,7 +155,7 @@ class SqliteTree(SqliteFile):
         except StorageError:
             raise
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-            # A damaged byte can turn bytes into a number.
+            # In a damaged file, a blob may have become a number.
             raise StorageUnreadable(self.path, str(error)) from error
         if tree.root.merkle != root:
             raise StorageUnreadable(

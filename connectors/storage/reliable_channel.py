@@ -1,4 +1,4 @@
-"""A reliable channel in an SQLite file: its last state, and the journal after it."""
+"""A reliable channel in an SQLite file: its last state, and later changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CREATE TABLE journal (
 class SqliteChannelStorage(SqliteFile):
     """Storage of one channel; errors are those of `SqliteFile`.
 
-    The writes of a call survive the end of the process and a power failure.
+    Completed writes survive the end of the process and a power failure.
     """
 
     def __init__(self, path: Path) -> None:

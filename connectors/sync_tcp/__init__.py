@@ -1,5 +1,5 @@
 """Synchronisation of Prolly trees over TCP (sds_core/prolly).
 
-`server` answers peers, `client` asks one; `stream` reads and writes frames with limits
-of size and time.
+`server` answers peers, and `client` sends requests. `stream` limits the size and time
+of frames.
 """

@@ -12,7 +12,7 @@ class BadAddress(ValueError):
 class Address(NamedTuple):
     """Host and TCP port.
 
-    An IPv6 address has no brackets. Port 0 is any free port of a server.
+    An IPv6 address has no brackets. For a server, port 0 means any free port.
     """
 
     host: str
@@ -25,7 +25,7 @@ class Address(NamedTuple):
 
 
 class PeerUnreachable(OSError):
-    """The peer is unreachable, or ended every connection."""
+    """The peer is unreachable or ended every connection."""
 
     def __init__(self, address: Address, detail: str) -> None:
         super().__init__(
@@ -38,7 +38,7 @@ def parse_address(text: str) -> Address:
     """Return the address in ``HOST:PORT`` or ``[IPV6]:PORT``.
 
     Raises:
-        BadAddress: The text has another form.
+        BadAddress: The text has an invalid form.
     """
     host, colon, port = text.rpartition(":")
     is_bracketed = host.startswith("[") and host.endswith("]")

@@ -23,7 +23,7 @@ from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 ATTEMPTS = 5
-"""Maximum number of connections; the client keeps what it learned on a broken one."""
+"""Maximum number of connections; the client keeps the results of broken ones."""
 
 RECORDS_PER_REQUEST = 500
 
@@ -47,9 +47,9 @@ class Synchronised(NamedTuple):
 class Peer:
     """A server of synchronisations, with limits and timeouts for its answers.
 
-    Without a context, the connection has no TLS. Methods raise `PeerUnreachable` if no
-    connection lasts long enough, and `SyncError` if the peer does not follow the
-    protocol, or refuses.
+    If the context is None, the connection has no TLS. Methods raise `PeerUnreachable`
+    if no connection lasts long enough, and `SyncError` if the peer refuses or violates
+    the protocol.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Peer:
         return Synchronised(outcome, rounds, sent, received)
 
     async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
-        """Return the whole records of those messages that the peer still has."""
+        """Return the complete records of the messages that the peer still has."""
         found: dict[bytes, pb.Record] = {}
         # A record that the peer no longer has is requested once.
         wanted = list(dict.fromkeys(message_hashes))
@@ -100,7 +100,7 @@ class Peer:
                     part = wanted[:RECORDS_PER_REQUEST]
                     request = pb.RecordsRequest(message_hashes=part)
                     await stream.write([frame_of(request)])
-                    # Long answers come in parts, and the last one is empty.
+                    # Long answers have several parts, of which the last is empty.
                     missing = set(part)
                     while records := await _records(stream):
                         for record in records:

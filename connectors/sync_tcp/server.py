@@ -1,8 +1,8 @@
-"""Answers peers: synchronisations of both protocols, and whole records.
+"""Answers peers, by both protocols of synchronisation, and with records.
 
 A peer that does not follow the protocol, or is too slow, loses its connection. If
-tokens are configured, a connection needs a valid one to become a peer. Threads compute
-the answers, so other peers are not delayed.
+tokens are configured, a connection must send a valid token to become a peer. Threads
+compute the answers, so other peers are not delayed.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ MAX_CONNECTIONS = 16
 """Maximum number of peers at the same time."""
 
 MAX_PER_ADDRESS = 4
-"""Maximum number of peers of one address, so that others can connect."""
+"""Maximum number of peers from one address, so that others can connect."""
 
 _MAX_HANDSHAKES = 100
-"""Connections that are no peers yet: more than peers, since strangers can hold them."""
+"""Maximum number of connections that are no peers yet, which untrusted clients can
+hold."""
 
 _CREDENTIAL_BYTES = 1_024
-"""Maximum length of a first message with a token: strangers send it."""
+"""Maximum length of a first message with a token, which untrusted clients can send."""
 
 _MAX_RECORDS = 1_000
 """Maximum number of records in one request."""
@@ -51,15 +52,14 @@ class SyncServer:
     """Serves the messages of this side.
 
     Args:
-        tree: Returns the present tree; called once for each synchronisation.
+        tree: Returns the current tree; called once for each synchronisation.
         records: Returns records by message hash; called in a thread. If it fails, the
             peer is refused.
         limits: Limits of requests.
         timeouts: How long to wait for peers.
         tls: Returns the context for a new connection; None for no TLS.
         figures: Counters.
-        admits: Returns whether a token opens the server; an empty token is that of a
-            peer without one.
+        admits: Returns whether a token is valid; it is empty if the peer sent none.
     """
 
     def __init__(
@@ -85,11 +85,11 @@ class SyncServer:
 
     @asynccontextmanager
     async def listening(self, address: Address) -> AsyncIterator[Address]:
-        """Listen until the block ends; yield the address with its real port.
+        """Listen until the block ends; yield the address with the actual port.
 
         Raises:
             PortInUse: Another program listens on the port.
-            AddressUnusable: The address cannot be listened on for another reason.
+            AddressUnusable: The server cannot listen on the address for another reason.
         """
         self._listener = listen(*address, _MAX_HANDSHAKES)
         has_tls = self._tls is not None
@@ -122,7 +122,7 @@ class SyncServer:
             why = str(error) or type(error).__name__
             _log.info("a peer's connection broke: %s", why)
         except asyncio.CancelledError:
-            # asyncio would report it as an error.
+            # asyncio would log the cancellation as an error.
             pass
         finally:
             self._connections.discard(connection)
@@ -147,7 +147,7 @@ class SyncServer:
                 await self._check_token(stream)
             self._check_crowd(address)
         except SyncError as error:
-            # A wait for the peer would hold memory.
+            # To wait for the peer would keep memory in use.
             writer.write(bytes(self._refusal(error)))
             return
         self._listener.made(writer.transport)
@@ -183,7 +183,7 @@ class SyncServer:
 
     async def _answer_all(self, stream: FrameStream) -> None:
         server: Server | None = None
-        # A peer asks as soon as it is connected.
+        # A peer sends its request as soon as it is connected.
         async with asyncio.timeout(self._timeouts.first_s):
             frame = await stream.read()
             if frame is not None and frame.kind is Kind.CREDENTIAL:
@@ -197,7 +197,7 @@ class SyncServer:
                 if server is None:
                     text = f"{frame.kind.name} before a synchronisation was opened"
                     raise BadFrame(text)
-                # An answer takes a good part of a second of one processor.
+                # An answer takes a large part of a second of CPU time.
                 await stream.write(await asyncio.to_thread(server.receive, frame))
                 if isinstance(server, DocumentServer) and frame.kind in _OPENING:
                     self.figures.differing_roots += bool(server.client_differs)

@@ -19,11 +19,11 @@ class Timeouts(NamedTuple):
 
     Attributes:
         connect_s: For the connection.
-        first_s: For the TLS handshake of a peer, and then for its first frame.
-        step_s: For each part that the other side sends or takes.
+        first_s: For the TLS handshake of a peer, and again for its first frame.
+        step_s: For each part that the other side sends or receives.
         session_s: For one connection in all.
-        retry_s: Wait before a second connection; each further wait is twice as long,
-            and at most 5 s.
+        retry_s: Wait before a second connection; each further wait doubles, to at most
+            5 s.
     """
 
     connect_s: float = 10.0
@@ -39,8 +39,8 @@ DEFAULT_TIMEOUTS = Timeouts()
 class FrameStream:
     """Reads and writes the frames of one connection; counts bytes.
 
-    `frame_bytes` is the maximum length of a frame, `first_bytes` that of the first
-    frame if it differs. `step_s` is the time for each part, seconds.
+    `frame_bytes` is the maximum length of a frame, and `first_bytes` of the first frame
+    if it differs. `step_s` is the time for each part, seconds.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class FrameStream:
         """Return the next frame; None after an orderly end of the connection.
 
         Raises:
-            SyncError: The bytes are no frames, or end within one.
+            SyncError: The bytes are no frames, or end within a frame.
             TimeoutError: No part of the frame arrived in time.
             OSError: The connection broke.
         """
@@ -79,10 +79,10 @@ class FrameStream:
         return self._read.popleft()
 
     async def write(self, frames: Iterable[Frame]) -> None:
-        """Send frames; a long answer is made in a thread, as fast as it is taken.
+        """Send frames; a thread creates long answers as fast as the peer receives.
 
         Raises:
-            TimeoutError: The other side took no part of it in time.
+            TimeoutError: The other side received no part of the frames in time.
             OSError: The connection broke.
         """
         making = iter(frames)
@@ -94,12 +94,12 @@ class FrameStream:
                 await self._writer.drain()
 
     async def close(self) -> None:
-        """Close the connection; drop what the other side does not take in time."""
+        """Close the connection; drop data that the peer does not receive in time."""
         self._writer.close()
         try:
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(self._step_s):
                     await self._writer.wait_closed()
         finally:
-            # A peer that reads nothing would hold the unsent bytes for ever.
+            # Otherwise unsent bytes for a peer that does not read stay in memory.
             self._writer.transport.abort()

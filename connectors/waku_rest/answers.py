@@ -1,7 +1,7 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-An invalid message does not affect the others of its page. Functions raise `UNREADABLE`
-if the bytes are not such an answer.
+An invalid message does not affect other messages of its page. Functions raise
+`UNREADABLE` if the bytes are no such answer.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Undecodables:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the node's cache for a topic; reading it has emptied the cache.
+    """A page of the node's cache for a topic; the read has emptied the cache.
 
-    Messages are in no particular order. `broken_off` is the reason if the end of the
-    page is missing, else empty.
+    Messages are in no particular order. If the end of the page is missing, `broken_off`
+    has the reason; otherwise it is empty.
     """
 
     messages: list[WakuMessage]
@@ -55,7 +55,8 @@ class StoredMessage:
     """One message of a store; None if only hashes were requested.
 
     The hash of 32 bytes is computed here if pubsub topic and message are known.
-    Otherwise it is that of the answer. The pubsub topic is None if the answer lacks it.
+    Otherwise it is the hash in the answer. The pubsub topic is None if the answer lacks
+    it.
     """
 
     hash: bytes
@@ -67,7 +68,7 @@ class StoredMessage:
 class StorePage:
     """One page of a store's answer, oldest message first.
 
-    The cursor of 32 bytes leads to the next page; it is None on the last page.
+    The cursor of 32 bytes selects the next page; it is None on the last page.
     """
 
     messages: list[StoredMessage]

@@ -1,6 +1,6 @@
-"""A Waku node for reliable channels, through its REST API: relay and store.
+"""A Waku node for reliable channels, reached through its REST API.
 
-The API has no push, so the relay's cache is polled. The node makes RLN proofs.
+The API has no push, so the relay's cache is polled. The node creates RLN proofs.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _IRRECOVERABLE = (
     ("appending RLN proof", SendError.RLN_PROOF_FAILED),
     ("Message size exceeded", SendError.SIZE_TOO_LARGE),
 )
-"""Texts of permanent refusals. Others may pass: a spent RLN rate limit, a node without
-peers or without a subscription."""
+"""Texts of permanent refusals. Other refusals may be temporary: an exhausted RLN rate
+limit, or a node without peers or subscription."""
 
 _TOO_LARGE = 413
 
@@ -40,7 +40,7 @@ class RestNode:
 
     A read of the relay's cache empties it: use one `RestNode` for all channels of a
     node, and a separate node for each process. `relay` and `store` may be the same
-    node; without a store, queries fail. The Waku Network is cluster 1 with 8 shards.
+    node. If `store` is None, queries fail. The Waku Network is cluster 1 with 8 shards.
     The relay's cache is read every `poll_s` seconds.
     """
 
@@ -65,7 +65,7 @@ class RestNode:
         """Return the pubsub topic of the content topic's shard.
 
         Raises:
-            BadContentTopic: The content topic has another form.
+            BadContentTopic: The content topic has an invalid form.
         """
         return autosharded_topic(content_topic, self._cluster, self._shards)
 
@@ -149,7 +149,7 @@ class RestNode:
                     is_subscribed = True
                 page = await self._relay.relay_messages(topic)
             except NodeError as error:
-                # A node that restarts forgets its subscriptions.
+                # A node loses its subscriptions when it restarts.
                 is_subscribed = is_subscribed and not isinstance(error, NotSubscribed)
                 trouble.begins(error)
                 self._connected(topic, is_online=False)

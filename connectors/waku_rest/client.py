@@ -1,7 +1,7 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
 A node deletes a page of relay or filter when it answers. So the caller gets every
-message that arrived, even if the rest of the answer is bad. Nothing is retried.
+message that arrived, even if the rest of the answer is invalid. Nothing is retried.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from sds_core.text import one_line, printable
 from sds_core.waku import WakuMessage
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Size limit of one answer; the rest of a longer one is not read. It is enough for a
-relay cache of 300 messages of the largest size (150 KiB, in base64), or of 10,000
+"""Size limit of one answer; the rest of a longer answer is not read. It is enough for a
+relay cache of 300 messages of the maximum size (150 KiB, in base64), or of 10,000
 messages of 4 KiB."""
 
 _LARGE_BYTES = 1024 * 1024
@@ -74,7 +74,7 @@ class NodeClient:
         self._request_ids = count(1)
 
     async def subscribe_relay(self, pubsub_topics: Sequence[str]) -> None:
-        """Make the node cache messages of these pubsub topics; may be repeated."""
+        """Make the node cache messages of these pubsub topics; repeatable."""
         await self._ask("POST", "/relay/v1/subscriptions", json=list(pubsub_topics))
 
     async def relay_messages(self, pubsub_topic: str) -> Page:
@@ -90,7 +90,7 @@ class NodeClient:
         """Let the node relay a message, with a proof if the network has RLN.
 
         Raises:
-            NodeUnreachable: The node may have relayed it.
+            NodeUnreachable: The node may have relayed the message.
         """
         path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
         body = {
@@ -107,7 +107,7 @@ class NodeClient:
     async def subscribe_filter(
         self, pubsub_topic: str, content_topics: Sequence[str]
     ) -> None:
-        """Make the node cache messages of a filter subscription; may be repeated."""
+        """Make the node cache messages of a filter subscription; repeatable."""
         answer = await self._ask(
             "POST",
             "/filter/v2/subscriptions",
@@ -141,7 +141,7 @@ class NodeClient:
     ) -> StorePage:
         """Read a page of messages, or of hashes only without `include_data`.
 
-        `cursor` is that of the previous page; None for the first page.
+        `cursor` is the cursor of the previous page; None for the first page.
         """
         parameters = _store_parameters(query, cursor, include_data)
         answer = await self._ask("GET", "/store/v3/messages", params=parameters)
@@ -189,7 +189,7 @@ class NodeClient:
         return answer
 
     async def _exchange(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request; an incomplete answer is returned as far as it arrived."""
+        """Send a request; of an incomplete answer, the received part is returned."""
         request = f"{method} {path}"
         body = bytearray()
         broken_off = ""
@@ -233,8 +233,8 @@ class NodeClient:
     def _check_encoding(self, request: str, response: httpx.Response) -> None:
         """Refuse an answer that is compressed more than once.
 
-        Each encoding may expand the received bytes a thousandfold. After one, they are
-        at most `MAX_ANSWER_BYTES`.
+        Each compression may expand the received bytes a thousandfold. After one
+        compression, they are at most `MAX_ANSWER_BYTES`.
         """
         encoding = response.headers.get("Content-Encoding", "")
         if "," in encoding:
@@ -279,7 +279,7 @@ class _Answer:
     async def made(
         self, make: Callable[[_Argument], _Result], argument: _Argument
     ) -> _Result:
-        """Return the result of `make`, from another thread if the body is large."""
+        """Return the result of `make`, which runs in a thread if the body is large."""
         if len(self.body) > _LARGE_BYTES:
             return await asyncio.to_thread(make, argument)
         return make(argument)
@@ -295,7 +295,7 @@ class _Answer:
         if re.fullmatch("[0-9]{1,9}", text):
             return float(text)
         try:
-            # Both dates are by the node's clock, so their difference is correct.
+            # Both dates are from the node's clock, so their difference is correct.
             until = parsedate_to_datetime(text)
             wait = until - parsedate_to_datetime(self.headers.get("Date", ""))
         except (OverflowError, TypeError, ValueError):

@@ -16,7 +16,7 @@ before the server closes it, since a page could be lost then."""
 
 
 class BadSettings(ValueError):
-    """A node is unreachable by these settings; the message has the remedy."""
+    """No node can be reached with these settings; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class NodeSettings:
 
     The URL has `http` or `https`, without user and password. `timeout_s` limits a
     connection and each part of an answer, seconds; the node itself stops a store query
-    after 5 s. `authorization` is the value of that header. `ca_file` is a PEM file of
-    trusted certificates; None for httpx's default.
+    after 5 s. `ca_file` is a PEM file of trusted certificates; None for httpx's
+    default.
 
     Raises:
         BadSettings: The URL is invalid, or the authorization is not a header value.
@@ -38,7 +38,7 @@ class NodeSettings:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check now what httpx would only check at the first request."""
+        """Check now what httpx checks only at the first request."""
         _check_url(self.url)
         if not (self.authorization.isascii() and self.authorization.isprintable()):
             raise BadSettings("the authorization must be one line of printable ASCII")
@@ -47,7 +47,7 @@ class NodeSettings:
 def open_client(settings: NodeSettings) -> httpx.AsyncClient:
     """Open the connections to a node; the caller closes them.
 
-    Redirections are not followed: they could carry the authorization elsewhere.
+    Redirects, which could send the authorization elsewhere, are not followed.
 
     Raises:
         BadSettings: The certificates cannot be read.

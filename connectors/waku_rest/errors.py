@@ -40,8 +40,8 @@ class NodeUnreachable(NodeError, ConnectionError):
     """The node did not answer, or its answer ended before anything could be parsed.
 
     Attributes:
-        may_have_arrived: Whether the node may have received the request. A read of
-            relay or filter has then lost a page, unless the page was empty.
+        may_have_arrived: Whether the node may have received the request. If so, a read
+            of relay or filter has lost its page, if that was not empty.
     """
 
     def __init__(
@@ -70,8 +70,8 @@ class NodeUntrusted(NodeUnreachable):
 class NodeRefused(NodeError):
     """The node answered with an error.
 
-    `status` is that of HTTP, or of the store inside an answer. `detail` is text from
-    the node, at most 200 characters.
+    `status` is the status of HTTP, or of the store inside an answer. `detail` is text
+    from the node, at most 200 characters.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class NodeBusy(NodeRefused):
 
 
 class NotSubscribed(NodeRefused):
-    """The node has no subscription to `topic`: none was made, or it has restarted."""
+    """The node has no subscription to `topic`: it has restarted, or none was made."""
 
     def __init__(
         self, node: str, request: str, status: int, detail: str, topic: str

@@ -40,11 +40,11 @@ class MirrorContext(NamedTuple):
 
 
 class Intake:
-    """Takes each message once, from any node and any endpoint.
+    """Accepts each message once, from any node and any endpoint.
 
     Only this class uses the spool. Calls of several tasks run one after another, each
     in a thread, so a slow disk does not block connections. If the disk is full, the
-    page stays in memory and storing it is retried.
+    page stays in memory until a retry stores it.
     """
 
     def __init__(self, context: MirrorContext) -> None:
@@ -72,14 +72,14 @@ class Intake:
     ) -> None:
         """Store the selected new messages durably.
 
-        A message comes with its pubsub topic.
+        Each message is given with its pubsub topic.
         """
         if messages:
             await self.use(self._take, messages, source)
             self.has_pending.set()
 
     async def probably_lost(self, node: str, cause: Loss) -> None:
-        """Record a probable loss at a node, unless another node covers it."""
+        """Record a probable loss at a node, if no other node covers it."""
         if self._coverage.interrupted(node, self._now_ms()):
             self._figures.losses[cause] += 1
             await self.use(self._spool.skip_number)
@@ -118,7 +118,7 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # An earlier message would alternate with that of a full spool.
+                # An earlier message would alternate with the one about a full spool.
                 self._full.ends("the spool has room again")
             return result
 
@@ -144,7 +144,8 @@ class Intake:
             # Stores never return messages on other topics.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
-        # The time of storing, not of reading, so that record times never decrease.
+        # This is the time of storing, not of reading, so that record times never
+        # decrease.
         accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
             self._figures.skipped[skip] += 1
@@ -157,7 +158,7 @@ def incoming_of(
 ) -> Incoming:
     """Return the record to write for a message (docs/records.md).
 
-    Without a channel, it contains no frame. `source` is the value of that header.
+    A record without a channel contains no frame.
     """
     message_hash = message.hash_on(pubsub_topic)
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")

@@ -1,7 +1,7 @@
 """Divides a JSON list into its elements, without parsing them.
 
-The list is untrusted and may be large. C code blocks other threads by Python's lock
-(GIL): a regular expression that matches 64 MB, or `msgspec` that reads them, would stop
+The list is untrusted and may be large. C code holds Python's lock (GIL) and so blocks
+other threads. If a regular expression or `msgspec` read 64 MB at once, it would stop
 the server of probes and metrics for seconds. So the list is searched in small steps,
 and long elements are omitted.
 """
@@ -12,14 +12,16 @@ import re
 from collections.abc import Iterator
 
 MAX_ELEMENTS = 100_000
-"""Maximum number of messages: a cache holds some thousands, a page of a store 100."""
+"""Maximum number of messages. A cache holds some thousands, and a page of a store
+100."""
 
 MAX_ELEMENT_BYTES = 8 * 1024 * 1024
 """Maximum length of one message: the longest decoded frame, 4 MiB, in base64. Relays
-carry at most 150 KiB."""
+transmit at most 150 KiB."""
 
 MAX_MARKS = 50 * MAX_ELEMENTS
-"""Maximum number of quotes, commas, brackets and escapes: a message has about 30."""
+"""Maximum number of quotes, commas, brackets and escapes, of which a message has about
+30."""
 
 _STEP_BYTES = 64 * 1024
 _SHOWN_BYTES = 200
@@ -34,8 +36,8 @@ def elements(body: bytes) -> Iterator[bytes]:
     """Yield the elements of a JSON list as raw bytes; they may be invalid JSON.
 
     Raises:
-        ValueError: The bytes are not a list, have too many elements or marks, or end
-            too early; raised after the complete elements.
+        ValueError: The bytes are not a list, end too early, or have too many elements
+            or marks. The error follows the complete elements.
     """
     count = depth = begin = 0
     in_string = False
@@ -88,7 +90,7 @@ def check_length(element: bytes) -> bytes:
 
 
 def _marks(body: bytes) -> Iterator[int]:
-    """Yield the positions of all characters that may have a meaning in JSON."""
+    """Yield the positions of all characters that may be part of JSON's syntax."""
     left = MAX_MARKS
     for start in range(0, len(body), _STEP_BYTES):
         for found in _MARK.finditer(body, start, start + _STEP_BYTES):

@@ -20,19 +20,20 @@ from connectors.waku_rest.settings import Listen
 from sds_core.mirror.figures import Loss, Source
 
 _RENEW_MS = 60_000
-"""Interval of renewals of filter subscriptions, ms: a filter node drops one after five
-minutes. A renewal of a relay subscription would hide a restart."""
+"""Interval at which filter subscriptions are renewed, ms, since a filter node drops
+them after five minutes. Relay subscriptions are not renewed, because that would hide a
+restart."""
 
 _LONGEST_S = 2.0
-"""Maximum wait between two attempts at a node that is down, s: after its restart, it
+"""Maximum wait between two attempts at an unreachable node, s. After its restart, it
 caches nothing before a new subscription."""
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
-"""Statuses of a proxy that did not get the answer, so the node may have cleared the
-page."""
+"""Statuses of a proxy that did not get the node's answer, so the node may have deleted
+the page."""
 
 _FILTER_CACHE = 50
-"""Messages in a node's filter cache, which no setting of the node changes."""
+"""Number of messages in a node's filter cache, which is not configurable."""
 
 
 class Listener:
@@ -72,8 +73,8 @@ class Listener:
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
-            # A restarted node may subscribe by its configuration: no `NotSubscribed`
-            # follows.
+            # A restarted node may subscribe by its configuration, without
+            # `NotSubscribed`.
             away = not error.may_have_arrived
             await self._lost(Loss.UNREACHABLE if away else Loss.PAGE_CUT_OFF)
             raise
@@ -84,7 +85,7 @@ class Listener:
             if error.status in _AFTER_CLEARING and error.request.startswith("GET"):
                 await self._lost(Loss.PAGE_CUT_OFF)
             raise
-        # All topics share one cache, so the whole round shows whether it was full.
+        # All topics share one cache, so all reads together show whether it was full.
         if count >= self._cache:
             self._figures.full_pages += 1
             await self._lost(Loss.FULL_PAGE)
@@ -101,7 +102,7 @@ class Listener:
         try:
             return await self._read()
         except NotSubscribed:
-            # The node has restarted, and has cached nothing since.
+            # The node has cached nothing since its restart.
             self._subscribed_ms = None
             await self._lost(Loss.RESUBSCRIBED)
             await self._subscribe()

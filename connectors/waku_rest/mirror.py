@@ -32,11 +32,12 @@ from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures
 from sds_core.text import counted
 
 _WRITTEN_AT_ONCE = 500
-"""Records. A message is at most 150 kB (64/WAKU2-NETWORK): 75 MB in memory."""
+"""Records. A message is at most 150 kB (64/WAKU2-NETWORK), so they are at most 75
+MB."""
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""Time for which hashes stay stored after stores are last read for them."""
+"""Time for which hashes stay stored after the last read of stores for their time."""
 
 _log = logging.getLogger("sds-monitor")
 
@@ -90,7 +91,8 @@ class Mirror:
                 for node in self._settings.nodes
             ]
             self._figures.nodes |= {node.url: NodeFigures() for node in nodes}
-            # Nodes are not read at the same moment, so two intervals may lie between.
+            # Nodes are not read at the same moment, so up to two intervals may lie
+            # between.
             coverage = Coverage(
                 self._figures.nodes, 2 * self._interval_ms, self._spool.last_seq > 0
             )
@@ -104,7 +106,8 @@ class Mirror:
             )
             intake = Intake(context)
             was_killed = await intake.use(self._spool.begin)
-            # Without live listening nothing is lost: a store can be read again.
+            # If only stores are read, nothing is lost, because a store can be read
+            # again.
             if was_killed and self._settings.listen is not Listen.NONE:
                 self._figures.losses[Loss.UNCLEAN_START] += 1
                 await intake.use(self._spool.skip_number)
@@ -176,7 +179,7 @@ class Mirror:
     def _count(
         self, records: Sequence[Spooled], refused: Mapping[Spooled, RecordRefused]
     ) -> None:
-        """Count written records; a refused one leaves a sequence gap."""
+        """Count written records; a refused record leaves a sequence gap."""
         figures = self._figures
         figures.refused += len(refused)
         figures.written += sum(
@@ -188,7 +191,7 @@ class Mirror:
             )
 
     def _report_end(self, written: int, refused: int) -> None:
-        """Log that Kafka answers again, once the waiting records are written."""
+        """Log that Kafka answers again, as soon as the waiting records are written."""
         if not self._kafka.is_on:
             return
         was_passing = self._kafka.is_passing

@@ -26,7 +26,7 @@ _MOST_REQUESTED_S = 300.0
 
 
 class Trouble:
-    """Remembers since when something fails; repeated calls have no effect."""
+    """Records since when an operation fails; repeated calls have no effect."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -35,16 +35,16 @@ class Trouble:
 
     @property
     def is_on(self) -> bool:
-        """Whether a failure has begun and its end is not logged."""
+        """Whether a failure has begun whose end is not logged yet."""
         return self._since_ms is not None
 
     @property
     def is_passing(self) -> bool:
-        """Whether the failure has ended, and the end is not logged."""
+        """Whether the failure has ended and the end is not logged yet."""
         return self._until_ms is not None
 
     def begins(self, message: object | None = None) -> None:
-        """Note the time of the first failure; log a message as a warning."""
+        """Record the time of the first failure; log a message as a warning."""
         self._until_ms = None
         if self._since_ms is not None:
             return
@@ -53,7 +53,7 @@ class Trouble:
             _log.warning("%s", message)
 
     def passes(self) -> None:
-        """Note the end of the failure, to log it later."""
+        """Record the end of the failure, to log it later."""
         if self.is_on and not self.is_passing:
             self._until_ms = self._now_ms()
 
@@ -89,7 +89,7 @@ async def persist(
     Args:
         attempt: The call to try.
         errors: Errors after which it is retried.
-        ending: Once it is set, no retry follows and the error is raised.
+        ending: If it is set, the error is raised without a retry.
         failed: Called with each error.
         longest_s: Maximum wait between two attempts, unless a node requests more.
     """

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    # At run time it would import httpx, which the help text of `mirror` does not need.
+    # An import at run time would load httpx, which the help text of `mirror` does not
+    # need.
     from connectors.waku_rest.connection import NodeSettings
 
 
@@ -19,7 +20,8 @@ class Listen(enum.StrEnum):
     FILTER = "filter"
     """Nodes are light clients that subscribe to content topics at their peers."""
     NONE = "none"
-    """Only stores are read: ephemeral messages, and so repairs, are not seen."""
+    """Only stores are read, so ephemeral messages, which include repairs, are not
+    seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +35,9 @@ class MirrorSettings:
         store: Whether the nodes' stores are read too.
         cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of the
             node; its filter cache is fixed at 50).
-        poll_interval_s: Time between two pages, seconds; a full page has none after it.
+        poll_interval_s: Time between two pages, seconds; zero after a full page.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
-        backfill_s: Length of the past that a new mirror reads from stores, seconds.
+        backfill_s: How far back a new mirror reads from stores, seconds.
         spool_bytes: Size of the spool above which reading pauses.
     """
 

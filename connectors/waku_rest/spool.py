@@ -1,9 +1,9 @@
 """The state of a mirror on disk: records that wait for Kafka, and known hashes.
 
-The node deletes a page that was read. Each page is therefore stored before the next is
-read, in one transaction with its sequence numbers and hashes. A mirror that is killed
-loses at most the page that it was reading. If it writes a record to Kafka twice, both
-have the same `seq`.
+The node deletes each page that was read. Each page is therefore stored before the next
+is read, in one transaction with its sequence numbers and hashes. A mirror that is
+killed loses at most the page that it was reading. If it writes a record to Kafka twice,
+both have the same `seq`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _ROW_BYTES = 64
 """Approximate size of a row without key, value and headers."""
 
 _QUESTION = 500
-"""Hashes in one query: some builds of SQLite limit parameters."""
+"""Hashes in one query, since some builds of SQLite limit parameters."""
 
 
 class Incoming(NamedTuple):
@@ -70,9 +70,9 @@ class Spooled(NamedTuple):
     Attributes:
         id: Position in the order of writing.
         at_ms: Record time, Unix ms.
-        seq: The frame's number; of a heartbeat, that of the frame before it.
-        key: Channel id; None if it is unknown, and of heartbeats.
-        headers: Without `observer` and `seq`.
+        seq: The frame's number; a heartbeat has the number of the frame before it.
+        key: Channel id; None for heartbeats, or if it is unknown.
+        headers: Headers without `observer` and `seq`.
     """
 
     id: int
@@ -89,7 +89,7 @@ class Spooled(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """The sender's times over which a node's store was read, Unix ms."""
+    """The span of sender's times for which a node's store was read, Unix ms."""
 
     from_ms: int
     up_to_ms: int
@@ -104,19 +104,21 @@ class Spool:
 
     Args:
         directory: The directory; created if it is missing.
-        observer: Tap id of a new directory; for an existing one None or its tap id.
-        new_observer: Tap id of a new directory if `observer` is None.
+        observer: Tap id for a new directory; for an existing directory None or its tap
+            id.
+        new_observer: Tap id for a new directory if `observer` is None.
 
     Attributes:
         observer: Tap id.
         last_seq: The last sequence number of a frame.
-        count: Number of waiting records, heartbeats included.
+        count: Number of waiting records, including heartbeats.
         size_bytes: Size of the waiting records, bytes.
-        forgotten_ms: Hashes from before this time, Unix ms, are deleted; 0 if none are.
+        forgotten_ms: Hashes from before this time, Unix ms, are deleted; 0 if none is
+            deleted.
 
     Raises:
-        StateUnusable: Another mirror runs on it, it belongs to another tap, or it
-            cannot be written to.
+        StateUnusable: Another mirror uses the directory, it belongs to another tap, or
+            it cannot be written to.
     """
 
     def __init__(
@@ -176,7 +178,7 @@ class Spool:
         ).fetchone()
 
     def begin(self) -> bool:
-        """Mark the spool as open; return whether it was not closed in order.
+        """Mark the spool as open; return whether it was marked as open before.
 
         In that case an earlier mirror was killed.
         """
@@ -199,8 +201,8 @@ class Spool:
     ) -> int:
         """Store unknown messages durably; return their number.
 
-        They were received at `at_ms`, Unix ms. Unwanted hashes become known without a
-        record.
+        They were received at `at_ms`, Unix ms. Messages that are not selected become
+        known without a record.
         """
         known = self.known(message.message_hash for message in messages)
         new: dict[bytes, Incoming] = {}
@@ -285,14 +287,14 @@ class Spool:
         self.size_bytes -= sum(size for (size,) in freed)
 
     def swept(self, node: str) -> Swept | None:
-        """Return the span over which a node's store was read; None if it is unknown."""
+        """Return the span for which a node's store was read; None if it is unknown."""
         row = self._database.execute(
             "SELECT from_ms, up_to_ms FROM swept WHERE node = ?", (node,)
         ).fetchone()
         return row and Swept(*row)
 
     def set_swept(self, node: str, swept: Swept) -> None:
-        """Store the span over which a node's store was read."""
+        """Store the span for which a node's store was read."""
         with self._database as database:
             database.execute(
                 "INSERT OR REPLACE INTO swept VALUES (?, ?, ?)", (node, *swept)
@@ -315,7 +317,7 @@ class Spool:
         return str(error)
 
     def close(self, in_order: bool = True) -> None:
-        """Close the files; in order if every page that was read has been stored."""
+        """Close the files; mark the spool as closed if every read page is stored."""
         with self._opened:
             if in_order:
                 with self._database as database:
@@ -332,7 +334,7 @@ def _unusable(directory: Path, reason: object) -> StateUnusable:
 def open_spool(
     directory: Path, observer: str | None, new_observer: str
 ) -> Iterator[Spool]:
-    """Open a spool; close it after the block, in order unless an error occurs."""
+    """Open a spool and close it after the block; an error leaves it marked as open."""
     spool = Spool(directory, observer, new_observer)
     try:
         yield spool

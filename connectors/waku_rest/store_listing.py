@@ -29,7 +29,7 @@ _ATTEMPTS = 5
 
 
 class StoreListing:
-    """Reads one node's store, by content topics of each pubsub topic, none for all.
+    """Reads one node's store for content topics of each pubsub topic; none selects all.
 
     Methods raise `NodeError` if the node is unreachable, refuses, or sends an invalid
     answer.
@@ -56,7 +56,7 @@ class StoreListing:
     ) -> dict[bytes, tuple[str, WakuMessage]]:
         """Return the pubsub topic and the message for each hash that the store has.
 
-        The pubsub topics in `hashes` are for nodes that do not return them.
+        The pubsub topics in `hashes` are used if the node does not return them.
         """
         found = {}
         async with open_client(self._settings) as http:

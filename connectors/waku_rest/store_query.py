@@ -10,18 +10,20 @@ from connectors.waku_rest.errors import BadAnswer
 from sds_core.prolly.tree import ProllyTree
 
 MAX_CONTENT_TOPICS = 10
-"""Content topics in one query: with more, the store refuses all but the first page."""
+"""Content topics in one query: with more, the store refuses all pages after the
+first."""
 
 MAX_HASHES = 50
 """Hashes in one query: more may exceed the node's limit for a request head, 8 KiB."""
 
 MAX_PAGE_SIZE = 100
-"""Upper limit of the store."""
+"""The store's maximum."""
 
 _Item = TypeVar("_Item")
 
 ReadPage = Callable[[bytes | None], Awaitable[bytes | None]]
-"""Reads the page at a cursor, None for the first; returns the cursor to the next."""
+"""Reads the page at a cursor, None for the first page; returns the cursor of the next
+page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class StoreQuery:
         start_ns, end_ns: Sender's time, Unix ns, at least 1, both inclusive.
         hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all.
         page_size: Messages in a page, in [1, `MAX_PAGE_SIZE`].
-        ascending: Whether the oldest page comes first; within a page the oldest message
-            always does.
+        ascending: Whether the oldest page is first; within a page the oldest message is
+            always first.
 
     Raises:
         ValueError: The API does not support these conditions.
@@ -71,7 +73,7 @@ def _check_number(what: str, number: int, most: int) -> None:
 
 
 def in_parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
-    """Yield the items in parts of at most `most`."""
+    """Yield the items in parts of at most `most` items."""
     for first in range(0, len(items), most):
         yield items[first : first + most]
 
@@ -81,11 +83,11 @@ def queries_of(
 ) -> Iterator[StoreQuery]:
     """Yield the queries for all messages on some topics in a time span.
 
-    `topics` has the content topics of each pubsub topic, none for all. Times are the
-    sender's, Unix ns, at least 1, both inclusive.
+    `topics` has the content topics of each pubsub topic; none selects all. Times are
+    the sender's, Unix ns, at least 1, both inclusive.
     """
     for pubsub_topic, content_topics in topics.items():
-        # Without content topics, one query selects all of them.
+        # If no content topics are given, one query selects all.
         parts = in_parts(content_topics, MAX_CONTENT_TOPICS) if content_topics else [()]
         for part in parts:
             yield StoreQuery(pubsub_topic, part, start_ns, end_ns)
@@ -100,7 +102,7 @@ async def follow(
     page.
 
     Raises:
-        BadAnswer: The cursors form a cycle.
+        BadAnswer: A cursor was returned twice.
     """
     cursor: bytes | None = None
     cursors: set[bytes] = set()
@@ -119,11 +121,11 @@ def onward_query(
     pubsub_topic: str | None = None,
     content_topics: Sequence[str] = (),
 ) -> StoreQuery:
-    """Return the query for the messages behind the last one of a tree.
+    """Return the query for the messages after the last message of a tree.
 
     Both sides of a synchronisation may lack messages that were sent after its start
-    (75/WAKU2-SYNC, Implementation). The time of the last one is included, because
-    another message may have it.
+    (75/WAKU2-SYNC, Implementation). The time of the last message is included, because
+    another message may have the same time.
     """
     last = tree.last()
     start_ns = 1 if last is None else last.timestamp_ns

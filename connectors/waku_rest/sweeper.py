@@ -2,7 +2,7 @@
 
 A store is queried by the sender's time, and may receive a message long after that time.
 It is therefore read again over longer spans at longer intervals. The first query
-requests only hashes; further ones request the messages with unknown hashes.
+requests only hashes. Further queries request the messages with unknown hashes.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _SETTLE_MS = 5_000
-"""Minimum age of a message: listeners receive younger ones sooner."""
+"""Minimum age of a message, because listeners receive newer messages sooner."""
 
 _SLICE_MS = 600_000
-"""Part of a long past that is read before the progress is stored."""
+"""Length of the part of a long span after which progress is stored."""
 
 LONGEST_REACH_MS = 3_600_000
 """Maximum delay after which a message may reach a store and is still read."""
@@ -43,12 +43,13 @@ _LONGEST_S = 30.0
 """Maximum wait between two attempts at a store that does not answer, s."""
 
 _AHEAD_MS = 60_000
-"""How far a sender's time may lie after the receipt of the message. Stores accept live
-messages that are up to 20 s ahead of the store's clock."""
+"""Maximum time by which a sender's time is after the receipt of the message. Stores
+accept live messages that are up to 20 s ahead of the store's clock."""
 
 _REACHES = {20_000: 0, 300_000: 150_000, LONGEST_REACH_MS: 1_800_000}
-"""Interval of reads, ms, by their reach into the past, ms. Each hash is listed about
-seven times. Stores of logos-delivery synchronise over the same three spans."""
+"""Length of the span that is read, ms -> interval of these reads, ms. Each hash is
+listed about seven times. Stores of logos-delivery synchronise over the same three
+spans."""
 
 
 class Sweeper:
@@ -79,7 +80,7 @@ class Sweeper:
         with suppress(NodeError):
             while not self._ending.is_set():
                 now_ms = self._now_ms()
-                # If the clock was set back, a read is due as well.
+                # A read is also due if the clock was set back.
                 due = [
                     back_ms
                     for back_ms, every_ms in _REACHES.items()
@@ -179,6 +180,6 @@ class Sweeper:
     def _failed(self, error: BaseException) -> None:
         self._figures.failures[Source.STORE] += 1
         self._trouble.begins(error)
-        # Otherwise the listener decides whether the node is up.
+        # If the node has a listener, that decides whether the node is up.
         if self._is_alone:
             self._figures.is_up = False

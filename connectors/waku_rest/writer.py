@@ -22,7 +22,8 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
 
 _ATTEMPT_S = 30.0
-"""Time limit of one write, s: the mirror cannot end during it, and retries anyway."""
+"""Time limit of one write, s. The mirror cannot end during a write, and retries
+later."""
 
 
 class FrameWriter:
@@ -40,10 +41,10 @@ class FrameWriter:
         self._producer: KafkaProducer | None = None
 
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
-        """Write records; return those that Kafka refuses for good, with the reasons.
+        """Write records; return those that Kafka refuses permanently, with the reasons.
 
-        Kafka has acknowledged all others. After an error, some may be written; a retry
-        writes them with the same `seq`.
+        Kafka has acknowledged all other records. After an error, some records may be
+        written; a retry writes them with the same `seq`.
 
         Raises:
             connectors.kafka.settings.InvalidTopic: Kafka does not allow the topic's
@@ -51,7 +52,8 @@ class FrameWriter:
             KafkaUnreachable: Not all records were acknowledged in time.
         """
         refused: dict[Spooled, RecordRefused] = {}
-        # After one bad record, Kafka refuses the batch and the producer all others.
+        # After one invalid record, Kafka refuses its batch, and the producer refuses
+        # all other records.
         for spooled in sorted(self._write(records)):
             refused |= self._write([spooled])
         return refused
@@ -79,7 +81,7 @@ class FrameWriter:
             self.close()
             raise failure(self._kafka, error) from error
         if refused:
-            # The numbering has a gap, so the producer accepts nothing more.
+            # The producer's sequence has a gap, so it accepts no further records.
             self.close()
         return refused
 
@@ -116,7 +118,7 @@ class FrameWriter:
             for partition in range(self._partitions):
                 yield TopicRecord(partition, spooled.at_ms, None, b"", headers)
             return
-        # Without a channel, no order with other frames is required.
+        # A record without a channel needs no order with other frames.
         partition = (
             spooled.seq % self._partitions
             if spooled.key is None

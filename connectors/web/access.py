@@ -1,4 +1,4 @@
-"""Who may read what is served, and how it is encrypted."""
+"""Access rules and encryption of the servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WebConfig:
         tls: How to speak TLS; None for no TLS.
         users: bcrypt hash of the password by user.
         tokens: SHA-256 of each bearer token, in hexadecimal digits, by its name.
-        peer_tokens: The same of each token for the port of `audit serve`.
+        peer_tokens: SHA-256 of each token for the port of `audit serve`, by its name.
         open_paths: Paths that need no login.
         headers: Headers of every response.
         certificates: Files with certificates, by the option that names them.
@@ -51,19 +51,19 @@ class WebConfig:
 
     @property
     def keeps_out_peers(self) -> bool:
-        """Whether strangers can neither be a peer of `audit serve` nor read along."""
+        """Whether `audit serve` admits only known peers, on an encrypted connection."""
         has_secret_token = self.tls is not None and bool(self.peer_tokens)
         return self.needs_certificate or has_secret_token
 
     def admits_peer(self, token: str) -> bool:
-        """Whether a peer may ask that sends a token; without one, it is empty."""
+        """Whether a peer with this token may send requests; empty if it has none."""
         return not self.peer_tokens or is_token(token, self.peer_tokens)
 
 
 def is_token(token: str, hashes: Mapping[str, str]) -> bool:
-    """Whether some hash, in hexadecimal digits, is the SHA-256 of a token."""
+    """Whether a hash, in hexadecimal digits, is the SHA-256 of a token."""
     digest = hashlib.sha256(token.encode()).hexdigest()
-    # No early end, which would say how much of a hash is right.
+    # The comparison never stops early, which would reveal how much of a hash is right.
     same = [hmac.compare_digest(digest, known) for known in hashes.values()]
     return any(same)
 
@@ -73,7 +73,7 @@ UNPROTECTED = WebConfig()
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may read what is served.
+    """Access rules of a server.
 
     Attributes:
         config: Returns the configuration as of now.

@@ -26,8 +26,8 @@ class FiringHead:
     """The alerts in the head of a page.
 
     Attributes:
-        alerts: At most `LISTED_ALERTS`, the gravest first: name, severity, and the
-            channels for which it fires, empty if it is of none.
+        alerts: At most `LISTED_ALERTS` alerts, most severe first: name, severity, and
+            the channels for which it fires, empty if none.
         by_name: Each alert that fires -> its most severe severity.
         note: Why the list of firing alerts is unknown; empty if it is known.
     """
@@ -88,7 +88,7 @@ class HeldAlert(NamedTuple):
 
 
 class HeldHead(NamedTuple):
-    """The alerts that are held back: some, by view, and the number of others."""
+    """Some alerts that are held back, one per view, and the number of other ones."""
 
     alerts: Sequence[HeldAlert]
     hidden: int
@@ -133,16 +133,16 @@ HeldObject = TypedDict(
         "alert": str,
         "channel": Annotated[str, Meta(description="Id of the channel or group.")],
         "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
-        "findings": Annotated[int, Meta(description="Those that do not count.")],
+        "findings": Annotated[int, Meta(description="Findings that do not count.")],
         "from": Annotated[int, Meta(description="Event time, Unix ms.")],
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
     },
 )
-HeldObject.__doc__ = "An alert that is held back, and the time of what may be missing."
+HeldObject.__doc__ = "An alert that is held back, and the period of possible misses."
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:
-    """Return an alert that is held back as the API gives it."""
+    """Return an alert that is held back as an object of the API."""
     return {
         "alert": one.alert,
         "channel": channel,

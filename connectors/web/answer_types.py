@@ -1,4 +1,4 @@
-"""Types of the API's answers, from which their descriptions are made."""
+"""Types of the API's answers, from which OpenAPI describes them."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Clock = Annotated[
 ]
 Id = Annotated[str, Meta(description="Its id.")]
 Name = Annotated[
-    str | None, Meta(description="Name that the operator gave it; null without one.")
+    str | None, Meta(description="Name that the operator gave it; null if none.")
 ]
 Next = Annotated[
     str | None, Meta(description="`after` of the next page; null on the last one.")
 ]
 Holes = Annotated[
     list[list[int]],
-    Meta(description="Spans in which it may have missed records: from, to, Unix ms."),
+    Meta(description="Periods in which it may have missed records: from, to, Unix ms."),
 ]
 
 
 class ViewObject(TypedDict):
-    """A channel or group with its figures, which have the keys of the report.
+    """A channel or group with its figures.
 
     Attributes:
         muted: Whether its alerts are muted.
@@ -60,14 +60,14 @@ class JobObject(TypedDict):
         primed: Whether the figures of the checkpoint have been read.
         running: Whether the query runs.
         error: Why it failed, in one line; empty if it did not.
-        retrying: Whether it will be started again.
+        retrying: Whether the monitor will start it again.
         kafka_answered: When Kafka answered last, wall time, Unix ms.
         topic_missing_since: Since when the topic does not exist, wall time, Unix ms.
         version: Version of the monitor.
         rules: `compiled` or `interpreted`.
         records: Kafka records read since the checkpoint's first batch.
         records_behind: Records in the topic that are not read yet.
-        event_time_lag_seconds: Newest record time less the event time of the figures.
+        event_time_lag_seconds: Newest record time minus the event time of the figures.
         batch_duration_ms: Number and sum of the durations of batches, and percentiles.
         state_bytes: Memory of the state.
         restarts: Starts on this checkpoint after the first.
@@ -90,13 +90,13 @@ class JobObject(TypedDict):
 
 
 class FleetPage(TypedDict):
-    """The verdict on all views, the job, and a page of channels.
+    """The overall verdict, the job, and a page of channels.
 
     Attributes:
         ok: Whether nothing needs attention.
         summary: The verdict in one sentence.
         undecodable: Number of dead letters by reason.
-        held_back: Alerts that are held back; each channel has its own.
+        held_back: Alerts that are held back for all channels.
     """
 
     ok: bool
@@ -109,10 +109,10 @@ class FleetPage(TypedDict):
 
 
 class ViewsPage(TypedDict):
-    """A page of the views of a kind.
+    """A page of channels or groups.
 
     Attributes:
-        count: Number of all views.
+        count: Number of all channels or groups.
     """
 
     clock: Clock
@@ -130,12 +130,12 @@ ListedIncidentObject.__doc__ = IncidentObject.__doc__
 
 
 class IncidentsPage(TypedDict):
-    """A page of incidents, the latest found first.
+    """A page of incidents, newest first.
 
     Attributes:
-        causes: Likely causes of the verdicts of their channels, by id.
-        observer: Settings of the model that are not the defaults.
-        more: Whether more exist.
+        causes: Likely causes of the channels' verdicts, by channel id.
+        observer: Settings of the model that differ from the defaults.
+        more: Whether more incidents exist.
     """
 
     incidents: list[ListedIncidentObject]
@@ -161,11 +161,11 @@ class TapObject(TypedDict):
 
 
 class TapsPage(TypedDict):
-    """A page of taps, by id.
+    """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: Taps whose clock is off by more than 30 s, and by how many ms,
-            also of those whose records are all refused.
+        wrong_clocks: Error in ms of each clock that is off by more than 30 s, by tap,
+            even if all its records are refused.
     """
 
     clock: Clock
@@ -174,10 +174,10 @@ class TapsPage(TypedDict):
 
 
 class ViewMinutes(TypedDict):
-    """Growth of the figures of a view, interval by interval, oldest first.
+    """Growth of figures per interval, oldest first.
 
-    It begins at the view's first or oldest known minute. The last interval contains
-    the monitor's clock and is incomplete.
+    The first interval contains the oldest known minute. The last interval contains the
+    monitor's clock and is incomplete.
 
     Attributes:
         hours: Hours up to now.
@@ -198,7 +198,7 @@ SpanObject = TypedDict(
         "reason": Annotated[str, Meta(description="Why, in one word.")],
     },
 )
-SpanObject.__doc__ = "A time in which the same was shown."
+SpanObject.__doc__ = "A period in which the same verdict was shown."
 
 VerdictsPage = TypedDict(
     "VerdictsPage",
@@ -207,13 +207,13 @@ VerdictsPage = TypedDict(
         "from": Annotated[int, Meta(description="Wall time, Unix ms.")],
         "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
         "minutes": Annotated[
-            dict[str, int], Meta(description="Minutes of each verdict.")
+            dict[str, int], Meta(description="Number of minutes of each verdict.")
         ],
         "verdicts": list[SpanObject],
         "next": Next,
     },
 )
-VerdictsPage.__doc__ = "A page of what was shown of a view, oldest first."
+VerdictsPage.__doc__ = "A page of the verdicts shown of a view, oldest first."
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:
@@ -328,6 +328,6 @@ _TYPES: Mapping[Unit, Any] = {
     Unit.WORD: str,
     Unit.DURATIONS: _DURATIONS,
 }
-"""Types in reports, which have no floats."""
+"""Types of figures in reports, which have no floats."""
 
 VIEW_TYPES = {kind.prefix: _view_type(kind) for kind in KINDS}

@@ -19,7 +19,7 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
 }
-"""No cache stores an answer, and no browser takes it for a page."""
+"""Caches do not store answers, and browsers do not render them as pages."""
 
 
 def answer(content: Mapping[str, Any], status: int = 200) -> Response:
@@ -40,7 +40,7 @@ def is_api(request: Request) -> bool:
 def plain_refusal(
     request: Request, status: int, message: str, headers: Mapping[str, str] = _NONE
 ) -> Response:
-    """A refusal as JSON or text: a page would cost more than the request is worth."""
+    """A refusal as JSON or text, because a page would cost too much."""
     if is_api(request):
         made = refusal(status, message, {})
     else:

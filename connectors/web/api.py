@@ -116,10 +116,10 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """Return the routes of the API."""
 
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
-        """Return a page of the views of a kind, or one of them.
+        """Return a page of channels or groups, or one of them.
 
-        Channels come with the state of the job, and the most troubled ones first;
-        views of any kind come by name.
+        `/api/v1/channels` adds the state of the job and begins with the most severe
+        verdicts. The other address sorts by name.
         """
         place = query.place(_ViewPlace)
         is_root = "prefix" not in request.path_params
@@ -154,7 +154,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         return _view_object(snapshot, views, name)
 
     def incidents(request: Request, query: IncidentsQuery) -> IncidentsPage:
-        """Return a page of incidents, the latest found first."""
+        """Return a page of incidents, newest first."""
         place = query.place(ListedIncident)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
@@ -184,7 +184,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def taps(request: Request, query: PageQuery) -> Mapping[str, Any]:
-        """Return a page of taps, by id."""
+        """Return a page of taps, sorted by id."""
         place = query.place(Reference)
         snapshot = read_figures(sources)
         channels = views_by_tap(views_of(request, snapshot))
@@ -204,9 +204,9 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def minutes(request: Request, query: HoursQuery) -> Mapping[str, Any]:
-        """Return the growth of a view's figures, interval by interval.
+        """Return the growth of the figures of a channel or group per interval.
 
-        A minute appears once it has ended.
+        A minute appears when it has ended.
         """
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
@@ -224,7 +224,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def verdicts(request: Request, query: VerdictsQuery) -> VerdictsPage:
-        """Return a page of what was shown of a view between two times, oldest first."""
+        """Return a page of the verdicts shown between two times, oldest first."""
         place = query.place(_SpanPlace)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)

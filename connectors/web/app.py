@@ -1,4 +1,4 @@
-"""All HTTP that the monitor offers, as one application."""
+"""The monitor's web application: all its HTTP addresses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         if is_api(request):
             answer = refusal(status, why, values)
         else:
-            # A refused trace that asked again would be made again.
+            # The page of a refused trace must not repeat its request.
             poll_s = trace.POLL_S if request.url.path.endswith("/trace") else POLL_S
             answer = layout.problem(
                 request, sources.current(), status, _sentence(why), poll_s

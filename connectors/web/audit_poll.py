@@ -36,7 +36,7 @@ class AuditPoll(Poll[MirrorAudit]):
 
 
 class _Asking:
-    """Asks once; returns the last answer if no new one arrives."""
+    """Sends one request; returns the last answer if no new answer arrives."""
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/") + NEWEST

@@ -1,6 +1,6 @@
 """Blocks of reports and of the page of forecasts: tables, ranges and heat maps.
 
-Each block is a table for a screen reader, and a picture where a picture says more.
+Each block is a table for screen readers, and some also have a picture.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ _SHADES = 9
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; the first cell of each row names it.
+    """A table; the first cell of each row is its name.
 
     Attributes:
         words: Number of the first columns that contain words instead of figures.
-        bars: For each row a share in [0, 1], which its last cell shows as a bar.
+        bars: A share in [0, 1] for each row, which its last cell shows as a bar.
         links: Address to which the first cell of each row links.
-        anchor: Prefix of the row ids, which end in the row number; empty without ids.
+        anchor: Prefix of the row ids, which end in the row number; empty if rows have
+            no id.
     """
 
     title: str
@@ -48,8 +49,8 @@ class Range:
     """A value with its interval.
 
     Attributes:
-        low, high: Ends of the interval; the value itself without one.
-        mid: The value, 0 or more; NaN if it is unknown.
+        low, high: Ends of the interval; the value itself if it has no interval.
+        mid: The value, not negative; NaN if it is unknown.
         text: The value and its interval with their unit.
     """
 
@@ -62,7 +63,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Ranges:
-    """One figure of several variants on one scale from 0."""
+    """The same figure of several variants on one scale from 0."""
 
     title: str
     ranges: Sequence[Range]
@@ -71,7 +72,7 @@ class Ranges:
 
     @cached_property
     def places(self) -> list[tuple[float, ...] | None]:
-        """Low, middle and high, percent of the width; None for no value.
+        """Low, middle and high in percent of the width; None if the value is missing.
 
         An end that is infinite, unknown or below 0 is at the edge.
         """
@@ -91,12 +92,12 @@ class Ranges:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """A table whose cells are darker the greater their value is.
+    """A table in which a cell with a greater value is darker.
 
     Attributes:
-        corner: What the rows and the columns are, such as "loss, by participants".
+        corner: Meaning of the rows and columns, such as "loss, by participants".
         rows: Name of each row and its values; None for a missing value.
-        texts: The values with their unit, in the same shape.
+        texts: The values with their unit, in the same shape as `rows`.
     """
 
     title: str
@@ -117,7 +118,8 @@ class HeatMap:
     ) -> HeatMap:
         """Return the map of cells, in the order in which rows and columns appear.
 
-        Cells are value and text by row and column; some may be missing, or NaN.
+        Cells have value and text by row and column. Cells may be missing, and values
+        NaN.
         """
         columns = list(dict.fromkeys(column for _, column in cells))
         names = list(dict.fromkeys(row for row, _ in cells))
@@ -130,7 +132,7 @@ class HeatMap:
 
     @cached_property
     def shades(self) -> list[list[int]]:
-        """Shade of each cell, in [0, `_SHADES`]; 0 for the least value and for none."""
+        """Shade of each cell, in [0, `_SHADES`]; 0 for minimum and missing values."""
         known = [v for _, values in self.rows for v in values if v is not None]
         least, most = min(known, default=0), max(known, default=0)
         span = (most - least) or 1
@@ -148,7 +150,7 @@ Block = Chart | Table | Ranges | HeatMap | Lanes
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report: blocks, which wide screens show beside each other.
+    """A part of a report. Wide screens show its blocks beside each other.
 
     Attributes:
         small: Whether the blocks are small multiples.
@@ -166,7 +168,7 @@ class Report:
 
     Attributes:
         lead: The most important sentences.
-        foot: Where the figures come from.
+        foot: Source of the figures.
     """
 
     title: str
@@ -176,7 +178,7 @@ class Report:
 
 
 def pictured(blocks: Sequence[Block]) -> list[tuple[Block, Markup | None]]:
-    """Return each block with its picture; only a chart that is not empty has one."""
+    """Return each block with its picture; only charts with values have one."""
     return [
         (
             block,

@@ -1,4 +1,4 @@
-"""Computes the values and words of a view's charts; `drawing` makes the pictures."""
+"""Computes the values and words of a view's charts; `drawing` draws them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Series:
 
     Attributes:
         values: One value for each interval; None if nothing was measured.
-        is_limit: Whether it is a straight line to compare the others with.
-        spans: Ends of the interval around each value; empty without intervals.
+        is_limit: Whether it is a straight line for comparison.
+        spans: Ends of the interval around each value; empty if the values have none.
     """
 
     name: str
@@ -46,11 +46,12 @@ class Chart:
         key: Name of the chart within the page.
         note: Explanation of how to read the chart.
         times: Name of each interval: by default, its start in UTC.
-        ticks: Times that get a label.
+        ticks: Times with a label on the axis.
         unit: Returns the label of a value on the axis of counts.
-        forecast_from: Number of bars before the forecast; None without a forecast.
-        heading: Heading of the intervals in the table, which lists them in order; if it
-            is empty, intervals are times, and the table begins with the newest.
+        forecast_from: Number of bars before the forecast; None if the chart has no
+            forecast.
+        heading: Heading of the intervals in the table. If it is empty, intervals are
+            times, and the table begins with the newest.
     """
 
     key: str
@@ -66,7 +67,7 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no interval has anything to draw."""
+        """Whether no interval has a value."""
         counts = self.scale in (Scale.COUNT, Scale.PARTS)
         return not any(
             value if counts else value is not None
@@ -86,7 +87,7 @@ class Chart:
 
     @property
     def columns(self) -> list[str]:
-        """Headings of the table after that of the time."""
+        """Headings of the table's columns after the time."""
         return [series.name for series in self.series if not series.is_limit]
 
 
@@ -96,7 +97,7 @@ def charts_of(
     settings: ChannelSettings,
     observer: ObserverSettings,
 ) -> list[Chart]:
-    """Return the charts of a view's page, with its objectives and limits."""
+    """Return the charts of a view's page, with its SLOs and limits."""
     times = [words.time_of_day(begin_ms) for begin_ms in trend.begins_ms]
     ticks = [words.time_of_day(begin_ms) for begin_ms in _ticks_ms(trend)]
     return [
@@ -187,7 +188,7 @@ def _limit_ms(limit: Limit, observer: ObserverSettings) -> int:
 
 
 def _ticks_ms(trend: Trend) -> list[int]:
-    # At most seven round times.
+    # Return at most seven round times.
     begins_ms = trend.begins_ms
     apart_ms = next(
         minutes * 60_000
@@ -202,7 +203,7 @@ def _percentile(trend: Trend, figure: Figure, percent: int) -> Series:
         durations = growth.histogram(figure.field)
         if not durations.count:
             return None
-        # The last bucket has no bound, and is drawn at the top of the scale.
+        # The last bucket has no bound, so it is drawn at the top of the scale.
         return (durations.percentile_ms(percent) or BUCKETS_MS[-1]) / 1000
 
     return _series(

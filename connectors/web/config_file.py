@@ -1,4 +1,4 @@
-"""The web configuration file: TLS, users and headers of everything that is served.
+"""The web configuration file: TLS, users and headers of all servers.
 
 The format is that of Prometheus' exporter toolkit
 (prometheus/exporter-toolkit:docs/web-configuration.md), with `bearer_tokens` and
@@ -31,8 +31,8 @@ _UNSUPPORTED = (
 _BCRYPT = re.compile(
     r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}"
 )
-"""Cost 15 takes seconds; a higher one would let one login stop all others. The last
-character of the 16 bytes of salt has two bits."""
+"""Cost 15 takes seconds. With a higher cost, one login could block all others. The last
+character of the salt, which has 16 bytes, encodes two bits."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _SHA256_RULE = "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one"
@@ -52,7 +52,7 @@ _HEADERS = (
 
 
 class BadWebConfig(ValueError):
-    """The file or one that it names cannot be used; the message says why."""
+    """The file, or a file that it names, cannot be used; the message has the reason."""
 
 
 class _Tls(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,10 +115,10 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class WebConfigFile:
-    """A web configuration file, which is read again after it has changed.
+    """A web configuration file, which is reloaded after changes.
 
-    While a changed file cannot be used, the settings before the change hold, and the
-    log says so once.
+    While a changed file cannot be used, the previous settings stay in effect, and one
+    line of the log reports it.
 
     Args:
         path: The file; paths in it are relative to its directory.
@@ -135,12 +135,12 @@ class WebConfigFile:
         self._config = self._read()
 
     def __call__(self) -> WebConfig:
-        """Return the current settings, after checking whether a file has changed."""
+        """Reload changed files, and return the current settings."""
         with self._lock:
             return self._newest()
 
     def _newest(self) -> WebConfig:
-        # A change soon after another leaves the time of a file as it was.
+        # Two changes in quick succession may leave a file with the same time.
         if _contents(self._stamp) == self._stamp:
             return self._config
         try:
@@ -174,7 +174,7 @@ class WebConfigFile:
                 raise BadWebConfig(message)
 
     def _read(self) -> WebConfig:
-        # The stamp precedes the use of each file, so no later change is missed.
+        # The stamp is taken before the files are read, so no later change is missed.
         self._stamp = {self._path: None}
         try:
             content = self._path.read_bytes()
@@ -263,7 +263,6 @@ def _decoded(content: bytes) -> _File:
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
     except (AttributeError, LookupError) as error:
-        # PyYAML's way to say it.
         raise ValueError("a value does not fit its tag (!!): remove the tag") from error
 
 

@@ -1,8 +1,9 @@
-"""HTTP connections that wait only a limited time for their clients.
+"""HTTP connections with time limits for their clients.
 
-Uvicorn closes a connection that is idle after a response, but waits for ever for the
-end of a request and for a client that does not read its response. Its own limit,
-`limit_concurrency`, refuses `/healthz` too, and lets clients that wait keep others out.
+Uvicorn closes a connection that is idle after a response. But it waits forever for the
+end of a request, and for a client that does not read its response. Its own limit,
+`limit_concurrency`, also refuses `/healthz`, and waiting clients can exclude all
+others.
 """
 
 from __future__ import annotations
@@ -25,20 +26,21 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """What clients may take from the server.
+    """Limits of the server's resources for clients.
 
     Attributes:
-        connections: Maximum number of open connections. One more closes the connection
-            that has waited longest for its client, so idle clients exclude no others.
-        watching: How many of these connections for `/metrics` and `/readyz` the other
+        connections: Maximum number of open connections. A further connection closes the
+            one that has waited longest for its client, so idle clients do not exclude
+            others.
+        watching: Number of connections for `/metrics` and `/readyz` that other
             connections cannot close.
-        request_s: Maximum time until a request is complete, in seconds: from the start
-            of the connection or the first byte of the request.
-        unread_s: Time in which a client need not read, in seconds. Slow networks take
-            seconds for a part, since the system buffers much.
-        read_bytes_s: Bytes that a client must read in each further second.
+        request_s: Maximum time for a request, in seconds, from the start of the
+            connection or from the request's first byte.
+        unread_s: Time for which a client may read nothing, in seconds. On slow
+            networks, a part takes seconds because the system buffers much.
+        read_bytes_s: Minimum bytes that a client must read per further second.
         idle_s: Time after which an idle connection is closed, in seconds: longer than
-            intervals of scrapes and polls, which then never meet a closing connection.
+            intervals of scrapes and polls, so that they never use a closing connection.
     """
 
     connections: int = 100
@@ -85,7 +87,7 @@ class LimitedConnection(H11Protocol):
         self._next_look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start to wait for a request, and close another connection if it is needed."""
+        """Start to wait for a request, and close another connection if necessary."""
         super().connection_made(transport)
         self._made(transport)
         self._request_since = self.waiting_since = self.loop.time()
@@ -119,7 +121,7 @@ class LimitedConnection(H11Protocol):
         super().pause_writing()
 
     def _measure(self) -> None:
-        """Measure what was written since the client had read everything."""
+        """Measure the bytes written since the client had last read everything."""
         if self._unread_bytes == 0:
             self._unread_since, self._written_bytes = self.loop.time(), 0
         unread = _unread_bytes(self.transport)
@@ -167,13 +169,13 @@ class LimitedConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the server has nothing to do for the client now."""
+        """Whether the server only waits for the client."""
         return (
             self.cycle is None or self.cycle.response_complete or self.flow.write_paused
         )
 
     def abort(self) -> None:
-        """End the connection now, without waiting until the client has read."""
+        """Close the connection immediately, even if data is unread."""
         self.is_aborted = True
         # Otherwise the system would continue to send buffered data.
         connection = self.transport.get_extra_info("socket")
@@ -186,7 +188,7 @@ class LimitedConnection(H11Protocol):
 
 def _unread_bytes(transport: Any) -> int:
     size: int = transport.get_write_buffer_size()
-    # TLS hands all that it has encrypted to the transport below, which it hides.
+    # TLS passes all encrypted data to an underlying transport, which is not public.
     tls = getattr(transport, "_ssl_protocol", None)
     below = None if tls is None else tls._transport  # noqa: SLF001 - as above
     return size + (0 if below is None else below.get_write_buffer_size())

@@ -1,7 +1,8 @@
 """Refuses requests while too many others are being answered.
 
-Uvicorn continues with a request whose client is gone. So a limit of connections alone
-does not bound the requests under way: clients that ask and leave would pile them up.
+Uvicorn continues to process a request after its client has disconnected. So a limit of
+connections does not bound the number of requests: clients could send requests and
+disconnect.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ MOST_REQUESTS = 50
 so that a new connection never finds all others busy (`connectors.web.connection`)."""
 
 MOST_SCRAPES = 10
-"""Maximum number of concurrent requests for each path in `WATCHING`: requests for pages
-never exclude Prometheus."""
+"""Maximum number of concurrent requests for each path in `WATCHING`, so that requests
+for pages never exclude Prometheus."""
 
 THREADS = 6
-"""Threads that make pages and answers. Starlette's 40, which all compute, would leave
-the event loop too little CPU time to answer even the probe."""
+"""Number of threads that create pages and answers. Starlette's 40 computing threads
+would leave the event loop too little CPU time even for the probe."""
 
 PROBE = "/healthz"
-"""Always answered, because a supervisor ends a process that does not answer it."""
+"""Path that is always answered, because a supervisor ends processes that do not answer
+it."""
 
 WATCHING = frozenset({"/metrics", "/readyz"})
 """Paths with a limit of their own."""
@@ -63,7 +65,7 @@ class LimitedRequests:
             is_made = True
 
         async def send_made(message: Message) -> None:
-            # What was made waits for its client, which the connection limits.
+            # The connection limits how long the answer waits for its client.
             made()
             await send(message)
 

@@ -1,12 +1,12 @@
 """Checks each request: Host and login; adds the headers of the configuration.
 
-A page of another site cannot read the monitor through the browser of a user with
-access: its name in the header Host is refused (DNS rebinding).
+Requests with an unknown name in the header Host are refused. So a page of another site
+cannot read the monitor through a user's browser (DNS rebinding).
 
-Strangers cannot choose what a login costs. A bcrypt hash takes a good part of a second
-of CPU time. So a thread computes one at a time, once for each correct pair of user and
-password, and at most once a second for each address. Few requests wait for it, since
-each of them keeps its connection.
+Untrusted clients cannot determine the cost of logins. A bcrypt hash takes a large part
+of a second of CPU time. So a thread computes one hash at a time: once for each correct
+pair of user and password, and at most once a second for each client address. Only few
+requests may wait for this thread, because each keeps its connection.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from connectors.web.crowding import PROBE
 from sds_core.text import printable, shorten
 
 MOST_CHECKS = 8
-"""Maximum number of passwords that are verified, or wait for it, at once."""
+"""Maximum number of passwords that are being verified or wait for verification."""
 
 MOST_WAITING = 20
-"""Maximum number of requests that wait for a password. With those in
+"""Maximum number of requests that wait for a password. Together with the limits of
 `connectors.web.crowding`, they are fewer than the connections of a server."""
 
 MOST_WAITING_OF_ADDRESS = 8
-"""Those of one address: a browser sends six."""
+"""Maximum number of these requests from one address: a browser sends six."""
 
 _FAILURE_S = 1.0
-"""Time after a wrong password in which its address can try no other, in seconds."""
+"""Time after a wrong password in which its address cannot try another, in seconds."""
 
 ANONYMOUS = "sds-monitor.anonymous"
-"""Key of a scope whose request has no login, and is answered with a status alone."""
+"""Key in the scope of a request without login, which is answered only with a status."""
 
 _READINESS = "/readyz"
-"""Without a login, it does not say what the obstacle is."""
+"""The reason is not reported to clients without a login."""
 
 _HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:]*))(?::\d*)?")
 
@@ -58,7 +58,7 @@ _LONGEST_HOST = 80
 
 
 class TooManyLogins(Exception):
-    """A password is not verified now; the message says why.
+    """A password is not verified now; the message has the reason.
 
     Attributes:
         status: HTTP status: 429 if this address tries too often, else 503.
@@ -71,7 +71,7 @@ class TooManyLogins(Exception):
 
 
 class Passwords:
-    """Verifies passwords; called in one event loop."""
+    """Verifies passwords, within one event loop."""
 
     def __init__(self, failure_s: float = _FAILURE_S) -> None:
         self._failure_s = failure_s
@@ -86,12 +86,12 @@ class Passwords:
     ) -> bool:
         """Return whether a password is that of a user.
 
-        `users` has at least one bcrypt hash by user; `address` is that of the client.
+        `users` has at least one bcrypt hash by user. `address` is the client's address.
 
         Raises:
             TooManyLogins: Verifying it now would cost too much.
         """
-        # An unknown user takes as long as a known one.
+        # An unknown user takes as long as a known user.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
@@ -113,10 +113,11 @@ class Passwords:
             check.add_done_callback(lambda done: self._ended(address, done))
         self._waiting[address] += 1
         try:
-            # A client that leaves ends nothing that others wait for.
+            # If a client disconnects, the computation continues, since others may wait
+            # for it.
             is_right = await asyncio.shield(check) and user in users
         finally:
-            # Unlike `-= 1`, this removes an address of which no request waits.
+            # Unlike `-= 1`, this removes an address that has no waiting request.
             self._waiting -= Counter((address,))
         if is_right:
             self._right[user] = digest
@@ -131,7 +132,7 @@ def _is_password(password: str, hashed: str) -> bool:
     try:
         return bcrypt.checkpw(password.encode(), hashed.encode())
     except ValueError:
-        # More than 72 bytes, of which bcrypt can make no hash.
+        # bcrypt cannot hash more than 72 bytes.
         return False
 
 
@@ -169,9 +170,10 @@ class Door:
             return plain_refusal(request, 421, why)
         if not config.needs_login:
             return None
-        # Not that of `request.url`, which the header Host is a part of.
+        # The path of `request.url` is not used, since that URL contains the header
+        # Host.
         path = request.scope["path"]
-        # Supervisors have no login, and it says nothing but "ok".
+        # Supervisors have no login.
         if path == PROBE or path in config.open_paths:
             return None
         try:
@@ -191,7 +193,7 @@ class Door:
         )
 
     def _is_known(self, host: str) -> bool:
-        """Whether a Host is an address, which cannot be rebound, or a known name."""
+        """Whether a Host is a known name or an address, which cannot be rebound."""
         if (match := _HOST.fullmatch(host)) is None:
             return False
         name = (match[1] or match[2]).removesuffix(".").lower()

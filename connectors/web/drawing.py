@@ -1,4 +1,4 @@
-"""Draws charts as SVG without style and script; the page's stylesheet colours them."""
+"""Draws charts as SVG without styles and scripts; the page's stylesheet has colours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ sys.meta_path[:] = [
     finder for finder in sys.meta_path if not isinstance(finder, PluginImportFixer)
 ]
 
-# With lxml, if it happens to be installed, pygal would make elements of another type.
+# If lxml is installed, pygal would use it and create elements of another type.
 etree.to_etree()
 
 _WIDTH, _HEIGHT = 640, 230
@@ -79,7 +79,7 @@ def draw(chart: Chart) -> Markup:
             show_dots=not series.is_limit,
         )
     picture.add_xml_filter(lambda root: _plain(root, chart))
-    # The words come from `charts`; they are escaped nevertheless.
+    # The words from `charts` are escaped nevertheless.
     return Markup(picture.render(is_unicode=True))  # noqa: S704
 
 
@@ -104,7 +104,7 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
                 "value_formatter": lambda value: f"{value:g} s",
             }
         case Scale.PERCENT:
-            # A fall by one percent must be visible, and a fall to 0 as well.
+            # Both a drop by one percent and a drop to 0 must be visible.
             step = _round_step(max(100 - min(values, default=100), 10))
             steps = max(math.ceil((100 - min(values, default=100)) / step), 2)
             return {

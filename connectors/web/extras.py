@@ -21,15 +21,15 @@ from sds_core.observer.snapshot import Snapshot, Views
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Extras of one kind of view; by default none.
+    """Extras of one kind of view; each is optional.
 
     Attributes:
-        reason: Returns the reason of a verdict with the counts behind it, from the
-            totals of a view; empty without counts.
-        section: Template of a further section of a view's page; empty without one.
+        reason: Returns the reason of a verdict with its counts, from the totals of a
+            view; empty if it has no counts.
+        section: Template of a further section of a view's page; empty if none.
         values: Returns the values of the section, from the totals of a view.
         json: Path in the API and name of the section's content.
-        no_incident: Sentence of a view's page without an incident.
+        no_incident: Sentence of a view's page if it has no incident.
         lacks: Returns groups of lacked messages with the newest figures, from the
             totals of all views by name.
         missed: Returns the messages that each tap missed in the last hour.

@@ -1,4 +1,4 @@
-"""Makes the figures of the pages from the table of a kind of view."""
+"""Creates the figures of the pages from the figure table of a kind of view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PageFigure:
     """One figure of every view.
 
     Attributes:
-        key: Name of the figure in the address of a page.
+        key: Name of the figure in page addresses.
         text: Returns the value as text, from the totals of a view.
         value: Returns the number by which views are sorted, from the totals of a view;
             None if nothing was measured.

@@ -27,18 +27,18 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     """Return `/healthz` and `/readyz`; `obstacle` returns why figures are not ready."""
 
     async def healthz(request: Request) -> Response:
-        """Answer as long as the process can: 200."""
+        """Answer 200 as long as the process can."""
         return PlainTextResponse("ok\n")
 
-    # A thread of its own: pages may take all others.
+    # A separate thread, because pages may use all others.
     thread = CapacityLimiter(1)
 
     async def readyz(request: Request) -> Response:
         """Answer 200 while figures are complete and fresh, else 503.
 
-        The reason follows if the request has a login, or none is needed.
+        The answer has the reason if the request has a login or needs none.
         """
-        # It may read all channels.
+        # `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):
             shown = "" if ANONYMOUS in request.scope else f": {why}"
             return PlainTextResponse(f"not ready{shown}\n", status_code=503)

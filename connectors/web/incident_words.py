@@ -56,18 +56,18 @@ class IncidentWords:
     """An incident as a page shows it; addresses are relative to the root of the site.
 
     Attributes:
-        summary: Who lacks the message, or who sent it.
-        trace_href: The trace of the message; empty if its protocol has none.
+        summary: Participants that lack the message, or its sender.
+        trace_href: Address of the message's trace; empty if its protocol has no traces.
         runbook_href: Address of the runbook, with the view.
         stands: Whether the incident has not ended, and may still end.
-        standing: The same in words, with the time of the end.
-        channel_href: The view's page; empty if the view has ended.
+        standing: Whether it has ended, in words, with the time.
+        channel_href: Address of the view's page; empty if the view has ended.
         lacked_by: The participants that have lacked the message longest, each with the
-            time since when.
+            begin of that time.
         others_lack: Number of further participants that lack it.
         hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
-        doubt: Why the incident may be wrong; empty without such a reason.
+        doubt: Why the incident may be wrong; empty if nothing suggests that.
     """
 
     key: str
@@ -96,7 +96,7 @@ def follows(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> bool:
     """Whether frames may still end an incident (docs/figures.md, 12)."""
     incident = found.incident
     totals = snapshot.views[kind.prefix].totals.get(found.channel)
-    # A view that was forgotten and has returned is a new one.
+    # A view that was forgotten and has returned counts as a new view.
     if totals is None or incident.found_ms < (totals.first_event_ms or 0):
         return False
     return incident.ended_ms is None and is_followed(
@@ -169,7 +169,7 @@ def _hash(incident: Incident) -> str:
 
 def _trace_href(found: ChannelIncident, kind: AnyKind) -> str:
     incident = found.incident
-    # An address has no room for a long id.
+    # A long id does not fit into an address.
     message = _hash(incident) if needs_key(incident.message_id) else incident.message_id
     if not message or kind.prefix not in _TRACED:
         return ""

@@ -1,4 +1,4 @@
-"""Groups of lacked messages: who lacks how many, and since when."""
+"""Groups of lacked messages by participant, with their number and oldest time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sds_core.observer.lacking import Lack, lacks_of, standing_of
 from sds_core.observer.snapshot import Snapshot
 
 READ_INCIDENTS = 1_000
-"""Maximum number of standing incidents that are grouped: those found last."""
+"""Maximum number of unresolved incidents that are grouped, newest first."""
 
 LISTED_LACKS = 20
 
@@ -33,10 +33,11 @@ class LackWords:
     """A group of messages with one problem; addresses are relative to the site's root.
 
     Attributes:
-        doubt: How many of them the taps may have missed; empty if none.
-        channel_href: The view's page; empty if the view has ended.
-        href: The list of these messages; empty if the view has ended and has a long id.
-        runbook_href: The runbook; empty without one.
+        doubt: How many of these messages the taps may have missed; empty if none.
+        channel_href: Address of the view's page; empty if the view has ended.
+        href: Address of the list of these messages; empty if the view has ended and has
+            a long id.
+        runbook_href: Address of the runbook; empty if none exists.
     """
 
     key: str
@@ -54,10 +55,10 @@ class LackGroups:
     """Some groups of a page.
 
     Attributes:
-        groups: At most `LISTED_LACKS`, the gravest first.
+        groups: At most `LISTED_LACKS` groups, most severe first.
         hidden: Number of further groups.
-        messages: Number of messages in all groups; a message counts once.
-        more: Whether more messages exist than these.
+        messages: Number of messages in all groups; each message counts once.
+        more: Whether further messages exist.
         overlap: Whether a message is in several groups.
     """
 
@@ -80,8 +81,8 @@ class Lacks:
     """All groups of a page.
 
     Attributes:
-        now: Messages that may still be seen to arrive.
-        past: Messages that the monitor follows no longer.
+        now: Groups of messages whose arrival may still be seen.
+        past: Groups of messages that the monitor no longer follows.
         read: Number of incidents that were grouped.
         more: Whether more than `READ_INCIDENTS` incidents exist.
     """
@@ -98,9 +99,9 @@ def group_words(
     found: Iterable[ChannelIncident],
     participant: str = "",
 ) -> Lacks:
-    """Group standing incidents by who lacks what.
+    """Group unresolved incidents by participant and problem.
 
-    `found` are incidents that have not ended, found last first, at most one more than
+    `found` has unresolved incidents, newest first, at most one more than
     `READ_INCIDENTS`. `participant` is the id or key of the only participant of
     interest; empty for all.
     """
@@ -124,7 +125,7 @@ def group_words(
             [_words(snapshot, one, kind) for one in some[:LISTED_LACKS]],
             hidden=max(0, len(some) - LISTED_LACKS),
             messages=len(messages),
-            # Those that were not read are older than the last one that was.
+            # Unread incidents are older than the last one that was read.
             more=more and (read[-1].followed or not followed),
             overlap=named > len(messages),
         )
@@ -133,7 +134,7 @@ def group_words(
 
 
 def is_participant(name: str, wanted: str) -> bool:
-    """Whether a participant has an id or a key."""
+    """Whether a participant has this id or key."""
     return wanted in (name, short_key(name))
 
 

@@ -1,7 +1,7 @@
-"""Pictures of events: a lane for each participant and each tap, marks in their order.
+"""Pictures of events: each participant and each tap has a lane with marks.
 
-Templates draw them, in percent of the width, so that a stylesheet alone can zoom: the
-picture grows wider, and texts and marks keep their size.
+Templates draw them in percent of the width. So a stylesheet can zoom: the picture gets
+wider, while texts and marks keep their size.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import ClassVar, Literal, NamedTuple
 
 _EDGE = 8.0
 _TICK_APART = 18.0
-"""Percent of the width; a label takes as much of a phone."""
+"""Percent of the width that a label needs on a phone."""
 _NUMBER_APART = 7.0
-"""With twice the room, as on a desktop, both are shown a zoom earlier."""
+"""With twice the width, as on a desktop, both are shown one zoom step earlier."""
 
 
 class LaneEvent(NamedTuple):
@@ -24,7 +24,7 @@ class LaneEvent(NamedTuple):
 
     Attributes:
         at_ms: Its time, Unix ms.
-        lanes: Numbers of its lanes; its mark is on the first one.
+        lanes: Numbers of its lanes; its mark is on the first lane.
         tone: Class of the mark.
         is_square: Whether it is a conclusion instead of a frame.
         text: Text of its tooltip.
@@ -46,8 +46,9 @@ class Lanes:
         events: In order of time.
         ticks: Text of the time of each event.
         anchor: Prefix of the ids of the rows, which have numbers from 1 on.
-        ZOOMS: Factors of the width; a text is shown from the first one with room on.
-        LANE_PX: Height of a lane, as the stylesheet has it for its name.
+        ZOOMS: Factors of the width; a text is shown from the first factor at which it
+            fits.
+        LANE_PX: Name of a lane height in the stylesheet.
     """
 
     title: str
@@ -64,8 +65,8 @@ class Lanes:
     def places(self) -> list[float]:
         """Place of each event, percent of the width.
 
-        A distance follows the logarithm of the time between two events, so that seconds
-        can be seen beside hours; events of the same moment stand beside each other.
+        Distances follow the logarithm of the time between events, so that both seconds
+        and hours are visible. Events of the same moment are beside each other.
         """
         times = [event.at_ms for event in self.events]
         steps = (1 + math.log2(1 + (b - a) / 1000) for a, b in pairwise(times))
@@ -86,7 +87,7 @@ class Lanes:
 
     @property
     def numbers_from(self) -> int:
-        """The zoom from which on marks have room for their numbers."""
+        """The smallest zoom at which the numbers of marks fit."""
         apart = 100 / (len(self.events) or 1)
         fitting = (zoom for zoom in self.ZOOMS if apart * zoom >= _NUMBER_APART)
         return next(fitting, self.ZOOMS[-1])

@@ -1,6 +1,6 @@
 """The figures of views in the last hour, and a small trend of each.
 
-The hour begins up to five minutes earlier, at a round time: so figures change only with
+The hour begins up to five minutes earlier, at a round time. So figures change only with
 new records, and the trends of all views have the same steps.
 """
 
@@ -27,12 +27,12 @@ _STEP, _HEIGHT = 5, 16
 
 
 class Lately(NamedTuple):
-    """The figures of a view since a moment.
+    """The figures of a view since a point in time.
 
     Attributes:
         figures: Totals with the growth since then, see `GrowthSince`; None if the
-            figures of then are unknown.
-        since_ms: The moment, Unix ms of event time; None if it is unknown.
+            figures at that time are unknown.
+        since_ms: The point in time, Unix ms of event time; None if it is unknown.
     """
 
     figures: Any
@@ -80,7 +80,7 @@ class LastHour:
         )
         if figure is None or self._stored is None:
             return {}
-        # The running step is the growth since the last whole one.
+        # The current step has the growth since the last complete step.
         until_ms = self._clock_ms // STEP_MS * STEP_MS
         steps = self._stored.find_steps(list(views), self.begin_ms, until_ms, STEP_MS)
         return {
@@ -97,8 +97,8 @@ class LastHour:
     def lately(self, name: str, totals: ViewTotals) -> Lately:
         """Return the figures of a view in the hour.
 
-        A sort asks for those of all views and keeps none: thousands of objects would
-        make the garbage collector go through the totals of all views.
+        They are not cached, because thousands of objects would make the garbage
+        collector visit the totals of all views.
         """
         if self._is_new(totals):
             return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
@@ -122,7 +122,7 @@ class LastHour:
         known: Any = None if before is None else before.values[at]
         begin_ms = self.begin_ms
         if self._is_new(totals):
-            # Older figures are of a view that was forgotten, and is back.
+            # Older figures belong to a view that was forgotten and has returned.
             known, begin_ms = 0, max(begin_ms, totals.first_event_ms or 0)
         counts = [(one.end_ms, one.values[at]) for one in steps]
         for end_ms, count in (*counts, (self._clock_ms, figure.read(totals))):

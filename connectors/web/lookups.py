@@ -1,4 +1,4 @@
-"""Finds incidents and minutes, which may be in files of the history."""
+"""Finds incidents and per-minute figures, which may be in files of the history."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from sds_core.observer.shown_verdicts import Span, spans_of
 from sds_core.observer.snapshot import Snapshot, Views
 
 _CONCURRENT = 2
-"""Maximum number of concurrent queries: each uses a core and some ten megabytes."""
+"""Maximum number of concurrent queries. Each uses a core and tens of megabytes."""
 
 _PATIENCE_S = 8.0
-"""Shorter than the time that an open page waits for its answer."""
+"""An open page waits longer for its answer."""
 
 
 class Lookups:
@@ -42,7 +42,7 @@ class Lookups:
         self._turns = BoundedSemaphore(_CONCURRENT)
 
     def incidents(self, prefix: str, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Return incidents of the kind with a prefix, found last first."""
+        """Return incidents of the kind with a prefix, newest first."""
         stored = self._sources.of(prefix)
         if stored is None:
             return ()
@@ -73,7 +73,7 @@ class Lookups:
     def verdicts(
         self, prefix: str, name: str, since_ms: int, until_ms: int
     ) -> list[Span]:
-        """Return what was shown of a view between two times.
+        """Return the verdicts shown of a view between two times.
 
         Times are wall time, Unix ms; `until_ms` is not after `shown_until_ms`.
         """
@@ -94,7 +94,7 @@ class Lookups:
     ) -> Sequence[Row]:
         """Return the minutes of a view that began in [since_ms, until_ms), in order.
 
-        Times are event time, Unix ms. Rows have the fields.
+        Times are event time, Unix ms. Rows have the given fields.
         """
         stored = self._sources.of(prefix)
         if stored is None:

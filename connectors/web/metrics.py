@@ -21,7 +21,7 @@ from connectors.prometheus.exposition import encoder
 from connectors.web.operations import Operation
 
 _COMPRESSION = 3
-"""Level of zlib. The highest takes ten times as long for a seventh less."""
+"""Level of zlib. The highest level takes ten times as long and saves only a seventh."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class MetricsQuery:
     """Selects metrics.
 
     Attributes:
-        names: Names of metrics; by default all. It may be given several times.
+        names: Name of a metric, which may be repeated; by default all.
     """
 
     names: list[str] = field(default_factory=list, metadata={"name": "name[]"})
@@ -52,9 +52,9 @@ class _Made(NamedTuple):
 class Metrics:
     """Answers scrapes, one after the other in a separate thread.
 
-    With thousands of channels, an answer takes a good part of a second, in which the
+    With thousands of channels, an answer takes a large part of a second. Meanwhile the
     event loop must answer other requests. Scrapes that arrive in this time share the
-    next answer, so that many clients cost no more than few.
+    next answer.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -83,7 +83,7 @@ class Metrics:
         return Response(made.body, headers=headers)
 
     def _answer(self, wanted: _Wanted, since_s: float) -> _Made:
-        """Return an answer whose making began after a time, monotonic seconds."""
+        """Return an answer that was begun after a time, in monotonic seconds."""
         newest = self._newest
         if newest is None or newest.wanted != wanted or newest.begun_s < since_s:
             newest = self._newest = self._made(wanted)
@@ -104,8 +104,8 @@ class Metrics:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    # Samples have no cycles. The garbage collector would search all channels in vain,
-    # which takes as long as the answer itself.
+    # Samples have no cycles. The garbage collector would search all channels without
+    # any result, and take as long as the answer.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -18,12 +18,12 @@ from sds_core.text import visible
 
 
 def called(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the display name of a view; without one its own name, shortened."""
+    """Return the display name of a view; if it has none, its own name, shortened."""
     return words.short(display_name(snapshot, name, kind) or name)
 
 
 def display_name(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the name that the operator gave a view; empty without one."""
+    """Return the name that the operator gave a view; empty if none."""
     return settings_of(snapshot, name, kind).name
 
 
@@ -33,15 +33,15 @@ def settings_of(snapshot: Snapshot, name: str, kind: AnyKind) -> ChannelSettings
 
 
 def path_of(kind: AnyKind, page: str = "") -> str:
-    """Return the path of a page about views of a kind; by default, of their list."""
+    """Return the path of a page about views of a kind; by default, of the list."""
     parts = ("views", kind.prefix, page)
     return page if kind.at_root else "/".join(filter(None, parts))
 
 
 def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
-    """Return the address of JSON about a view; without a name, about all of a kind.
+    """Return the address of JSON about a view, or about all views of a kind.
 
-    If `what` is empty, it has the figures.
+    If `what` is empty, the JSON has the figures.
     """
     path = path_of(kind, what)
     if kind.at_root and not what:
@@ -65,7 +65,7 @@ def unresolved_href(
 ) -> str:
     """Return the address of the list of a view's unresolved incidents.
 
-    They can be limited to a kind, and to those that a participant lacks.
+    The list can be limited to a kind, and to messages that a participant lacks.
     """
     chosen = {"standing": "true"}
     if problem is not None:
@@ -76,7 +76,7 @@ def unresolved_href(
 
 
 def trace_href(kind: AnyKind, view: str, message_id: str, since_ms: int) -> str:
-    """Return the address of the trace of a message that appeared about then."""
+    """Return the address of the trace of a message that appeared at about this time."""
     query = view_query(view, label_of(kind))
     rest = {"message": message_id, "since": since_ms}
     encoded = urlencode(rest, errors="surrogatepass")
@@ -112,9 +112,9 @@ def runbook_href(alert: str, view: str = "") -> str:
 
 
 def needs_key(text: str) -> bool:
-    """Whether an address or a form has the key of an untrusted text in its place.
+    """Whether an address or form must have the key of an untrusted text instead of it.
 
-    It is too long, or has hidden characters, whose escapes a form would send.
+    Such a text is too long, or has hidden characters.
     """
     # Most long texts are recognised without quoting them.
     return (

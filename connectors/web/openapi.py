@@ -1,4 +1,4 @@
-"""The description of the API in OpenAPI 3.1, made of the routes."""
+"""Creates the description of the API in OpenAPI 3.1 from the routes."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ PATH = "/api/v1/openapi.json"
 ERRORS: Mapping[str, str] = {
     "400": "A query parameter does not exist or has a wrong value.",
     "401": "A login is needed.",
-    "421": "The server is not known by this name.",
-    "429": "The address asks too often.",
+    "421": "The server does not accept this host name.",
+    "429": "The client's address sends too many requests.",
     "500": "The monitor failed to answer.",
     "503": "The monitor is starting, or too many requests are under way.",
 }
@@ -35,7 +35,7 @@ ERRORS: Mapping[str, str] = {
 _UNKNOWN = "No kind of view has this prefix."
 
 _SECURITY: Sequence[Schema] = ({}, {"basic": []}, {"bearer": []}, {"certificate": []})
-"""Which of them holds is the operator's decision (docs/web-access.md)."""
+"""The operator decides which of them applies (docs/web-access.md)."""
 
 _SCHEMES: Schema = {
     "basic": {
@@ -85,9 +85,9 @@ def renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema
 
 
 def explained(schema: Schema) -> Schema:
-    """Return the schema of a type with the texts that its docstring has for each key.
+    """Return the schema of a type, with the text of its docstring for each key.
 
-    Beside each time stands its text, see `sds_core.times.with_utc`.
+    Each time also has a text, see `sds_core.times.with_utc`.
     """
     text = schema.get("description", "")
     described = schema | ({"description": summary_of(text)} if text else {})
@@ -109,7 +109,7 @@ def explained(schema: Schema) -> Schema:
 
 
 def _as_text(schema: Any) -> Any:
-    # Times as RFC 3339 in place of numbers.
+    # Times are in RFC 3339 instead of numbers.
     if isinstance(schema, list):
         return [_as_text(one) for one in schema]
     if not isinstance(schema, dict):
@@ -153,7 +153,7 @@ def description(routes: Iterable[BaseRoute]) -> Operation:
     """Return the operation that describes all operations among the routes."""
     described = [one for one in routes if isinstance(one, Operation)]
 
-    # Most processes never need it.
+    # Most processes never need the body.
     @cache
     def body() -> bytes:
         return msgspec.json.encode(document(described))

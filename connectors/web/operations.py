@@ -1,8 +1,7 @@
 """Routes of the API, and the parts of their descriptions.
 
-The function that answers is the only source: its first parameter is the request, its
-second one the query parameters, its return type describes the answer, and its
-docstring describes the operation.
+The function that answers is the only source. Its parameters are the request and the
+query parameters. Its return type describes the answer, and its docstring the operation.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ class Operation(Route):
         text: Description of the answer; by default the docstring of the endpoint.
         form: Dataclass of the query parameters.
         label: Name of `id` among the query parameters and in the answer.
-        answers: Types of the answer's body, which has one of them.
-        refusals: Errors beside those that all operations have.
+        answers: Types that the answer's body can have.
+        refusals: Errors in addition to those of all operations.
         is_open: Whether it never needs a login.
     """
 
@@ -79,9 +78,9 @@ def json_operation(
 ) -> Operation:
     """Return the operation that answers with the result of a function, as JSON.
 
-    Starlette runs `call` in its thread pool, so it may go through all views and read
-    files. The answer has the function's return type, unless `answers` are given. For
-    the others see `Operation`.
+    Starlette runs `call` in its thread pool, so `call` may read files and all views.
+    The answer has the function's return type, unless `answers` are given. For the other
+    arguments see `Operation`.
     """
     types = get_type_hints(call, include_extras=True)
     form = types["query"]

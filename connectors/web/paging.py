@@ -1,6 +1,6 @@
 """Pages of the API's lists, and where the next page begins.
 
-A page begins after an entry, not at a number of entries. So no entry is hidden or
+A page begins after an entry, not after a number of entries. So no entry is omitted or
 repeated if others change between two requests.
 """
 
@@ -23,14 +23,14 @@ from connectors.web.refusals import WrongParameter
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentPlace
 
 PAGE_LIMIT = 1_000
-"""Entries of a page by default, and at most: with 1.4 kB each, what many clients
-request at once fits into memory."""
+"""Default and maximum number of entries of a page. An entry has 1.4 kB, so the pages of
+many concurrent requests fit into memory."""
 
 _LONG_ID_CHARS = 100
-"""Characters of a long message id in an address."""
+"""Number of characters of a long message id in an address."""
 
 _INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
-"""What databases hold as a time."""
+"""Range of a time in databases."""
 
 Entry = TypeVar("Entry")
 Place = TypeVar("Place")
@@ -41,8 +41,8 @@ class PageQuery:
     """Selects a page of a list.
 
     Attributes:
-        limit: Number of entries at most; more than 1,000 count as 1,000.
-        after: The `next` of the page before.
+        limit: Maximum number of entries; values above 1,000 count as 1,000.
+        after: `next` of the previous page.
     """
 
     limit: Whole = PAGE_LIMIT
@@ -93,7 +93,7 @@ def next_page(place: Sequence[object]) -> str:
 def next_after(
     shown: Sequence[Entry], more: bool, place_of: Callable[[Entry], Sequence[object]]
 ) -> str | None:
-    """Return the value of `next` after the entries of a page; None without more."""
+    """Return the value of `next` after the entries of a page; None on the last page."""
     return next_page(place_of(shown[-1])) if more and shown else None
 
 
@@ -109,10 +109,10 @@ class Reference(NamedTuple):
         return cls(short_key(name), needs_key(name))
 
     def find(self, names: Iterable[str]) -> str:
-        """Return the id; one with a key is among the names.
+        """Return the id; an id with a key is searched among the names.
 
         Raises:
-            WrongParameter: No id has the key any more.
+            WrongParameter: No id has this key any more.
         """
         if not self.is_key:
             return self.text
@@ -127,9 +127,9 @@ class ListedIncident(NamedTuple):
     """The place of an incident in the list, in a form for addresses.
 
     Attributes:
-        message_id: Id of the message; of a long id only the begin, so that the next
-            page may omit others with this begin.
-        begin: Begin of a long channel id, in case that the channel ends meanwhile.
+        message_id: Id of the message. A long id is cut, so the next page may omit other
+            ids with the same begin.
+        begin: Begin of a long channel id, needed if the channel has ended.
     """
 
     found_ms: Annotated[int, _INT64]
@@ -165,5 +165,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # After all ids with the same begin.
+    # The place is after all ids with the same begin.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

@@ -1,8 +1,8 @@
-"""Query parameters of pages and API: the fields of dataclasses.
+"""Query parameters of pages and API, as fields of dataclasses.
 
 The types of the fields define the allowed values, also in the API's description. A
-value that is not allowed is a `WrongParameter`, and an unknown name an
-`UnknownParameter`. A named view that does not exist is a `NoChannel`.
+value that is not allowed raises `WrongParameter`, and an unknown name
+`UnknownParameter`. A view that does not exist raises `NoChannel`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class IncidentSelection(ViewQuery):
         kind: Incidents of this kind.
         since: Incidents found at this event time or later, Unix ms, and those that
             have not ended.
-        standing: Whether only those that have not ended are selected.
+        standing: Whether to select only incidents that have not ended.
     """
 
     kind: IncidentKind | None = None
@@ -90,7 +90,7 @@ class IncidentSelection(ViewQuery):
     standing: bool = False
 
     def query(self, names: Iterable[str]) -> IncidentQuery:
-        """Return the query; `names` are those of all views."""
+        """Return the query; `names` has the names of all views."""
         return IncidentQuery(
             channel=self.find(names),
             kind=self.kind,
@@ -116,7 +116,8 @@ class TraceQuery(ViewQuery):
 
     Attributes:
         message: Id of the message, or the Waku hash of a copy.
-        since: About when it appeared, Unix ms; by default within the last 24 hours.
+        since: Approximate time at which it appeared, Unix ms; by default the last 24
+            hours.
     """
 
     message: Annotated[str, Meta(min_length=1)]
@@ -129,7 +130,8 @@ class Parameter(NamedTuple):
     Attributes:
         name: Its name in an address.
         field: Field of the dataclass that has it.
-        default: Value without it; `dataclasses.MISSING` if it must be given.
+        default: Value if the parameter is omitted; `dataclasses.MISSING` if it is
+            required.
     """
 
     name: str
@@ -139,7 +141,7 @@ class Parameter(NamedTuple):
 
     @property
     def is_required(self) -> bool:
-        """Whether it must be given."""
+        """Whether the parameter is required."""
         return self.default is MISSING
 
     def read(self, text: str) -> Any:
@@ -157,8 +159,8 @@ Query = TypeVar("Query")
 def parameters_of(form: type, label: str = "id") -> Sequence[Parameter]:
     """Return the parameters that a dataclass describes.
 
-    `label` is the name of the field `id` in addresses; the metadata of another field
-    may give its name.
+    `label` is the name of the field `id` in addresses. Another field may have its name
+    in its metadata.
     """
     types = get_type_hints(form, include_extras=True)
     return [
@@ -200,7 +202,7 @@ def read_query(
 
 
 def query_of(form: type, given: Mapping[str, str], label: str) -> str:
-    """Return those parameters that a dataclass has, as part of an address."""
+    """Return the parameters that a dataclass has, as part of an address."""
     known = [one.name for one in parameters_of(form, label)]
     chosen = {name: text for name, text in given.items() if name in known}
     return urlencode(chosen, errors="surrogatepass")
@@ -215,7 +217,7 @@ def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str |
 
 
 def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
-    """Return the views of the kind that a path names; by default those at the root.
+    """Return the views of the kind that a path names; by default, the root's kind.
 
     Raises:
         HTTPException: No such kind exists.
@@ -228,7 +230,7 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
 
 
 def _given(kind: Any) -> Any:
-    # The type without None, which stands for a missing parameter.
+    # Return the type without None, which means a missing parameter.
     options = [one for one in get_args(kind) if one is not type(None)]
     return options[0] if type(None) in get_args(kind) else kind
 

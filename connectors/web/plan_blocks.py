@@ -18,11 +18,11 @@ _EXAMPLES = 5
 
 
 class PlanBlocks(NamedTuple):
-    """The blocks that pages show of forecasts.
+    """The blocks of forecasts that pages show.
 
     Attributes:
         called: Returns the display name of a view, in one line.
-        link: Returns the address of a view; None without links.
+        link: Returns the address of a view; None if no links are wanted.
     """
 
     plan: Plan
@@ -31,7 +31,7 @@ class PlanBlocks(NamedTuple):
     link: Callable[[str], str] | None = None
 
     def lead(self) -> Iterator[str]:
-        """Yield the most important results, a sentence each, if a forecast exists."""
+        """Yield a sentence for each important result, if a forecast exists."""
         total, plan = self.plan.total, self.plan
         if total is None:
             return
@@ -54,7 +54,7 @@ class PlanBlocks(NamedTuple):
         yield self._first_limit()
 
     def limits(self, most: int) -> Table:
-        """Return the limits, those that are reached first before others."""
+        """Return the limits, in the order in which they are reached."""
         shown = limits_first(self.plan.views)
         rows = [self._limit_row(*entry) for entry in shown[:most]]
         note = (
@@ -78,7 +78,7 @@ class PlanBlocks(NamedTuple):
         )  # fmt: skip
 
     def views(self, shown: Sequence[str]) -> Table:
-        """Return a row for each of some views."""
+        """Return a row for each view."""
         views = self.plan.views
         return Table(
             self.names.many.capitalize(),

@@ -1,4 +1,4 @@
-"""Charts of forecasts: the past, the expected future, and the limit."""
+"""Charts of forecasts, with the past, the expected future, and the limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sds_core.planning.words import amount, figure_name, interval, limit_name, p
 from sds_core.text import day_and_month
 
 AHEAD_DAYS = BEFORE_DAYS
-"""Days ahead that a chart shows, unless its limit is reached later."""
+"""Days ahead that a chart shows, if its limit is not reached later."""
 
 _TICKS = 5
 _WEEK_DAYS = 7
@@ -49,7 +49,7 @@ def figure_chart(
     note: str = "",
     limit: Reached | None = None,
 ) -> Chart:
-    """Return a figure day by day: measured, and forecast with its interval."""
+    """Return a figure's daily values: measured ones, and forecasts with intervals."""
     outlook = forecast.figures[name]
     ahead = outlook.days[: _days_shown(forecast, outlook, limit)]
     before = outlook.before
@@ -81,7 +81,7 @@ def figure_chart(
 
 
 def parts_chart(forecast: Forecast) -> list[Chart]:
-    """Return a list with the chart of bytes by part; empty without parts."""
+    """Return a list with the chart of bytes by part; empty if parts are unknown."""
     parts = {name: one for name, one in forecast.figures.items() if part_of(name)}
     if not parts:
         return []

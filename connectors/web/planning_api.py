@@ -1,4 +1,4 @@
-"""The JSON API of forecasts of all kinds of view, and of the hours behind them."""
+"""The JSON API of forecasts of all kinds of view, and of the hours that they use."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class DaysQuery(ViewQuery, PageQuery):
 
 
 class ViewHours(TypedDict):
-    """A page of the hours in which a figure of a view changed, oldest first."""
+    """A page of the hours in which a figure changed, oldest first."""
 
     id: Id
     clock: Clock
@@ -64,9 +64,10 @@ def hours_routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """Return the route of hours."""
 
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
-        """Return a page of the hours in which a figure of a view changed, oldest first.
+        """Return a page of the hours in which a figure changed, oldest first.
 
-        An hour has the last value of each counter and the greatest of each gauge.
+        For each hour it has the last value of each counter and the maximum of each
+        gauge.
         """
         place = query.place(_HourPlace)
         snapshot = read_figures(sources)
@@ -128,9 +129,9 @@ class ViewForecast(ForecastObject):
     """The forecast of a channel or group.
 
     Attributes:
-        begin: Where it begins, event time, Unix ms.
+        begin: Begin of the forecast, event time, Unix ms.
         history_days: Whole days of history on which it is based.
-        figures: By name.
+        figures: Forecast of each figure, by name.
         limits: When each limit is reached.
     """
 
@@ -147,16 +148,17 @@ class WithoutForecast(TypedDict):
 
 
 class Planning(TypedDict):
-    """The newest forecasts of a kind of view.
+    """The newest forecasts of channels or groups.
 
     Attributes:
         computed: When they were computed, wall time, Unix ms.
         problem: Why the newest computation failed; empty if it did not.
-        days: Number of days that they cover.
+        days: Number of days that forecasts cover.
         interval: Probability of the intervals, percent.
-        total: Forecast of the sum of all.
-        without_forecast: Those without one, at most as many as are computed.
-        not_computed: Number of those beyond the limit of the computation.
+        total: Forecast of the sum over all channels or groups.
+        without_forecast: Channels or groups without a forecast, up to the limit of the
+            computation.
+        not_computed: Number of channels or groups beyond that limit.
     """
 
     clock: Clock
@@ -174,9 +176,9 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the routes of forecasts."""
 
     def planning(request: Request, query: PlanningQuery) -> Mapping[str, Any]:
-        """Return a page of the newest forecasts of a kind, by name.
+        """Return a page of the newest forecasts, sorted by name.
 
-        A forecast has the next seven days; if one view is selected, all its days.
+        Forecasts cover seven days, or all days if one channel or group is selected.
         """
         place = query.place(Reference)
         snapshot = read_figures(sources)

@@ -1,7 +1,7 @@
-"""Why a view has its verdict, in one sentence with the figures behind it.
+"""Why a view has its verdict, in one sentence with figures.
 
-Each sentence names the window of its verdict: other figures of a page cover an hour, or
-everything.
+Each sentence names the window of its verdict, because other figures of a page cover an
+hour or all time.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ def reason_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
 def likely_causes(
     snapshot: Snapshot, totals: ViewTotals, kind: AnyKind
 ) -> Sequence[str]:
-    """Return the likely causes of a view's verdict, a sentence each."""
+    """Return a sentence for each likely cause of a view's verdict."""
     return [one.sentence(words.short) for one in causes_of(snapshot, totals, kind)]
 
 
 def causes_in_brief(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
-    """Return the likely causes in a few words, for a row; empty without one."""
+    """Return the likely causes in a few words, for a row; empty if none is known."""
     found = [one.in_brief(words.short) for one in causes_of(snapshot, totals, kind)]
     return f"Likely cause: {'; '.join(found)}" if found else ""
 

@@ -1,4 +1,4 @@
-"""Why a request cannot be answered.
+"""Reasons why a request cannot be answered.
 
 Refusal
 ├── UnknownParameter     400
@@ -26,7 +26,7 @@ _NO_VALUES: Mapping[str, str] = MappingProxyType({})
 
 
 class Refusal(Exception):
-    """A request cannot be answered; the message says why in one line.
+    """A request cannot be answered; the message has the reason in one line.
 
     Attributes:
         status: HTTP status.
@@ -45,7 +45,7 @@ class Refusal(Exception):
 
 
 class UnknownParameter(Refusal):
-    """No query parameter has this name; the message says which ones exist."""
+    """No query parameter has this name; the message lists the names."""
 
     status = 400
 
@@ -59,7 +59,7 @@ class UnknownParameter(Refusal):
 
 
 class WrongParameter(Refusal):
-    """A query parameter has a wrong value; the message says what is allowed."""
+    """A query parameter has a wrong value; the message lists the allowed values."""
 
     status = 400
 
@@ -77,14 +77,14 @@ class NoChannel(Refusal):
 
 
 class NoTrace(Refusal):
-    """No record names the message, or Kafka has deleted those that did."""
+    """No record in Kafka names the message."""
 
     status = 404
     message = "this monitor makes no traces: use sds-monitor trace"
 
 
 class TracesBusy(Refusal):
-    """The client, or too many others, waits for a trace."""
+    """The client or too many others already wait for a trace."""
 
     status = 429
     message = "another trace is being made: ask again in a few seconds"

@@ -22,7 +22,7 @@ def report_html(report: Report) -> str:
         .render(
             report=report,
             pictured=pictured,
-            # The stylesheets are ours.
+            # The stylesheets are our own.
             style=Markup("\n".join(sheets)),  # noqa: S704
         )
     )

@@ -16,10 +16,10 @@ from connectors.web.naming import needs_key, runbook_href
 from sds_core.observer.settings import ObserverSettings
 
 CHANNEL = "my-channel"
-"""The channel in commands and queries of the files."""
+"""The example channel in commands and queries of the files."""
 
 DURATION = re.compile(r"(\d+ (?:s|min)) \(`(\w+_ms)`\)")
-"""A duration in the files, which is the default of the setting behind it."""
+"""A duration in the files, which is the default of a setting."""
 
 _SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
 _ABSOLUTE = re.compile(r"https?://|#")
@@ -29,9 +29,9 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("i
 def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Markup:
     """Render a runbook; raw HTML in it is escaped.
 
-    The settings give the durations that the runbook names. The channel's id replaces
-    the example in commands, queries and links, quoted for each. If it is empty or needs
-    a key, the example stays.
+    The durations in the runbook are replaced by those of the settings. The channel's
+    id, properly quoted, replaces the example in commands, queries and links. If the id
+    is empty or needs a key, the example is kept.
     """
     tokens = _MARKDOWN.parse(
         DURATION.sub(

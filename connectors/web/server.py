@@ -24,10 +24,10 @@ _STOP_SECONDS = 2
 less."""
 
 _SWITCH_S = 0.0005
-"""Maximum time for which a thread computes while others wait, seconds.
+"""Maximum time for which a thread runs while others wait, seconds.
 
-The event loop waits this long for each thread that makes a page, at each of its system
-calls. With Python's 5 ms, a crowd of clients made it wait for a minute.
+After each of its system calls, the event loop waits this long for each thread that
+creates a page. With Python's 5 ms, many clients made it wait for a minute.
 """
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
@@ -71,18 +71,18 @@ class WebServer:
         return f"{scheme}://{place}:{port}"
 
     def start(self) -> None:
-        """Start to serve; requests are answered when this returns.
+        """Start the server, which answers requests when this call returns.
 
         Raises:
             PortInUse: Another program listens on the port.
-            AddressUnusable: The address cannot be listened on for another reason.
+            AddressUnusable: The server cannot listen on the address for another reason.
             RuntimeError: The server is running already.
         """
         if self._running is not None:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
         listener = listen(self._host, self._port, self._limits.connections)
-        # Uvicorn only calls it, as it would call the class.
+        # Uvicorn only calls this function, as it would call the class.
         connection: Any = partial(
             LimitedConnection, limits=self._limits, made=listener.made
         )
@@ -99,7 +99,7 @@ class WebServer:
                 log_config=None,
                 log_level="error",
                 access_log=False,
-                # Any program of this machine could choose its address.
+                # Any local program could choose the address in such a header.
                 proxy_headers=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
                 timeout_keep_alive=self._limits.idle_s,
@@ -121,7 +121,7 @@ class WebServer:
                 raise RuntimeError("the web server ended during startup: see its log")
 
     def stop(self) -> None:
-        """Stop serving, if it serves; running requests get two seconds to end."""
+        """Stop the server if it runs; running requests get two seconds to end."""
         if self._running is None:
             return
         server, thread, _ = self._running

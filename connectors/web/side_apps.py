@@ -1,4 +1,4 @@
-"""The web applications of a mirror, a repeated audit and a served one."""
+"""The web applications of a mirror, of a repeated audit, and of `audit serve`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ class AuditObject(TypedDict):
     Attributes:
         ended_ms: When it ended, wall time, Unix ms.
         is_complete: Whether the mirror lacks no message.
-        missing_here: Messages that the mirror lacks, and did not get since.
+        missing_here: Messages that the mirror still lacks.
         missing_there: Messages of the mirror that the other side lacks.
-        missing_before_begin: Messages of `missing_here` before the mirror's first one.
-        mirror_begin_ms: Time of that one, Unix ms.
-        newest_missing_ms: By channel, time of its newest message that the mirror
-            lacks, Unix ms.
+        missing_before_begin: Messages of `missing_here` that are older than the
+            mirror's first message.
+        mirror_begin_ms: Time of the mirror's first message, Unix ms.
+        newest_missing_ms: Time of the newest message that the mirror lacks, by channel,
+            Unix ms.
     """
 
     ended_ms: int | None
@@ -46,7 +47,7 @@ class AuditAnswer(TypedDict):
     """The newest result of an audit.
 
     Attributes:
-        audit: The result; null before the first one.
+        audit: The result; null before the first audit ends.
         error: Why the newest audit failed; empty if it succeeded.
     """
 
@@ -55,7 +56,7 @@ class AuditAnswer(TypedDict):
 
 
 def create_mirror_app(figures: MirrorFigures) -> Starlette:
-    """Return the application of a mirror: ready if a node answers and spool is left."""
+    """Return a mirror's application, ready if a node answers and spool is free."""
 
     def obstacle() -> str:
         if figures.is_paused:
@@ -70,7 +71,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
 
 def create_serving_app(figures: ServingFigures) -> Starlette:
-    """Return the application of a server of synchronisations: ready once it serves."""
+    """Return the application of `audit serve`, ready as soon as it serves."""
     registry = CollectorRegistry()
     registry.register(FiguresCollector(SERVING_METRICS, figures))
     return metrics_app(
@@ -80,7 +81,7 @@ def create_serving_app(figures: ServingFigures) -> Starlette:
 
 
 def create_audit_app(figures: AuditFigures) -> Starlette:
-    """Return the application of an audit: ready if the newest one succeeded."""
+    """Return the application of an audit, ready if the newest audit succeeded."""
 
     def obstacle() -> str:
         if figures.result is None or figures.error:

@@ -21,29 +21,28 @@ from sds_core.trace.trace import Trace
 
 
 class StoredViews(Protocol):
-    """The stored data of the views of one kind; called in the server's threads.
+    """The stored data of the views of one kind; the server's threads call its methods.
 
-    Incidents, minutes and verdicts may be in files of the history: then their methods
+    Incidents, minutes and verdicts may be in files of the history. If so, their methods
     may raise `DamagedHistory` or `NoHistory` of `connectors.history.errors`.
     """
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Return incidents, found last first."""
+        """Return incidents, newest first."""
 
     def find_minutes(
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
         """Return the minutes of a view that began in [since, until), in order.
 
-        Times are Unix ms of event time. Each row has these fields, beside its minute.
+        Times are Unix ms of event time. Each row has its minute and these fields.
         """
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Return the figures of each view at a moment of the last hour, Unix ms.
+        """Return the figures of each view at a time of the last hour, Unix ms.
 
-        They are `FigureTable.counted` at the end of the last minute that ended at the
-        moment or before, in event time; if a view is known only since a later start,
-        those at this start.
+        They are `FigureTable.counted` at the end of the last minute that had ended by
+        this event time, or at a later start before which a view is unknown.
         """
 
     def find_steps(
@@ -65,15 +64,15 @@ class StoredViews(Protocol):
         """
 
     def verdicts_until_ms(self) -> int | None:
-        """Return until when verdicts are known, Unix ms of wall time; None if never."""
+        """Return the wall time until which verdicts are known, Unix ms, or None."""
 
 
 class TraceQuestion(NamedTuple):
     """The message to trace, in a view of the kind with a prefix.
 
     Attributes:
-        message_id: Its id, or the Waku hash of a copy.
-        since_ms: About when it appeared, Unix ms; None for the last 24 hours.
+        message_id: Id of the message, or the Waku hash of a copy.
+        since_ms: Approximate time of appearance, Unix ms; None for the last 24 hours.
     """
 
     prefix: str
@@ -89,16 +88,16 @@ def _no_trace(question: TraceQuestion) -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Functions that return the data of pages and API; called in the server's threads.
+    """Functions that return the data of pages and API; the server's threads call them.
 
     Attributes:
         current: Returns the newest snapshot; not primed before the job has started.
-        stored: Returns what is stored of each kind of view, by prefix; empty before the
-            job has started.
+        stored: Returns the stored data of each kind of view, by prefix; empty before
+            the job has started.
         runbooks: Directory of the files `<Alert>.md`.
         firing: Returns the alerts that fire.
-        plans: Returns the newest forecasts by prefix of their kind.
-        trace: Makes the trace of a message, which takes seconds, or raises a
+        plans: Returns the newest forecasts, by prefix of their kind.
+        trace: Creates the trace of a message, which takes seconds, or raises a
             `connectors.web.refusals.Refusal`.
     """
 
@@ -110,7 +109,7 @@ class Sources:
     trace: Callable[[TraceQuestion], Trace] = _no_trace
 
     def of(self, prefix: str) -> StoredViews | None:
-        """Return what is stored of the kind with a prefix; None if nothing is."""
+        """Return the stored data of the kind with a prefix; None if none exists."""
         return self.stored().get(prefix)
 
     def plan(self, prefix: str) -> Plan:

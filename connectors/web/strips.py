@@ -23,13 +23,13 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Maximum number of rows of a table: an open page asks for it again and again."""
+"""Maximum number of rows of a table, which open pages request repeatedly."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
 _STEPS_MS = (60_000, 300_000, 900_000)
-"""Lengths of the steps of a strip of at most 24 hours: the first with which so many
-bars are enough."""
+"""Step lengths of a strip of at most 24 hours; the first that needs few enough bars is
+used."""
 
 _WIDTH, _HEIGHT = 10, 16
 
@@ -42,7 +42,8 @@ _PIECES = {
     Verdict.QUIET.value: ((14, 2),),
     NOT_WATCHED: ((7, 2),),
 }
-"""Top and height of each piece of a bar: verdicts differ without their colours too."""
+"""Top and height of each piece of a bar, so that verdicts differ even without
+colours."""
 
 _ALWAYS_NAMED = (Verdict.FAILING.value, Verdict.BLIND.value, NOT_WATCHED)
 _FINE = (Verdict.OK.value, Verdict.QUIET.value)
@@ -59,12 +60,12 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What was shown of a view in the last 24 hours, for its page.
+    """The verdicts shown of a view in the last 24 hours, for its page.
 
     Attributes:
-        heading: The time that the strip covers: less if less is known.
+        heading: Time that the strip covers, which is shorter if less is known.
         step: Length of a step of the strip.
-        spans: The newest spans, the last one first: begin and end in UTC, key of
+        spans: The newest spans, the last first: begin and end in UTC, key of
             `words.SHOWN`, and reason.
         hidden: Number of earlier spans.
     """
@@ -91,7 +92,7 @@ def hour_strips(stored: StoredViews | None, names: Collection[str]) -> dict[str,
 
 
 def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
-    """Return what was shown of a view in the last 24 hours; None if it is unknown."""
+    """Return the verdicts shown of a view in the last 24 hours; None if unknown."""
     until_ms = shown_until_ms(stored)
     if stored is None or until_ms is None:
         return None
@@ -167,7 +168,7 @@ def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) ->
 
 
 class _Bar(NamedTuple):
-    """One bar for consecutive steps that show the same."""
+    """Consecutive steps that show the same verdict share one bar."""
 
     first: int
     steps: int
@@ -204,7 +205,7 @@ class _Bar(NamedTuple):
 
 def _bars(spans: Sequence[Span], since_ms: int, step_ms: int, count: int) -> list[_Bar]:
     if step_ms == MINUTE_MS:
-        # No two share a minute. The first page has hundreds of strips.
+        # Each minute is in only one row. The first page has hundreds of strips.
         return [
             _Bar((span.begin_ms - since_ms) // step_ms, _minutes(span), [span])
             for span in spans

@@ -1,4 +1,4 @@
-"""The verdict on all views and the job in one sentence: the head of every page."""
+"""The overall verdict on views and job in one sentence, for the head of every page."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Level(enum.StrEnum):
 
 Trouble = tuple[bool, int, str]
 """The place of a view in the order by trouble: whether it is muted, the rank of its
-verdict, from 0 for the worst, and its own name."""
+verdict (0 is worst), and its own name."""
 
 
 class Piece(NamedTuple):
-    """A part of the sentence, and its address; empty if it is no link."""
+    """A part of the sentence, and its address, which is empty if it is no link."""
 
     text: str
     href: str = ""
@@ -45,9 +45,9 @@ class Summary:
     """The overall verdict in one sentence.
 
     Attributes:
-        level: `FINE` and `WARNING` only while `Snapshot.ok` is true.
-        pieces: The verdict in words, with the names of at most three views of each
-            kind; they link to what is wrong.
+        level: Severity; `FINE` and `WARNING` only while `Snapshot.ok` is true.
+        pieces: The verdict in words, with names of at most three views of each kind.
+            Its links lead to the problems.
     """
 
     level: Level
@@ -86,7 +86,7 @@ def summarise(snapshot: Snapshot) -> Summary:
             return Summary.plain(Level.STARTING, "Starting: reading the checkpoint")
         return Summary.plain(Level.STARTING, "Starting Spark, about 10 s")
     clock_is_wrong = job.clock.level() is ClockLevel.WRONG
-    # All records may be dead letters of a wrong clock: then nothing else will start.
+    # If all records are dead letters because of a wrong clock, no verdict will start.
     if snapshot.nothing_read and not clock_is_wrong:
         if job.running and not snapshot.clock_ms:
             return _too_early("no record has been read yet")
@@ -131,7 +131,7 @@ def summarise(snapshot: Snapshot) -> Summary:
 
 
 def stopped(job: JobFigures) -> str:
-    """Return in words that a query failed, and whether it is started again."""
+    """Return in words that a query failed, and whether it will be restarted."""
     return "Query stopped, and is started again" if job.retrying else "Query stopped"
 
 
@@ -142,12 +142,12 @@ def _too_early(reason: str) -> Summary:
 def names_by_trouble(views: Views[Any]) -> list[str]:
     """Return the names of views: worst verdict first, muted ones last, then by name.
 
-    Groups that have what belongs to no group come last.
+    Groups for payloads that belong to no group are last.
     """
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
-    # One sort by places takes several times as long. It also makes a tuple for each
-    # view, after which the garbage collector goes through all figures.
+    # A single sort by places takes several times as long. Its tuples also make the
+    # garbage collector visit all figures.
     names: dict[tuple[bool, Verdict], list[str]] = {
         (is_muted, verdict): [] for is_muted in (False, True) for verdict in _RANK
     }
@@ -164,7 +164,7 @@ def trouble_of(views: Views[Any]) -> Callable[[str], Trouble]:
 
 
 def views_by_tap(views: Views[Any]) -> Counter[str]:
-    """Return the number of views that each tap mirrored within the horizon."""
+    """Return the number of views that each tap mirrored within the retention window."""
     return Counter(
         observer
         for totals in views.totals.values()

@@ -21,13 +21,13 @@ from sds_core.trace.words import (
 )
 
 MOST_LANES = 40
-"""Lanes of participants, and of taps: a stranger can make up names."""
+"""Maximum number of lanes, because untrusted clients can invent names."""
 
 _MONITOR = "the monitor"
 
 
 def summary_of(trace: Trace) -> str:
-    """Return the gravest conclusion that still holds, as a sentence."""
+    """Return the most important conclusion that still holds, as a sentence."""
     summary = trace.evidence.summary
     if summary is None:
         return "The monitor has no conclusion yet."
@@ -38,7 +38,7 @@ def summary_of(trace: Trace) -> str:
 def blocks_of(trace: Trace, anchor: str) -> list[Block]:
     """Return picture and tables of a trace.
 
-    `anchor` begins the ids of rows, unlike that of other traces of the page.
+    `anchor` is the prefix of row ids, unique among the traces of the page.
     """
     steps = trace.evidence.steps
     after = [relative_time(step.at_ms - trace.begin_ms) for step in steps]
@@ -71,7 +71,7 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
 
 
 def trace_report(traces: Sequence[Trace]) -> Report:
-    """Return the report on some messages."""
+    """Return the report on messages."""
     sections = [
         Section(
             f"Message {words.short(one.message_id)}",

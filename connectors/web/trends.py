@@ -25,7 +25,7 @@ Hours = Literal[1, 3, 6, 24]
 HOURS: Mapping[Hours, int] = MappingProxyType(
     {1: _MINUTE_MS, 3: 3 * _MINUTE_MS, 6: 5 * _MINUTE_MS, 24: 15 * _MINUTE_MS}
 )
-"""The length of the intervals of such a trend, milliseconds."""
+"""Hours of a trend -> length of its intervals, milliseconds."""
 
 DEFAULT_HOURS: Hours = 3
 
@@ -35,7 +35,7 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 class Growth(Counter[str | tuple[str, int]]):
     """Growth of figures in an interval.
 
-    A key is a field of the totals; for durations, field and number of the bucket.
+    A key is a field of the totals. For durations, it is field and bucket number.
     """
 
     @classmethod
@@ -60,13 +60,13 @@ class Growth(Counter[str | tuple[str, int]]):
         return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
     def is_below(self, other: Growth) -> bool:
-        """Whether a figure is smaller than the other, so that counting restarted."""
+        """Whether a figure is smaller than the other, so counting restarted."""
         return any(self[key] < count for key, count in other.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The growth of a view's figures, interval by interval.
+    """The growth of a view's figures per interval.
 
     Attributes:
         begin_ms: Start of the first interval, event time, Unix ms.
@@ -101,15 +101,15 @@ def recent_trend(
     clock_ms: int,
     hours: Hours,
 ) -> Trend:
-    """Return the trend of the last hours, up to the interval that the clock is in.
+    """Return the trend of the last hours, up to the interval that contains the clock.
 
-    It begins where figures begin to be known: a young view has fewer intervals, and
-    shorter ones. Rows from before its first event on this checkpoint, Unix ms of event
-    time, are of another checkpoint.
+    It begins with the first known figures: a new view has fewer and shorter intervals.
+    `first_event_ms` is the event time of the view's first event on this checkpoint,
+    Unix ms. Earlier rows belong to another checkpoint.
 
     Raises:
         NoHistory: The history does not exist.
-        DamagedHistory: A file of it cannot be read.
+        DamagedHistory: A file of the history cannot be read.
     """
     step_ms = HOURS[hours]
     end_ms = (clock_ms // step_ms + 1) * step_ms
@@ -119,8 +119,8 @@ def recent_trend(
     earlier = [row for row in rows if row["minute"] < begin_ms]
     rows = rows[len(earlier) :]
     if rows and not earlier:
-        # The view was quiet, or new. The 24 hours before lie in at most one further
-        # day of files.
+        # The view was quiet or is new. The 24 hours before are in files of at most one
+        # further day.
         before_ms = begin_ms - 24 * _HOUR_MS
         earlier = list(find_minutes(view, before_ms, begin_ms, fields))
     before = None
@@ -158,8 +158,8 @@ def trend(
 ) -> Trend:
     """Return the trend of rows whose minutes begin in [begin_ms, end_ms), Unix ms.
 
-    Rows are in order of time, and the number of intervals is whole. `before` has the
-    figures before the first row; None if they are unknown.
+    Rows are in order of time, and the span is a whole number of intervals. `before` has
+    the figures before the first row; None if they are unknown.
     """
     growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]
     for row in rows:

@@ -19,7 +19,7 @@ from sds_core.text import one_line as one_line
 from sds_core.text import time_of_day as time_of_day
 
 NOTHING = "\N{EN DASH}"
-"""Stands for a figure without a value, which is not zero."""
+"""Text for a figure without a value, which differs from zero."""
 
 VERDICTS = {
     Verdict.FAILING: "Failing",
@@ -57,7 +57,7 @@ _REASONS = {
     "no_topic": "the topic did not exist",
     "forgotten": "it had ended",
 }
-"""Reason of a verdict -> its words; a figure of the window names the window."""
+"""Reason of a verdict -> its words, which name the window of their figure."""
 
 LONGEST = 1_000
 """Maximum number of characters of an untrusted text on a page."""
@@ -68,7 +68,7 @@ _DAY_MS = 86_400_000
 
 
 def reason(code: str, window_ms: int) -> str:
-    """Return the reason of a verdict in words; an unknown code without underscores.
+    """Return the reason of a verdict in words, or an unknown code without underscores.
 
     `window_ms` is the length of the window that the verdict covers.
     """
@@ -85,7 +85,7 @@ def past_reason(code: str) -> str:
 
 
 def lately(window_ms: int) -> str:
-    """Return the time before the clock that a figure covers."""
+    """Return in words the time before the clock that a figure covers."""
     return f"the last {duration(window_ms)}"
 
 
@@ -100,13 +100,13 @@ def bounded(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """Return an untrusted text in one line, complete; a blank text in quotes."""
+    """Return an untrusted text complete in one line; a blank text is in quotes."""
     line = printable(text)
     return line if line.strip() else f"\N{LEFT DOUBLE QUOTATION MARK}{line}”"
 
 
 def share(part: int, of: int, decimals: int = 0) -> str:
-    """Return a part of a whole in percent, rounded down: only the whole is 100 %."""
+    """Return a share in percent, rounded down, so that only the whole is 100 %."""
     if not of:
         return NOTHING
     if part == of:
@@ -121,7 +121,7 @@ def percent(ratio: float) -> str:
 
 
 def small_ratio(ratio: float | None) -> str:
-    """Return a ratio that is mostly close to zero, in percent with two digits."""
+    """Return a ratio that is often close to zero, in percent with two digits."""
     if ratio is None:
         return NOTHING
     if not ratio:
@@ -135,7 +135,7 @@ def rounded(value: float | None) -> str:
 
 
 def duration(milliseconds: int) -> str:
-    """Return a duration in whole minutes if it has no rest, else in seconds."""
+    """Return a duration in minutes if they are whole, else in seconds."""
     minutes, rest = divmod(milliseconds, 60_000)
     if minutes and not rest:
         return f"{minutes} min"
@@ -143,7 +143,7 @@ def duration(milliseconds: int) -> str:
 
 
 def percentile(histogram: Histogram, percent: int) -> str:
-    """Return a percentile of a histogram: the upper bound of the bucket it lies in."""
+    """Return a percentile of a histogram, as the upper bound of its bucket."""
     if not histogram.count:
         return NOTHING
     bound_ms = histogram.percentile_ms(percent)
@@ -158,7 +158,7 @@ def seconds(value: float | None) -> str:
 
 
 def age(milliseconds: int) -> str:
-    """Return a duration in the largest unit of which it has at least two."""
+    """Return a duration in the largest unit that gives at least two."""
     for unit_ms, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min")):
         if milliseconds >= 2 * unit_ms:
             return f"{milliseconds // unit_ms:,} {unit}"
@@ -166,12 +166,12 @@ def age(milliseconds: int) -> str:
 
 
 def more_than(value: float) -> str:
-    """Return seconds rounded down to tens, so that it does not change at each poll."""
+    """Return seconds rounded down to tens, so that polls rarely change the text."""
     return f"over {int(value // 10) * 10:,} s"
 
 
 def no_answer(kafka: Freshness) -> str:
-    """Return since which wall time Kafka is silent, without a full stop."""
+    """Return since which wall time Kafka does not answer, without a full stop."""
     if kafka.is_awaited:
         return f"Kafka has not answered since the start at {utc(kafka.asked_ms)}"
     return f"Kafka has not answered since {utc(kafka.answered_ms)}"
@@ -189,19 +189,19 @@ TOPIC_REMEDY = (
 
 
 def next_minute_ms(unix_ms: int) -> int:
-    """Return the begin of the next minute: times without seconds round down."""
+    """Return the begin of the next minute, because times without seconds round down."""
     return (unix_ms // 60_000 + 1) * 60_000
 
 
 def since(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time in UTC, without the date if it is that of the clock."""
+    """Return an event time in UTC, without the date if that is the clock's date."""
     if unix_ms // 86_400_000 == clock_ms // 86_400_000:
         return f"{time_of_day(unix_ms)} UTC"
     return utc(unix_ms)
 
 
 def moment(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time, Unix ms, as a time in UTC; with its date on another day."""
+    """Return an event time, Unix ms, in UTC, with the date if it is on another day."""
     if unix_ms // _DAY_MS == clock_ms // _DAY_MS:
         return clock_time(unix_ms)
     return utc(unix_ms)

@@ -77,12 +77,13 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     ),
     one_sample(
         "sds_audit_unidentified_records",
-        "Records of the mirror without hash or time of their message, newest audit.",
+        "Records of the mirror without hash or time of their message, in the newest "
+        "audit.",
         lambda a: None if a.result is None else a.result.unidentified,
     ),
     one_sample(
         "sds_audit_last_success_timestamp_seconds",
-        "When the newest audit that did not fail ended.",
+        "When the newest audit that succeeded ended.",
         lambda a: in_seconds(a.result_ms),
     ),
     one_sample(
@@ -93,7 +94,7 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     Metric(
         "sds_audit_runs_total",
         MetricKind.COUNTER,
-        "Audits, by how they ended.",
+        "Audits by result.",
         ("result",),
         lambda a: [((name,), count) for name, count in a.runs.items()],
     ),

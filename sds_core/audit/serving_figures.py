@@ -37,7 +37,7 @@ SERVING_METRICS: tuple[Metric[ServingFigures], ...] = (
     ),
     one_sample(
         "sds_audit_serve_refused_total",
-        "Connections that were one too many, had no valid token, or ended by a fault "
+        "Connections that exceeded the limit, had no valid token, or ended by a fault "
         "of the peer.",
         lambda s: s.refused,
     ),
@@ -48,8 +48,7 @@ SERVING_METRICS: tuple[Metric[ServingFigures], ...] = (
     ),
     one_sample(
         "sds_audit_serve_differing_roots_total",
-        "Synchronisations by the document's protocol with a mirror that has other "
-        "messages.",
+        "Synchronisations by 75/WAKU2-SYNC with a mirror that has other messages.",
         lambda s: s.differing_roots,
     ),
     one_sample(

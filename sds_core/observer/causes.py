@@ -19,7 +19,7 @@ class CauseObject(TypedDict):
     """A likely cause of a bad verdict.
 
     Attributes:
-        kind: One word for the rule that found it.
+        kind: Name of the rule that found it.
         sentence: The cause.
         evidence: Counts and ids on which it is based, by name.
     """

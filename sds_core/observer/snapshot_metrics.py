@@ -23,7 +23,7 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
     objectives: Metric[ChannelSettings] = Metric(
         f"{name}_objective_ratio",
         MetricKind.GAUGE,
-        f"Shares of deliveries and of messages in time that the {one} should reach.",
+        f"SLO of the {one}: share of deliveries, or of messages acknowledged in time.",
         ("objective",),
         lambda c: [
             (("delivery",), c.delivery_objective),
@@ -82,7 +82,8 @@ def _without_label(kind: AnyKind) -> Metric[Snapshot]:
     many = kind.names.many
     return one_sample(
         f"sds_monitor_dropped_label_{many}",
-        f"{many.capitalize()} beyond the label budget, exported together as `other`.",
+        f"{many.capitalize()} beyond the cardinality limit, exported together as "
+        "`other`.",
         lambda s: s.views[kind.prefix].unlabelled,
     )
 
@@ -139,8 +140,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_excused_findings",
             MetricKind.GAUGE,
-            "Findings in the verdict's window that do not count because the taps, or "
-            "the mirror, may have missed messages; absent if all findings of the kind "
+            "Findings in the verdict's window that do not count, because taps or the "
+            "mirror may have missed messages; absent if all findings of the kind "
             "count.",
             ("channel", "kind"),
             _by_view(lambda views: _excused(views, lambda one: one.excused)),
@@ -148,15 +149,16 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_unexcused_findings",
             MetricKind.GAUGE,
-            "Findings of the same kind that count; only beside `sds_excused_findings`.",
+            "Findings of a kind that count; present only beside "
+            "`sds_excused_findings`.",
             ("channel", "kind"),
             _by_view(lambda views: _excused(views, lambda one: one.counted)),
         ),
         Metric(
             "sds_alert_held_back",
             MetricKind.GAUGE,
-            "Findings for which an alert would have reason to fire, if the taps, or "
-            "the mirror, had missed nothing; absent if no alert is held back.",
+            "Findings for which an alert would fire if taps and the mirror had missed "
+            "nothing; absent if no alert is held back.",
             ("channel", "alert", "reason"),
             _by_view(
                 lambda views: (
@@ -168,15 +170,15 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_tap_clock_offset_seconds",
             MetricKind.GAUGE,
-            "Clock of the tap less Kafka's, or less this machine's if Kafka does not "
-            "tell its time; absent while the tap writes no records.",
+            "Clock of the tap minus Kafka's clock, or minus this machine's if Kafka's "
+            "is unknown; absent while the tap writes no records.",
             ("observer",),
             _tap_clocks,
         ),
         one_sample(
             "sds_monitor_ok",
-            "1 while Kafka answers and has the topic, the monitor runs, is not behind "
-            "and has no wrong clock, some channel or group has a verdict, and every "
+            "1 while Kafka answers and has the topic, the monitor runs without lag and "
+            "without a wrong clock, a channel or group has a verdict, and every "
             "channel and group that is failing or blind is muted.",
             lambda s: int(s.ok),
         ),
@@ -190,20 +192,20 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_dead_letters_unwritten_total",
-            "Dead letters that Kafka refused since the process started, so that they "
-            "are only counted.",
+            "Dead letters that Kafka refused since the process started; they are only "
+            "counted.",
             lambda s: s.job.dead_letters_unwritten,
         ),
         one_sample(
             "sds_monitor_records_behind",
-            "Kafka records in the topic that have not been read yet, also those of "
-            "transactions that have not ended.",
+            "Kafka records in the topic that have not been read yet, including those "
+            "of open transactions.",
             lambda s: s.job.records_behind,
         ),
         one_sample(
             "sds_monitor_event_time_lag_seconds",
-            "Newest record time less the admission time of the newest batch; while "
-            "Kafka does not answer, it grows as time passes.",
+            "Newest record time minus the watermark of the newest batch; while Kafka "
+            "does not answer, it grows with time.",
             lambda s: s.job.event_time_lag_seconds,
         ),
         one_sample(
@@ -213,18 +215,17 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_topic_missing_since_timestamp_seconds",
-            "Wall time since which the topic does not exist; absent while it does.",
+            "Wall time since which the topic does not exist; absent while it exists.",
             lambda s: in_seconds(s.job.topic_missing_since_ms),
         ),
         one_sample(
             "sds_monitor_clock_behind_seconds",
-            "Kafka's clock less this machine's; absent if Kafka does not tell its "
-            "time.",
+            "Kafka's clock minus this machine's clock; absent if Kafka's is unknown.",
             lambda s: in_seconds(s.job.clock.behind_ms),
         ),
         one_sample(
             "sds_monitor_records_ahead_seconds",
-            "Time by which new records are stamped ahead of this machine's clock, the "
+            "Time by which new records are ahead of this machine's clock, as the "
             "median of the taps; negative if they are behind.",
             lambda s: in_seconds(s.job.clock.records_ahead_ms),
         ),
@@ -252,15 +253,16 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_stalls_total",
-            "Queries that made no progress while Kafka answered, and were ended and "
-            "started again, since the process started.",
+            "Queries restarted since the process started, because they made no "
+            "progress while Kafka answered.",
             lambda s: s.job.stalls,
         ),
         *map(_without_label, kinds),
         Metric(
             "sds_monitor_build",
             MetricKind.INFO,
-            "Version of the monitor, and the form in which its rules run.",
+            "Version of the monitor, and whether its rules run compiled or "
+            "interpreted.",
             ("version", "rules"),
             lambda s: [((s.job.version, s.job.rules), 1)],
         ),

@@ -19,7 +19,7 @@ TAP_FIGURES = FigureTable(
     [
         Figure(
             "last_seen_ms",
-            "Event time of the tap's last record, heartbeats included.",
+            "Event time of the tap's last record, including heartbeats.",
             Unit.TIME,
             report=("last_seen",),
             series=(gauge("sds_tap_last_seen_timestamp_seconds").of(),),

@@ -18,7 +18,14 @@ class IntervalObject(TypedDict):
 
 
 class OutlookObject(TypedDict):
-    """One figure; see `forecast.Outlook`."""
+    """Forecast of one figure.
+
+    Attributes:
+        past: Mean or maximum of the last seven days of the history.
+        week: Mean or maximum of the next seven days.
+        before: Values of the last days of the history, oldest first.
+        days: Forecast of each day ahead.
+    """
 
     past: float | None
     week: IntervalObject
@@ -27,7 +34,13 @@ class OutlookObject(TypedDict):
 
 
 class ReachedObject(TypedDict):
-    """When a limit is reached; see `limits.Reached`."""
+    """When a figure reaches a limit.
+
+    Attributes:
+        now: Value at the end of the history.
+        reached: When half of the possible futures reach the limit, Unix ms.
+        note: Why `reached` is null although the figure grows.
+    """
 
     figure: str
     limit: float | None
@@ -40,7 +53,13 @@ class ReachedObject(TypedDict):
 
 
 class ForecastObject(TypedDict):
-    """A forecast; see `forecast.Forecast`."""
+    """A forecast.
+
+    Attributes:
+        history_days: Whole days of history on which it is based.
+        figures: Forecast of each figure, by name.
+        limits: When each limit is reached.
+    """
 
     history_days: int
     figures: dict[str, OutlookObject]

@@ -84,7 +84,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
         Metric(
             f"{prefix}_day_{figure}",
             MetricKind.GAUGE,
-            f"Forecast {figure} of the {one} a day, mean of the next seven days.",
+            f"Forecast {figure} of the {one} per day, mean of the next seven days.",
             ("bound",),
             partial(_week, figure),
         )
@@ -101,7 +101,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
         Metric(
             f"{prefix}_limit_headroom_ratio",
             MetricKind.GAUGE,
-            f"Share of a limit that the {one} did not use when its history ended.",
+            f"Unused share of a limit at the end of the {one}'s history.",
             ("limit",),
             lambda f: [((limit.name,), limit.headroom) for limit in f.limits],
         ),

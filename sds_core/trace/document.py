@@ -39,7 +39,7 @@ class ConclusionObject(TypedDict):
 
 
 class ReadObject(TypedDict):
-    """Records of the channel that were read; times in Unix ms, null if none."""
+    """Records of the channel that were read. Times are Unix ms or null."""
 
     records: int
     from_ms: int | None

@@ -1,7 +1,8 @@
-"""All views of one kind, by default the most troubled first.
+"""All views of one kind, by default those with most trouble first.
 
-`/` has those of the kind at the root, `/views/<prefix>` those of any kind, by default
-with their figures of the last hour; since the first record if no minutes are stored.
+`/` has the views of the kind at the root, and `/views/<prefix>` those of any kind. By
+default, figures are of the last hour, or since the first record if no minutes are
+stored.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 LISTED_VIEWS = 200
-"""Maximum number of rows: a browser updates so many every two seconds without a
-noticeable delay. It is also the default label limit."""
+"""Maximum number of rows that a browser updates every two seconds without a noticeable
+delay. It is also the default label limit."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
@@ -58,8 +59,8 @@ class Order:
 
     Attributes:
         columns: Columns of figures by key.
-        key: Key of the column to sort by: of a figure, `trouble` or `name`.
-        reverse: Whether rows are in the opposite of the usual order of that column.
+        key: Key of the column to sort by: a figure's key, `trouble` or `name`.
+        reverse: Whether the usual order of that column is reversed.
     """
 
     columns: Mapping[str, PageFigure]
@@ -104,7 +105,7 @@ class Order:
         names: Sequence[str],
         lately: Callable[[str], Lately],
     ) -> Sequence[str]:
-        """Return names of views in this order; equal ones stay in theirs, by trouble.
+        """Return names of views in this order; equal values stay sorted by trouble.
 
         `lately` returns the figures of the columns of a view.
         """
@@ -125,9 +126,10 @@ class Row:
 
     Attributes:
         id: The view's own name, shortened, if it has a display name; else empty.
-        since: Begin of a verdict that is a trouble; empty if it is none.
+        since: Begin of the verdict if it needs attention; else empty.
         figures: Figures of the columns; None if they are unknown.
-        counted_since: Begin of the figures if it is not that of the page; else empty.
+        counted_since: Begin of the figures if it differs from that of the page; else
+            empty.
         trend: The last hour, step by step; None if the page has no trends.
         strip: The verdicts shown in the last hour; None if nothing was shown yet.
     """
@@ -205,7 +207,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             names=kind.names,
             json=json_href(kind),
             has_hour=stored is not None,
-            # The first page leads to those of the other kinds.
+            # The first page links to the pages of the other kinds.
             others=[
                 (
                     one.kind.names.many.capitalize(),

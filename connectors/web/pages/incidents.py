@@ -1,4 +1,4 @@
-"""`/incidents`: which messages, who lacks them, and why the monitor says so."""
+"""`/incidents`: messages with a problem, who lacks them, and the reason."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _read(
         named = _named(find, query, participant)
         query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        # One more than is grouped, to know whether more exist.
+        # One more than are grouped, to know whether more exist.
         limit = READ_INCIDENTS + 1
         shown += find(
             msgspec.structs.replace(query, standing=True, after=after, limit=limit)
@@ -145,7 +145,7 @@ def _named(
     query: IncidentQuery,
     participant: str,
 ) -> str:
-    # Only a long id has a key, which addresses have in its place.
+    # Only a long id has a key, which replaces it in addresses.
     if not is_key(participant):
         return participant
     for one in find(query):

@@ -41,7 +41,7 @@ POLL_S = 2
 
 
 def page_environment() -> Environment:
-    """Return the templates of pages and reports: they escape all values."""
+    """Return the templates of pages and reports, which escape all values."""
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -54,7 +54,7 @@ def page_environment() -> Environment:
 
 
 class Layout:
-    """Makes whole pages from templates and values; the head names alerts that fire."""
+    """Creates pages from templates and values; the head names alerts that fire."""
 
     def __init__(self, firing: Callable[[], FiringAlerts]) -> None:
         self._firing = firing
@@ -75,8 +75,8 @@ class Layout:
         """Return a page as the response to a request.
 
         The first page has no title. An open page requests an update after `poll_s`
-        seconds: with the query parameter `light` only the parts that are cheap to
-        compute, without one the whole page. Further values are for the template.
+        seconds. With the query parameter `light`, it requests only the parts that are
+        cheap to compute. The template receives further values.
         """
         html = self._environment.get_template(template).render(
             root=_root(request),
@@ -93,7 +93,7 @@ class Layout:
         return HTMLResponse(visible(html), status, headers=_HEADERS)
 
     def unread(self, request: Request, snapshot: Snapshot, title: str) -> Response:
-        """Return the page before figures exist, which must not look like zeros."""
+        """Return the page to show, instead of zeros, before figures exist."""
         return self.page(request, snapshot, "unread.html", title=title)
 
     def problem(

@@ -1,4 +1,4 @@
-"""`/monitor`: whether the monitor itself keeps up."""
+"""`/monitor`: whether the monitor itself works without lag."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/planning`: what views will cost, and when they reach their limits."""
+"""`/planning`: forecasts of the cost of views, and of when they reach limits."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _entries(runbooks: Traversable) -> list[_Entry]:
 
 
 def _rank(severities: str) -> int:
-    # A runbook names the gravest severity first.
+    # A runbook names the highest severity first.
     worst = severities.partition(",")[0]
     return SEVERITIES.index(worst) if worst in SEVERITIES else len(SEVERITIES)
 

@@ -27,7 +27,7 @@ from sds_core.observer.verdict import Verdict
 _LISTED_HOLES = 10
 
 LISTED_TAPS = 200
-"""Maximum number of rows: any writer of the topic can invent taps."""
+"""Maximum number of rows, because any writer of the topic can invent taps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Tap:
     """One tap in words.
 
     Attributes:
-        verdict: The verdict whose colour the state has.
-        last_seen: Event time of the last record, and how long before the clock it is.
-        missed: Messages that it missed in the last hour, and of how many.
+        verdict: The verdict that gives the state its colour.
+        last_seen: Event time of the last record, and its distance from the clock.
+        missed: Number of messages that it missed in the last hour, and of all messages.
         missing: Number of sequence numbers that never arrived.
         holes: Capture gaps, newest first.
         hidden: Number of older capture gaps.

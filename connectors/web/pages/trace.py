@@ -1,7 +1,7 @@
 """`/trace` and `/api/v1/trace`: what happened to one message.
 
-A trace reads Kafka, and takes seconds in a process of its own. The server makes only
-few at a time, stores none, and refuses clients that ask for more.
+A trace reads Kafka, and takes seconds in a process of its own. The server creates only
+few traces at a time and stores none. It refuses further requests.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from sds_core.trace.document import TraceObject, trace_object
 from sds_core.trace.trace import Trace
 
 MOST_AT_ONCE = 2
-"""Traces under way, of all clients: each takes one of the threads of requests."""
+"""Maximum number of traces at a time, each of which uses a thread of requests."""
 
 POLL_S = 86_400
-"""An open page must not ask for its trace again: each address has one at a time."""
+"""An open page must not request its trace again: each address can have one at a
+time."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
@@ -75,7 +76,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     def trace(request: Request, query: TraceQuery) -> TraceObject:
         """Return what happened to a message.
 
-        A trace takes seconds; a client makes one at a time.
+        A trace takes seconds. Each client can request one at a time.
         """
         return trace_object(made(request, query))
 
@@ -93,7 +94,7 @@ class _Turns:
 
     @contextmanager
     def turn(self, address: str) -> Iterator[None]:
-        # One for each address, and `MOST_AT_ONCE` in all.
+        # At most one for each address, and `MOST_AT_ONCE` in all.
         with self._lock:
             known = self._addresses
             if address in known or len(known) >= MOST_AT_ONCE:

@@ -47,14 +47,14 @@ LISTED_INCIDENTS = 5
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The parts of the page that come from files instead of the snapshot.
+    """The parts of the page that are read from files instead of the snapshot.
 
     Attributes:
-        intervals: Length of their intervals, and what is not known.
-        charts: Each chart with its picture, which is empty without values.
+        intervals: Length of the charts' intervals, and unknown periods.
+        charts: Each chart with its picture, which is empty if the chart has no values.
         no_charts: Why charts cannot be drawn; empty if they can.
-        lacks: Who lacks what since when; None if incidents cannot be listed.
-        incidents: Single incidents: unresolved ones first, and the gravest first.
+        lacks: Groups of lacked messages; None if incidents cannot be listed.
+        incidents: Single incidents: unresolved ones first, then the most severe ones.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
@@ -107,7 +107,7 @@ def _incidents(
     query = IncidentQuery(name, resolved=True, limit=LISTED_INCIDENTS + 1)
     ended = lookups.incidents(kind.prefix, query)
     listed: list[ChannelIncident] = []
-    # Many incidents of one kind must not hide another.
+    # Many incidents of one kind must not hide another kind.
     for problem in IncidentKind:
         of_kind = (one for one in standing if one.incident.kind is problem)
         listed += islice(of_kind, LISTED_INCIDENTS)

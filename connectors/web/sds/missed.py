@@ -14,13 +14,13 @@ from sds_core.observer.snapshot import Snapshot, Views
 
 @dataclass(slots=True)
 class Missed:
-    """What a tap missed in the last hour, in the channels that it shows.
+    """The messages that a tap missed in the last hour, in the channels that it shows.
 
     Attributes:
         missed: Messages that participants had, and no tap of their channel showed.
-        messages: These, and the messages that a tap of the channel showed.
-        is_least: Whether another tap shows one of the channels too: this tap may have
-            missed messages that only the other one showed.
+        messages: `missed` messages, and the messages that a tap of the channel showed.
+        is_least: Whether another tap also shows one of the channels, so this tap may
+            have missed messages that only the other showed.
     """
 
     missed: int = 0
@@ -48,15 +48,15 @@ def missed_by_tap(
 ) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
-    A channel counts for the taps that showed it since its figures begin: they say
-    nothing of a tap that came later.
+    A channel counts only for taps that have shown it since its figures begin.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():
         lately = hour.lately(channel, totals)
         if lately.figures is None:
             continue
-        # No gap opens in the warm-up, so a tap that came in it missed nothing before.
+        # No gap opens in the warm-up, so a tap that appeared in the warm-up missed
+        # nothing before.
         begin_ms = (lately.since_ms or 0) + snapshot.observer.warm_up_ms
         missed = lately.figures.gaps_tap_gap
         messages = lately.figures.messages + missed

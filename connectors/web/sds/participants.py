@@ -30,12 +30,11 @@ class FilterObject(TypedDict):
     """The newest Bloom filter of a participant.
 
     Attributes:
-        bits: Its length.
-        bits_set: How many of them are set.
+        bits: Number of bits.
+        bits_set: Number of bits that are 1.
         hashes: Number of hash functions.
-        false_positive_ratio: Share of foreign ids that it seems to hold.
-        one_percent: When that share passes or passed 1 %, Unix ms; null if the filter
-            does not grow.
+        one_percent: When `false_positive_ratio` exceeds 1 %, Unix ms; null if the
+            filter does not grow.
     """
 
     bits: int
@@ -51,10 +50,11 @@ class ParticipantObject(TypedDict):
     Attributes:
         heard: When it was last heard, event time, Unix ms.
         lacks: Messages that it lacks now.
-        lacks_since: Since when it lacks the first of them, event time, Unix ms.
+        lacks_since: When it first lacked one of them, event time, Unix ms.
         undelivered: Messages that it lacks after their deadline.
-        delivered, failed: Ended deliveries to it.
-        delivered_ratio: Share of `delivered`.
+        delivered: Deliveries to it that succeeded.
+        failed: Deliveries to it that failed.
+        delivered_ratio: Share of its ended deliveries that succeeded.
         filter: Its newest filter; null if it is unknown.
         epoch_messages: Messages that it sent in this rate-limit epoch.
     """
@@ -72,7 +72,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel, those that lack most first."""
+    """Participants of a channel, those that lack most messages first."""
 
     id: Id
     channel_name: Name
@@ -85,7 +85,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
-        """Return the participants of a channel, those that lack most first."""
+        """Return the participants of a channel, those that lack most messages first."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         channel = query.existing(views.totals)
@@ -122,10 +122,10 @@ def section_values(snapshot: Snapshot, totals: ChannelTotals) -> Mapping[str, An
 def lacks_as_of_now(
     channels: Mapping[str, ChannelTotals], lacks: Iterable[Lack]
 ) -> Iterator[Lack]:
-    """Yield groups of lacked messages with the figures of participants, where known.
+    """Yield groups of lacked messages, with figures of participants if they are known.
 
-    An incident does not name all who lack a message, and the monitor may follow a
-    message no longer.
+    An incident does not name all participants that lack a message, and the monitor may
+    no longer follow a message.
     """
     tables: dict[str, dict[str, ParticipantFigures]] = {}
     for lack in lacks:

@@ -59,18 +59,19 @@ _TYPES = ("ack", "offer", "request", "message")
 
 _PAYLOADS = counter(
     "mvds_payloads_total",
-    "Payloads, without copies; only in the group unknown.",
+    "Distinct payloads; counted only in the group unknown.",
     "empty",
 )
 _RECORDS = counter("mvds_records_total", "Records by type.", "type")
 _BYTES = counter(
     "mvds_bytes_total",
-    "Bytes of records by type; other ones of payloads in the group unknown.",
+    "Bytes by type of record; bytes outside of records have type other, in the group "
+    "unknown.",
     "type",
 )
 _RETRANSMISSIONS = counter(
     "mvds_retransmissions_total",
-    "Records with the type, id, sender and receiver of an earlier one.",
+    "Records with the type, id, sender and receiver of an earlier record.",
     "type",
 )
 
@@ -78,7 +79,7 @@ _TRAFFIC = under(
     "Traffic",
     Figure(
         "messages",
-        "Distinct message ids of which a MESSAGE was seen.",
+        "Distinct ids of the seen MESSAGEs.",
         report=("messages",),
         series=(counter("mvds_messages_total").of(),),
         group="Deliveries",
@@ -88,18 +89,18 @@ _TRAFFIC = under(
     ),
     Figure(
         "payloads",
-        "Payloads, without copies; only in the group unknown.",
+        "Distinct payloads; counted only in the group unknown.",
         report=("payloads.all",),
         heading="Payloads",
     ),
     Figure(
         "payloads_filled",
-        "Payloads with at least one byte; only in the group unknown.",
+        "Payloads with at least one byte; counted only in the group unknown.",
         series=(_PAYLOADS.of("false"),),
     ),
     Figure(
         "payloads_empty",
-        "Payloads with zero bytes; only in the group unknown.",
+        "Payloads with zero bytes; counted only in the group unknown.",
         report=("payloads.empty",),
         series=(_PAYLOADS.of("true"),),
         heading="Empty payloads",
@@ -115,7 +116,7 @@ _TRAFFIC = under(
     ),
     Figure(
         "replicas",
-        "Copies of a payload by another tap; only in the group unknown.",
+        "Copies of a payload by another tap; counted only in the group unknown.",
         report=("replicas",),
         series=(counter("mvds_replicas_total").of(),),
         heading="Replicas",
@@ -143,7 +144,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "bytes_other",
-        "Bytes of payloads that belong to no record; only in the group unknown.",
+        "Bytes of payloads that belong to no record; counted only in the group "
+        "unknown.",
         Unit.BYTES,
         report=("bytes.other",),
         series=(_BYTES.of("other"),),
@@ -165,7 +167,7 @@ _DELIVERIES = under(
     "Deliveries",
     Figure(
         "deliveries",
-        "Pairs of a message and a peer that acknowledged it to anybody.",
+        "Pairs of a message and a peer that acknowledged it to any peer.",
         report=("deliveries",),
         series=(counter("mvds_deliveries_total").of(),),
         heading="Deliveries",
@@ -257,7 +259,7 @@ _DELIVERIES = under(
     ),
     Figure(
         "sends_deliveries",
-        "Deliveries before which a MESSAGE to the peer was seen.",
+        "Deliveries that followed a MESSAGE to the peer.",
         report=("sends.deliveries",),
         series=(counter("mvds_sent_deliveries_total").of(),),
     ),
@@ -275,7 +277,8 @@ _WASTE = under(
     ),
     Share(
         key="duplicate",
-        help="MESSAGEs to receivers that had acknowledged it, of all MESSAGEs.",
+        help="MESSAGEs to receivers that had acknowledged the message, of all "
+        "MESSAGEs.",
         part=("duplicates",),
         rest=("messages_of_use",),
         heading="Duplicates",
@@ -283,7 +286,7 @@ _WASTE = under(
     ),
     Figure(
         "duplicates",
-        "MESSAGEs to receivers that had acknowledged it.",
+        "MESSAGEs to receivers that had acknowledged the message.",
         report=("duplicates",),
         series=(counter("mvds_duplicates_total").of(),),
         line=Line("waste", "duplicates"),
@@ -297,14 +300,14 @@ _WASTE = under(
     ),
     Figure(
         "unrequested_offers",
-        "OFFERs to which the receiver answered nothing by the deadline.",
+        "OFFERs that the receiver did not answer by the deadline.",
         report=("unrequested_offers",),
         series=(counter("mvds_unrequested_offers_total").of(),),
         heading="Unrequested offers",
     ),
     Figure(
         "unanswered_requests",
-        "REQUESTs that brought no MESSAGE by the deadline.",
+        "REQUESTs that no MESSAGE answered by the deadline.",
         report=("unanswered_requests",),
         series=(counter("mvds_unanswered_requests_total").of(),),
         heading="Unanswered requests",
@@ -336,13 +339,14 @@ _HEALTH = (
     ),
     Figure(
         "remembered_evicted",
-        "Entries pushed out of a view's memory by its limit; in the group unknown.",
+        "Entries that a limit removed early from the memory of a view; counted in the "
+        "group unknown.",
         series=(counter("mvds_remembered_evicted_total").of(),),
     ),
     left_out_counter(
         "mvds_left_out_total",
-        "What limits discarded, in the group unknown; large groups or hostile traffic "
-        "reach them.",
+        "Entries that limits discarded, counted in the group unknown; large groups or "
+        "hostile traffic reach these limits.",
         LeftOut,
     ),
 )

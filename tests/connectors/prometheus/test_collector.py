@@ -111,7 +111,7 @@ def test_text_of_every_type_of_metric_is_exact() -> None:
             # HELP sds_tap_missing_records_total Sequence numbers of the tap that never arrived.
             # TYPE sds_tap_missing_records_total counter
             sds_tap_missing_records_total{observer="tap"} 3.0
-            # HELP sds_monitor_build_info Version of the monitor, and the form in which its rules run.
+            # HELP sds_monitor_build_info Version of the monitor, and whether its rules run compiled or interpreted.
             # TYPE sds_monitor_build_info gauge
             sds_monitor_build_info{rules="compiled",version="1.2.3"} 1.0
             """  # noqa: E501 - compared as it is scraped

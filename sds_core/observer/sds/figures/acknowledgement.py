@@ -17,7 +17,7 @@ from sds_core.observer.figures import (
 
 _ACKNOWLEDGED = counter(
     "sds_messages_acknowledged_total",
-    "Messages acknowledged, by kind of evidence.",
+    "Acknowledged messages, by kind of evidence.",
     "evidence",
 )
 _ACK_LATENCY = histogram(

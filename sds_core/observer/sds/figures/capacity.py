@@ -6,7 +6,7 @@ from sds_core.observer.figures import Figure, Share, Unit, counter, gauge, under
 
 _FRAME_BYTES = counter(
     "sds_frame_bytes_total",
-    "Bytes of frames by part, rebroadcasts included, replicas not.",
+    "Bytes of frames by part, including rebroadcasts but not replicas.",
     "part",
 )
 _REPAIR_BYTES = counter(
@@ -17,8 +17,7 @@ _REPAIR_BYTES = counter(
 
 _BUDGET_USED = gauge(
     "sds_epoch_budget_used_ratio",
-    "Messages of one participant in a rate-limit epoch as a share of its budget, the "
-    "greatest.",
+    "Greatest share of its rate-limit budget that a participant used in an epoch.",
     "epoch",
 )
 
@@ -97,7 +96,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "bloom_one_percent_ms",
-        "When the fullest filter passes a false-positive rate of 1 %, if it grows on.",
+        "When the fullest filter exceeds a false-positive rate of 1 %, if its growth "
+        "continues.",
         Unit.TIME,
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),
@@ -110,7 +110,7 @@ _TRAFFIC = under(
     ),
     Figure(
         "epoch_messages_max",
-        "Most messages of one participant in the last rate-limit epoch.",
+        "Maximum number of messages of a participant in the last rate-limit epoch.",
         history=True,
         series=(gauge("sds_epoch_messages_max").of(),),
     ),

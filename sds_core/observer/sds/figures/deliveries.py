@@ -16,7 +16,8 @@ from sds_core.observer.figures import (
 
 _DELIVERED = counter(
     "sds_deliveries_total",
-    "Pairs of a message and an active participant that ended, by outcome.",
+    "Ended deliveries, which are pairs of a message and an active participant, by "
+    "outcome.",
     "outcome",
 )
 
@@ -35,14 +36,14 @@ ENTRIES = under(
     ),
     Figure(
         "deliveries_first_pass",
-        "Deliveries to participants that had never shown to lack the message.",
+        "Deliveries to participants of which no frame had lacked the message.",
         report=("deliveries.first_pass",),
         series=(_DELIVERED.of("first_pass"),),
         heading="First pass",
     ),
     Figure(
         "deliveries_recovered",
-        "Deliveries to participants that had shown to lack the message.",
+        "Deliveries to participants of which a frame had lacked the message.",
         report=("deliveries.recovered",),
         series=(_DELIVERED.of("recovered"),),
         heading="Recovered",
@@ -60,14 +61,15 @@ ENTRIES = under(
     ),
     Figure(
         "deliveries_retracted",
-        "Deliveries that were shown after they had been counted as lost.",
+        "Deliveries counted as lost that a later frame proved.",
         report=("deliveries.retracted",),
         series=(counter("sds_delivery_losses_retracted_total").of(),),
         heading="Came later",
     ),
     Figure(
         "delivery_recovery",
-        "Time from the first frame that lacked a message to the first that had it.",
+        "Time from the first frame that lacked a message to the first frame that had "
+        "it.",
         Unit.DURATIONS,
         report=("delivery_recovery_ms",),
         series=(histogram("sds_delivery_recovery_seconds").of(),),

@@ -23,14 +23,14 @@ ENTRIES = under(
     "Missing dependencies",
     Figure(
         "gaps_opened",
-        "Missing dependencies that stood longer than the settle time.",
+        "Dependencies that were missing for longer than the settle time.",
         report=("gaps.opened",),
         series=(counter("sds_dependency_gaps_opened_total").of(),),
         heading="Opened",
     ),
     Figure(
         "gaps_late",
-        "Missing dependencies that came although nobody had asked for them.",
+        "Missing dependencies that arrived without a repair request.",
         report=("gaps.late",),
         series=(_CLOSED.of("late"),),
         heading="Late",
@@ -38,7 +38,7 @@ ENTRIES = under(
     ),
     Figure(
         "gaps_repaired",
-        "Missing dependencies that came within the repair window of a request.",
+        "Missing dependencies that arrived within the repair window of a request.",
         report=("gaps.repaired",),
         series=(_CLOSED.of("repaired"),),
         heading="Repaired",
@@ -46,7 +46,8 @@ ENTRIES = under(
     ),
     Figure(
         "gaps_recovered_late",
-        "Missing dependencies that came after the repair window of the last request.",
+        "Missing dependencies that arrived after the repair window of the last "
+        "request.",
         report=("gaps.recovered_late",),
         series=(_CLOSED.of("recovered_late"),),
         heading="Recovered late",
@@ -54,8 +55,8 @@ ENTRIES = under(
     ),
     Figure(
         "gaps_lost",
-        "Messages that reached nobody but their sender: others refer to them, and "
-        "nobody showed to have them by the deadline.",
+        "Messages that reached only their sender: others name them, but no participant "
+        "showed them by the deadline.",
         report=("gaps.lost",),
         series=(_CLOSED.of("lost"),),
         heading="Lost to everybody",
@@ -66,7 +67,7 @@ ENTRIES = under(
     ),
     Figure(
         "gaps_tap_gap",
-        "Missing dependencies that never came to a tap, but the network had them.",
+        "Missing dependencies that no tap mirrored, although the network had them.",
         report=("gaps.tap_gap",),
         series=(_CLOSED.of("tap_gap"),),
         heading="Tap gap",
@@ -74,14 +75,14 @@ ENTRIES = under(
     ),
     Figure(
         "gaps_retracted",
-        "Missing dependencies that came after they had been counted as lost.",
+        "Missing dependencies that arrived after they had been counted as lost.",
         report=("gaps.retracted",),
         series=(counter("sds_dependency_losses_retracted_total").of(),),
         heading="Came later",
     ),
     Figure(
         "gaps_open",
-        "Messages that others refer to and that no tap has shown yet.",
+        "Messages that causal histories name and no tap has mirrored yet.",
         report=("gaps.open",),
         series=(gauge("sds_dependencies_missing").of(),),
         heading="Open now",
@@ -89,7 +90,7 @@ ENTRIES = under(
     ),
     Figure(
         "gap_duration",
-        "Time from the first naming of a missing dependency to its first copy.",
+        "Time from the first frame that names a missing dependency to its first copy.",
         Unit.DURATIONS,
         report=("gap_ms",),
         series=(histogram("sds_dependency_gap_seconds").of(),),

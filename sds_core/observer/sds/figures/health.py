@@ -46,12 +46,12 @@ ENTRIES = (
     ),
     Figure(
         "remembered_evicted",
-        "Entries pushed out of a channel's memory by its limit before their time.",
+        "Entries that a limit removed early from a channel's memory.",
         series=(counter("sds_remembered_evicted_total").of(),),
     ),
     left_out_counter(
         "sds_left_out_total",
-        "What limits discarded; only hostile traffic reaches them.",
+        "Entries that limits discarded; only hostile traffic reaches these limits.",
         LeftOut,
     ),
 )

@@ -21,7 +21,7 @@ _RESPONSES = counter(
 )
 _TIMING = counter(
     "sds_repair_timing_total",
-    "First requests and responses whose time could be checked by their hash.",
+    "First requests and responses whose time could be verified from a hash.",
     "step",
     "conformant",
 )
@@ -30,7 +30,7 @@ ENTRIES = under(
     "Repair",
     Figure(
         "repair_requests",
-        "Repair requests, one per frame and message id.",
+        "Repair requests, counted per frame and message id.",
         report=("repair.requests",),
         series=(counter("sds_repair_requests_total").of(),),
         heading="Requests",

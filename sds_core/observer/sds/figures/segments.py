@@ -6,19 +6,18 @@ from sds_core.observer.figures import Figure, Share, counter, gauge, under
 
 _ENDED = counter(
     "sds_segmented_messages_ended_total",
-    "Segmented messages whose payload can be put together, and those of which too few "
-    "segments came.",
+    "Segmented messages by outcome: enough segments for the payload, or too few.",
     "outcome",
 )
 _SEGMENTS = counter(
-    "sds_segments_total", "Segments of messages, each once, by kind.", "kind"
+    "sds_segments_total", "Distinct segments of messages, by kind.", "kind"
 )
 
 ENTRIES = under(
     "Segments",
     Figure(
         "segmented",
-        "Messages of which at least one segment was seen.",
+        "Messages with at least one seen segment.",
         report=("segmented.begun",),
         series=(counter("sds_segmented_messages_total").of(),),
         heading="Messages",
@@ -45,29 +44,28 @@ ENTRIES = under(
     ),
     Figure(
         "segmented_open",
-        "Segmented messages whose missing segments may still come.",
+        "Segmented messages whose missing segments may still arrive.",
         report=("segmented.open",),
         series=(gauge("sds_segmented_messages_open").of(),),
         heading="Open",
     ),
     Figure(
         "segments_data",
-        "Data segments, each once.",
+        "Distinct data segments.",
         report=("segments.data",),
         series=(_SEGMENTS.of("data"),),
         heading="Data segments",
     ),
     Figure(
         "segments_parity",
-        "Parity segments, each once.",
+        "Distinct parity segments.",
         report=("segments.parity",),
         series=(_SEGMENTS.of("parity"),),
         heading="Parity segments",
     ),
     Figure(
         "segments_disagreeing",
-        "Segments that contradict their payload's hash, or earlier ones of their "
-        "message.",
+        "Segments that contradict the hash of their payload or an earlier segment.",
         report=("segments.disagreeing",),
         series=(counter("sds_segments_disagreeing_total").of(),),
         heading="Contradictions",

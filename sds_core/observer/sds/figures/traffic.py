@@ -21,7 +21,7 @@ def _frames(totals: ChannelTotals) -> Iterator[Sample]:
 _FRAMES = Family(
     "sds_frames_total",
     MetricKind.COUNTER,
-    "Frames seen, rebroadcasts included, replicas not.",
+    "Frames seen, including rebroadcasts but not replicas.",
     ("kind", "dialect"),
     samples=_frames,
 )
@@ -36,12 +36,12 @@ ENTRIES = under(
     _FRAMES,
     Figure(
         "frames_all",
-        "Frames of all kinds, rebroadcasts included, replicas not.",
+        "Frames of all kinds, including rebroadcasts but not replicas.",
         heading="Frames",
     ),
     Figure(
         "replicas",
-        "Further copies of one broadcast.",
+        "Copies of a broadcast after its first one.",
         report=("replicas",),
         series=(counter("sds_replicas_total").of(),),
         heading="Replicas",
@@ -73,7 +73,7 @@ ENTRIES = under(
     *(
         Figure(
             f"frames_{kind}",
-            f"Frames of kind {kind}, rebroadcasts included, replicas not.",
+            f"Frames of kind {kind}, including rebroadcasts but not replicas.",
             report=(f"frames.{kind}",),
             line=Line("traffic", f"{kind} frames"),
         )
