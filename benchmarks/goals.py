@@ -23,10 +23,10 @@ HEAD = ("what", "this run", "goal", "aim", "", "why")
 _NOT_MEASURED = "not measured"
 
 # Why a goal is missed. Nothing checks these: read them again after each run.
-_RULES = "most CPU time is the rules' and the reader's, in Python workers"
-_STATE = "the state of each channel with news is read and written in every batch"
-_PYTHON = "the rules are Python; the naive process has hardly any"
-_WAITS = "a frame waits for the batch before its own, and for its own"
+_RULES = "the rules and the reader, in Python workers, use most CPU time"
+_STATE = "every batch reads and writes the state of each channel with new frames"
+_PYTHON = "the rules are Python; the naive process has hardly any rules"
+_WAITS = "a frame waits for the previous batch and for its own batch"
 _START = "JVM, Spark and the first Python workers start one after the other"
 
 
@@ -159,8 +159,8 @@ OTHERS = (
         "a hostile record, by a normal frame of its size",
         _found(HOSTILE),
         *(8, 4, "x"),
-        why="each id of a history, and each record of a payload, is read, and most are "
-        "followed; a normal frame brings one that is new",
+        why="the monitor reads each id of a history and each record of a payload, "
+        "and follows most; a normal frame has one new id",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",

@@ -144,44 +144,48 @@ SECTIONS = (
             ),
             Column(
                 "tap gap",
-                "missed by the tap alone, and rightly not reported",
+                "only the tap missed the message, and the monitor rightly did not "
+                "report it",
                 lambda f: f.losses.tap_gaps,
             ),
             Column(
                 "stale",
-                "found, and still reported at the end although another participant "
-                "received it later, unseen by the tap",
+                "found, and still reported at the end, although another participant "
+                "received the message later, unseen by the tap",
                 lambda f: f.losses.stale,
             ),
             Column(
                 "unseeable: never named",
-                "never received by others, and named in no frame that a tap saw",
+                "no other participant received the message, and no frame that a tap "
+                "saw names it",
                 lambda f: f.losses.unnamed,
             ),
             Column(
                 "unseeable: hidden",
-                "never received by others, and named only where it may be from "
-                "[before the start](figures.md#6-missing-dependencies)",
+                "no other participant received the message, and each frame that "
+                "names it allows that it is from [before the "
+                "start](figures.md#6-missing-dependencies)",
                 lambda f: f.losses.hidden,
             ),
             Column(
                 "trailing",
-                "never received by others although the tap saw it: an undelivered "
-                "message",
+                "no other participant received the message although the tap saw it: "
+                "an undelivered message",
                 lambda f: f.losses.trailing,
             ),
             Column(
                 "undecided",
-                "never received by others, and named less than 300 s before the end",
+                "no other participant received the message, and it was named less "
+                "than 300 s before the end",
                 lambda f: f.losses.undecided,
             ),
         ),
     ),
     Section(
         "Undelivered messages",
-        "Pairs of a message and a participant of its dialect that still lacked it "
-        "300 s after its frames first showed so, or 300 s after its return from a "
-        "longer absence.",
+        "This table counts pairs of a message and a participant of its dialect.\nThe "
+        "participant still lacked the message 300 s after its frames first showed "
+        "this, or 300 s after it returned from a longer absence.",
         (
             Column("found", "", lambda f: f.undelivered.found),
             Column(
@@ -191,7 +195,7 @@ SECTIONS = (
             ),
             Column(
                 "missed",
-                "counted only if a usable frame composed after the 300 s shows it",
+                "counts only if a usable frame composed after the 300 s shows the miss",
                 lambda f: f.undelivered.missed,
             ),
             Column(
@@ -206,22 +210,22 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: behind",
-                "lacking, but no later frame of it has a Lamport timestamp above "
-                "the message's",
+                "the participant lacked the message, but none of its later frames "
+                "has a greater Lamport timestamp than the message",
                 lambda f: f.undelivered.behind,
             ),
             Column(
                 "unseeable: silent",
-                "lacking, but it sent nothing before the message or after the 300 s, "
-                "or was silent for longer in between",
+                "the participant lacked the message, but sent nothing before it or "
+                "after the 300 s, or was silent for longer in between",
                 lambda f: f.undelivered.unseeable,
             ),
         ),
     ),
     Section(
         "Deliveries",
-        "Pairs of a message and a participant, by the monitor's outcome and by the "
-        "sending that arrived: the first, a later one, or none.\n"
+        "This table counts pairs of a message and a participant, by the monitor's "
+        "outcome and by which sending arrived: the first, a later one, or none.\n"
         "Lost includes retracted losses.\n"
         "A miss that is repaired before the participant's next frame is *first pass, "
         "later*.",
@@ -265,8 +269,8 @@ SECTIONS = (
             Column("first-pass ratio", "the monitor's", _ratio(0)),
             Column(
                 "really",
-                "share of all pairs that the first sending reached, of messages that a "
-                "tap saw and participants present",
+                "share reached by the first sending, of all pairs of a message seen "
+                "by a tap and a participant present",
                 _ratio(1),
             ),
             Column("error", "the difference in percentage points", _ratio_error),
@@ -283,7 +287,7 @@ SECTIONS = (
             ),
             Column(
                 "differing",
-                "messages counted so by only the monitor or only the truth",
+                "messages that only the monitor or only the truth counts as definite",
                 lambda f: f.acknowledgements.differing,
             ),
             Column(
@@ -293,7 +297,7 @@ SECTIONS = (
             ),
             Column(
                 "wrong",
-                "definitely acknowledged although only its sender had it",
+                "definitely acknowledged although only the sender had the message",
                 lambda f: f.acknowledgements.wrong,
             ),
             Column(
@@ -303,12 +307,12 @@ SECTIONS = (
             ),
             Column(
                 "excess",
-                "how many more than in the truth, channel by channel",
+                "messages beyond the number in the truth, channel by channel",
                 lambda f: f.acknowledgements.excess,
             ),
             Column(
                 "unacknowledged",
-                "reported, and only its sender had it by the deadline",
+                "reported, and only the sender had the message by the deadline",
                 lambda f: f.acknowledgements.silent,
             ),
             Column(
@@ -321,7 +325,8 @@ SECTIONS = (
     ),
     Section(
         "Repairs and retries",
-        "Rebroadcasts by the monitor's cause and by their real one.\n"
+        "This table counts rebroadcasts by the monitor's cause and by their real "
+        "cause.\n"
         "If the tap missed the request, a repair counts as a retry.",
         (
             Column(
@@ -342,7 +347,7 @@ SECTIONS = (
             Column("retry, retry", "", called("retry", Cause.RETRY)),
             Column(
                 "recall",
-                "share of repairs that count as one",
+                "share of the real repairs that the monitor counts as repairs",
                 lambda f: percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["retry", Cause.REPAIR],
@@ -350,7 +355,7 @@ SECTIONS = (
             ),
             Column(
                 "precision",
-                "share of those counted as repairs that are one",
+                "share of the rebroadcasts counted as repairs that are real repairs",
                 lambda f: percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["repair", Cause.RETRY],
@@ -360,10 +365,10 @@ SECTIONS = (
     ),
     Section(
         "False alarms",
-        "Minutes of event time of all channels under each verdict, in networks that "
-        "lose at most 1 % of the transmissions.\n"
-        "Losses in `quiet` and `tap-blind` are real, and absent phones miss messages, "
-        "so `degraded` is right there.",
+        "This table shows minutes of event time of all channels under each verdict, "
+        "in networks that lose at most 1 % of the transmissions.\n"
+        "In `quiet` and `tap-blind` losses are real, and absent phones miss "
+        "messages, so `degraded` is right there.",
         (
             Column("ok", "", minutes("ok")),
             Column("quiet", "", minutes("quiet")),
@@ -371,17 +376,17 @@ SECTIONS = (
             Column("degraded", "for any reason", minutes("degraded")),
             Column(
                 "failing: lost",
-                "a message lost to all participants",
+                "because a message was lost to all participants",
                 minutes("failing", "lost"),
             ),
             Column(
                 "failing: undelivered",
-                "over 1 % of the deliveries",
+                "because more than 1 % of the deliveries were lost",
                 minutes("failing", "undelivered"),
             ),
             Column(
                 "failing: unacknowledged",
-                "over 5 % of the messages",
+                "because more than 5 % of the messages were unacknowledged",
                 minutes("failing", "unacknowledged"),
             ),
             Column("blind", "", minutes("blind")),
@@ -392,7 +397,8 @@ SECTIONS = (
             ),
             Column(
                 "false blame",
-                "messages reported as unacknowledged that another participant had",
+                "messages reported as unacknowledged although another participant "
+                "had them",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),
@@ -400,11 +406,11 @@ SECTIONS = (
     ),
     Section(
         "Minutes under a wrong verdict",
-        "Minutes of event time of all channels in which no real event is a reason for "
-        "the verdict.\n"
-        "`failing` and `degraded` are right while their reason is true of the last ten "
-        "minutes, `ok` and `quiet` unless a real loss was found in them; `blind` and "
-        "`warming_up` are no judgement.",
+        "This table shows minutes of event time of all channels in which no real "
+        "event explains the verdict.\n"
+        "`failing` and `degraded` are right while their reason holds for the last "
+        "ten minutes.\n`ok` and `quiet` are right if no real loss was found in these "
+        "minutes.\n`blind` and `warming_up` do not judge the channel.",
         (
             Column("minutes", "all", lambda f: all_minutes(f.verdicts_ms)),
             Column("wrong", "", lambda f: all_minutes(f.wrong_verdicts_ms)),

@@ -54,15 +54,16 @@ _HEAD = """\
 How often is the monitor right?
 
 Made by `{command}`; do not edit it by hand.
-The tables compare the monitor's reports with the simulator's truth: every [scenario](simulator.md#scenarios) of SDS but `flood`, which ends before the first deadline, with the seeds 1 to {seeds}, {plays} simulations.
+The tables compare the monitor's reports with the simulator's truth, for every [scenario](simulator.md#scenarios) of SDS except `flood`, which ends before the first deadline: seeds 1 to {seeds}, {plays} simulations.
 `{quiet_without_loss}` is `quiet` with a network that loses nothing; [another page](accuracy-hours.md) has the scenarios of eight hours.
-The monitor reads record by record, and its verdicts count at each.
+The monitor reads record by record; its verdict after each record counts.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
-The simulations also have a [truth file](simulator.md#the-truth-file), which counts what a monitor that follows the [rules](figures.md) must report: {differing} figures differ.
-The tables show whether the rules are right.
-*Found* counts what the monitor reported rightly, *wrong* what it reported wrongly, *missed* what it did not report despite evidence; recall is found / (found + missed), precision found / (found + wrong).
-*Unseeable* counts what leaves [no evidence](figures.md#what-cannot-be-seen).
+The simulations also have a [truth file](simulator.md#the-truth-file), with the figures that a monitor must report if it follows the [rules](figures.md): {differing} figures differ.
+In contrast, the tables show whether the rules are right.
+*Found* counts correct reports, *wrong* incorrect ones, and *missed* events that the monitor did not report despite evidence.
+Recall is found / (found + missed), precision is found / (found + wrong).
+*Unseeable* counts events that leave [no evidence](figures.md#what-cannot-be-seen).
 """  # noqa: E501 - one sentence per line
 
 _NOTHING = {"0", "0.0", "-", "0.00 %"}
@@ -152,7 +153,8 @@ def _goals(results: Results) -> Grid:
             f"{acknowledged.definite:,} messages, error {acknowledged.error_ms} ms",
         ),
         (
-            "no false loss in `clean`, `quiet`, `phones`, `tap-blind`, on catching up",
+            "no false loss in `clean`, `quiet`, `phones`, `tap-blind`, or after an "
+            "outage",
             not false,
             f"{false:,} false",
         ),
@@ -180,7 +182,7 @@ def _goals(results: Results) -> Grid:
         ),
         *(
             (
-                f"no verdict but ok, quiet and warming up in `{name}`",
+                f"only the verdicts ok, quiet and warming up in `{name}`",
                 not spent_ms,
                 f"{spent_ms / 60_000:,.1f} minutes of another",
             )
@@ -195,7 +197,7 @@ def _goals(results: Results) -> Grid:
             for name, one in wrong.items()
         ),
         (
-            "every likely cause is the one that the scenario made",
+            "every likely cause is the one that the scenario produced",
             not stated.wrong,
             f"{stated.right.total():,} of {len(stated.statements):,}",
         ),
@@ -241,24 +243,25 @@ def _causes(results: Results) -> Grid:
 
     return Grid(
         "Likely causes",
-        f"The [causes](figures.md#causes) that the monitor states, every ten seconds, "
+        f"This table counts the [causes](figures.md#causes) that the monitor states "
+        "every ten seconds, "
         f"with the seeds 1 to {min(results.seeds, _CAUSE_SEEDS)}.\n"
-        "A statement is right if the scenario makes this cause and the statement is "
-        "true.",
+        "A statement is right if the scenario produces this cause and the statement "
+        "is true.",
         ("cause", "right", "wrong", "precision", "made", "found", "recall"),
         [(kind, *cells(kind)) for kind in KINDS],
         (
             (
                 "right, wrong",
-                "statements; one about the same participant or tap of a channel counts "
-                "once, and is wrong if it ever was",
+                "statements; those about the same participant or tap of a channel "
+                "count once, as wrong if any was wrong",
             ),
             (
                 "made",
                 "channels that were failing or degraded at some time, in scenarios "
-                "that make this cause; often with too few failures to state it",
+                "that produce this cause; many have too few failures to state it",
             ),
-            ("found", "those of them with a right statement"),
+            ("found", "of the made, those with a right statement"),
         ),
     )
 
@@ -293,13 +296,17 @@ def _mvds(results: Results) -> Grid:
             (
                 "deliveries",
                 "pairs of a message and a node that acknowledged it, as the monitor "
-                "reports them; fewer than reached while nodes are away, and more "
-                "where senders acknowledge offers of their own messages",
+                "reports them; fewer than reached while nodes are offline, and more "
+                "if senders acknowledge offers of their own messages",
             ),
             ("addressed", "pairs of a message and a receiver to which it was sent"),
-            ("in time", "of these, acknowledged by the deadline"),
-            ("unacknowledged", "of these, without an acknowledgement although heard"),
-            ("differing", "figures of the reports that are not the truth's"),
+            ("in time", "addressed pairs that were acknowledged by the deadline"),
+            (
+                "unacknowledged",
+                "addressed pairs without an acknowledgement although "
+                "the receiver was heard",
+            ),
+            ("differing", "figures of the reports that differ from the truth"),
         ),
     )
 

@@ -62,7 +62,8 @@ def _goals(run: Run) -> str:
     lines = [
         "## Goals",
         "",
-        "On two cores; ratios are of CPU time per frame, the other's by ours.",
+        "The goals are for two cores; a ratio is the second contender's CPU time per "
+        "frame divided by the first one's.",
         "",
     ]
     lines += table(HEAD, cells(run))

@@ -72,11 +72,11 @@ def _about(run: SyncRun) -> str:
         "compares bytes and rounds with those of this version.",
         f"{run.machine}; load before the run {run.load:g}.",
         f"{versions}.",
-        f"Every figure is the median of {run.seeds} sets of messages, each of its own "
-        "seed.",
+        f"Every figure is the median of {run.seeds} sets of messages with "
+        "different seeds.",
         f"Fan-out {DEFAULT_FAN_OUT}; fingerprints of {FINGERPRINT_BYTES} bytes; frames "
         f"of at most {DEFAULT_LIMITS.frame_bytes // 2**20} MiB; "
-        f"{DEFAULT_LIMITS.nodes:,} nodes and messages accepted of a peer; "
+        f"at most {DEFAULT_LIMITS.nodes:,} nodes and messages of a peer; "
         f"{MAX_START_NODES} start nodes in a request of the document's protocol.",
         *(f"Not measured: {name} ({why})." for name, why in run.skipped.items()),
         *(["**Other programs ran on the machine.**"] if run.load > _IDLE else []),
@@ -216,7 +216,7 @@ def _processor(run: SyncRun) -> str:
     lines = [
         f"### CPU time of a synchronisation, {SIZES[-1]:,} messages, both sides, ms",
         "",
-        "Without the building of trees and lists.",
+        "Times exclude building trees and lists.",
         "",
     ]
     return "\n".join([*lines, *table(("which", "differences", *_CONTENDERS), rows)])
@@ -293,7 +293,7 @@ def _alone(run: SyncRun) -> str:
     lines = [
         "### One side alone: CPU time, ms",
         "",
-        f"A difference is one of {TUNED_DIFFERENCES} messages.",
+        f"Each difference has {TUNED_DIFFERENCES} messages.",
         "",
     ]
     names = {(one.contender, one.what): None for one in run.timings}
@@ -324,8 +324,8 @@ def _stretches(run: SyncRun) -> str:
     lines = [
         f"### One difference among chosen hashes, {STRETCH_NUMBER:,} messages",
         "",
-        "So many neighbours have hashes that are no boundaries; the message in the "
-        "middle is missing.",
+        "The first column counts neighbouring messages whose hashes are not "
+        "boundaries; the middle one is missing.",
         "",
     ]
     return "\n".join([*lines, *table(head, rows)])

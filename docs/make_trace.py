@@ -35,8 +35,8 @@ def text() -> str:
             _EXAMPLE.read_text("utf-8").rstrip(),
             "```",
             "",
-            "The conclusions, the gravest first; the section is that of "
-            "[figures.md](figures.md).",
+            "The table lists the conclusions, the gravest first, with the section of "
+            "[figures.md](figures.md) that defines each.",
             "",
             *table(
                 ("protocol", "`what` of the step", "text", "figure", "section"), rows
