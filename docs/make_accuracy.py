@@ -60,7 +60,7 @@ The monitor reads record by record; its verdict after each record counts.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
 The simulations also have a [truth file](simulator.md#the-truth-file), with the figures that a monitor must report if it follows the [rules](figures.md): {differing} figures differ.
-In contrast, the tables show whether the rules are right.
+The tables show whether the rules are right.
 *Found* counts correct reports, *wrong* incorrect ones, and *missed* events that the monitor did not report despite evidence.
 Recall is found / (found + missed), precision is found / (found + wrong).
 *Unseeable* counts events that leave [no evidence](figures.md#what-cannot-be-seen).
