@@ -31,6 +31,7 @@ GAPS = {
     "test_report_equals_the_truth_for_any_batches_and_client",
     "test_report_is_the_truth_after_everything_went_wrong",
     "test_report_survives_the_kill_of_every_process",
+    "test_run_survives_a_restart_of_the_broker",
 }
 """Tests that do not notice their mutant yet; the page says so."""
 _PAGE = make_guarantees.PART.path.read_text(encoding="utf-8")

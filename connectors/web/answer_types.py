@@ -314,12 +314,14 @@ _PERCENTILES = {f"p{percent}": int | None for percent in PERCENTILES}
 _GROWN = record(
     "GrownDurations",
     {"count": int, **_PERCENTILES},
-    "Number of durations, and percentiles as bounds of buckets, milliseconds.",
+    "Number of durations, and their percentiles in milliseconds. "
+    "A percentile is the upper bound of its bucket.",
 )
 _DURATIONS = record(
     "Durations",
     {"count": int, "sum": int, **_PERCENTILES},
-    "Number and sum of durations, and percentiles as bounds of buckets, milliseconds.",
+    "Number, sum and percentiles of durations, in milliseconds. "
+    "A percentile is the upper bound of its bucket.",
 )
 _TYPES: Mapping[Unit, Any] = {
     Unit.COUNT: int,

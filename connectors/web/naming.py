@@ -101,7 +101,7 @@ def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
 
 
 def view_query(view: str, label: str = "id") -> str:
-    """Return a view as a parameter of an address: `label` and its name, or its key."""
+    """Return the parameter of an address that names a view: its label or its key."""
     return f"key={short_key(view)}" if needs_key(view) else f"{label}={_quoted(view)}"
 
 

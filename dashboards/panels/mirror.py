@@ -44,7 +44,7 @@ def _mirror_figures() -> list[Panel]:
         ),
         moment(
             "Oldest record waiting",
-            "Time since which the oldest record on a mirror's disk has waited for "
+            "How long the oldest record on a mirror's disk has waited for "
             "Kafka. A wait of seconds is normal. A wait of minutes means that Kafka "
             "accepts no records.",
             f"min({oldest})",

@@ -24,7 +24,7 @@ from streaming.cli.values import Duration, MemberOf
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 FILE = f"{__name__}.file"
-"""Key of the path of the configuration file in a context's meta."""
+"""Key in the ``meta`` of a click context: the path of the configuration file."""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
 """Key of the path of a file with secrets, until its permissions are checked."""

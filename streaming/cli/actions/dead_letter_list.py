@@ -59,7 +59,8 @@ def list_letters(
         logger.warning("%s", error)
     if reader.strangers:
         logger.warning(
-            "%s of %s without reason or source are no dead letters",
+            "%s of topic %s are no dead letters, because the reason or the source is "
+            "missing",
             counted(reader.strangers, "record"),
             topic,
         )
