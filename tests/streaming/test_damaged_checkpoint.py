@@ -151,7 +151,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "ledger missing": (
         removed("monitor/ledger.sqlite"),
         "monitor/ledger.sqlite",
-        "to go on without the incidents and shown verdicts of the last day, the rows "
+        "to continue without the incidents and shown verdicts of the last day, the rows "
         "that waited",
     ),
     "last byte of the ledger missing": (

@@ -131,7 +131,7 @@ def test_records_that_kafka_did_not_acknowledge_are_not_counted(
                 output, errors = process.communicate(timeout=120)
             finally:
                 process.kill()
-    told = re.search(r"only ([\d,]+) records were written", errors)
+    told = re.search(r"acknowledged only ([\d,]+) records", errors)
     assert told is not None, errors
     assert process.returncode == 3
     assert "records of scenario" not in output

@@ -79,7 +79,7 @@ def test_records_known_to_be_lost_with_the_topic_are_counted(
     """Those that the old topic held beyond the last batch when it was planned."""
     kafka = topic()
     write(messages("old", 100), kafka)
-    settings = job_settings(kafka, tmp_path / "a", rows=40, until_caught_up=False)
+    settings = job_settings(kafka, tmp_path / "a", rows=60, until_caught_up=False)
     with running_job(spark, settings) as job:
         wait_until(job, lambda: "old" in job.board.snapshot.views["sds"].totals)
     stop_after_first_batch(settings.checkpoint)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 _EXPLORED = os.environ.get("SDS_MONITOR_TEST_EXAMPLES")
 
 CAREFUL = settings(
-    max_examples=int(_EXPLORED or 150),
+    max_examples=int(_EXPLORED or 250),
     # A busy machine is slow, not wrong.
     deadline=None,
     derandomize=not _EXPLORED,
