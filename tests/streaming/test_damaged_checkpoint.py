@@ -151,8 +151,8 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "ledger missing": (
         removed("monitor/ledger.sqlite"),
         "monitor/ledger.sqlite",
-        "to continue without the incidents and shown verdicts of the last day, the rows "
-        "that waited",
+        "to continue without the incidents and shown verdicts of the last day, the "
+        "rows that waited",
     ),
     "last byte of the ledger missing": (
         # SQLite would read a zero in its place.

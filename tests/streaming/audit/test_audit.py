@@ -286,7 +286,11 @@ def test_a_repeated_audit_serves_what_it_found(mirror: Mirror) -> None:
         ([], 2, "give either --rest URL for a store"),
         (["--peer", "nowhere"], 2, "'nowhere' is no HOST:PORT"),
         (["--rest", "http://127.0.0.1:1"], 2, "to select what to mirror"),
-        (["--peer", "127.0.0.1:1", "--content-topic", "/a/1/b/c"], 2, "omit --pubsub-topic"),
+        (
+            ["--peer", "127.0.0.1:1", "--content-topic", "/a/1/b/c"],
+            2,
+            "omit --pubsub-topic",
+        ),
         (["--peer", "127.0.0.1:1", "--from", "2", "--to", "2"], 2, "not earlier"),
         (["--peer", "127.0.0.1:1", "--every", "9", "--to", "2"], 2, "give --last"),
         (["--peer", "127.0.0.1:1"], 3, "cannot be reached"),
