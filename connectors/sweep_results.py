@@ -21,7 +21,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from connectors.storage.disk import locked, replacing, sync
+from connectors.storage.disk import locked, replacing, sync, with_remedy
 from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.experiment import Outcome
 from sds_core.planning.grid import Grid
@@ -166,7 +166,9 @@ def _explained(directory: Path) -> Iterator[None]:
         message = f"another sweep writes to {directory}: wait until it ends"
         raise SweepRefused(message) from error
     except OSError as error:
-        message = f"{directory} cannot be used ({error.strerror}): check --out"
+        message = with_remedy(
+            f"{directory} cannot be used ({error.strerror}): check --out"
+        )
         raise SweepRefused(message) from error
 
 
