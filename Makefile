@@ -69,7 +69,7 @@ test-alone: test-rest
 	$(PYTEST) -n 2 -m alone $(report) $(PYTEST_OPTIONS) $(ALONE) $(call again)
 
 .PHONY: test-long
-test-long: install ## Tests that take minutes each: kills, outages, hostile traffic, a cluster, the chart (15 min)
+test-long: install ## Tests that take minutes each: kills, outages, hostile traffic, a cluster, the chart (long)
 	@tools/install-test-programs --long || true
 	$(PYTEST) -n 2 -m long $(report) $(PYTEST_OPTIONS)
 

@@ -353,7 +353,10 @@ def test_executors_run_the_rules_in_the_form_that_they_can_load(
     for _, place in found:
         assert not Path(place).is_relative_to(ROOT)
         assert Path(place).suffix == (".so" if form == "compiled" else ".py")
-    said = "executors run interpreted rules instead of compiled ones, because their"
+    said = (
+        "executors run interpreted rules instead of compiled ones, because their "
+        "Python or machine"
+    )
     assert (said in done.stderr) == (form == "interpreted")
 
 
