@@ -108,15 +108,18 @@ def _paragraphs(constant: ast.Constant) -> Iterator[Block]:
     begin, block = 0, ""
     for number, line in enumerate([*str(constant.value).splitlines(), ""]):
         indent = len(line) - len(line.lstrip())
-        is_heading = re.fullmatch(r"\s*(Args|Attributes|Returns|Yields|Raises):", line)
-        is_entry = line.lstrip().startswith("- ") or indent == entry_indent
-        if is_heading or is_entry or not line.strip():
+        heading = re.fullmatch(r"\s*(Args|Attributes|Returns|Yields|Raises):", line)
+        is_item = re.match(r"\s*(-|\d+\.) ", line) is not None
+        is_entry = is_item or indent == entry_indent
+        if heading or is_entry or not line.strip():
             yield constant.lineno + begin, block
             begin, block = number, ""
-        if is_heading:
-            entry_indent = indent + 4
+        if heading:
+            # What follows these two is text, not a list of names.
+            is_text = heading[1] in ("Returns", "Yields")
+            entry_indent = -1 if is_text else indent + 4
         elif is_entry:
-            block = re.sub(r"^\s*([\w*., `]+:|-)\s", "", line) + "\n"
+            block = re.sub(r"^\s*([\w*., `]+:|-|\d+\.)\s", "", line) + "\n"
         elif line.strip():
             begin = begin if block else number
             block += line + "\n"
@@ -153,13 +156,26 @@ def _is_help(node: ast.AST) -> bool:
     return isinstance(node, ast.keyword) and node.arg in {"help", "epilog"}
 
 
-def _is_error(node: ast.AST) -> bool:
-    """Whether a node holds words of an error or of a line of the log."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.attr in _LOG_METHODS
-    if isinstance(node, ast.ClassDef):
-        return any("Error" in ast.unparse(base) for base in node.bases)
-    return isinstance(node, ast.Raise)
+def error_blocks(text: str) -> Iterator[Block]:
+    """Yield the words of errors and of lines of the log."""
+    raised = {
+        inner.id
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Raise)
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Name)
+    }
+
+    def contains(node: ast.AST) -> bool:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return node.func.attr in _LOG_METHODS
+        if isinstance(node, ast.ClassDef):
+            return any("Error" in ast.unparse(base) for base in node.bases)
+        if isinstance(node, ast.Assign):
+            return any(ast.unparse(target) in raised for target in node.targets)
+        return isinstance(node, ast.Raise)
+
+    return string_blocks(text, contains)
 
 
 def _help_blocks(text: str) -> Iterator[Block]:
@@ -191,7 +207,7 @@ KINDS: dict[str, list[tuple[str, Callable[[str], Iterator[Block]]]]] = {
     ],
     "alert": [("dashboards/**/*.py", _page_words)],
     "error": [
-        (f"{package}/**/*.py", lambda text: string_blocks(text, _is_error))
+        (f"{package}/**/*.py", error_blocks)
         for package in ("sds_core", "connectors", "streaming")
     ],
     "docstring": [

@@ -13,6 +13,7 @@ from docs.sentences import (
     comment_blocks,
     docstring_blocks,
     draw,
+    error_blocks,
     html_blocks,
     markdown_blocks,
     sentences,
@@ -65,12 +66,20 @@ def pour(cups: int) -> None:
         cups: How many cups are filled
             at the same time.
 
+    Returns:
+        The tea that the pot
+        still holds.
+
     Raises:
         ValueError: The pot is empty now.
+
+    1. Fill a cup with tea.
+    2. Put it on the table.
     """
     # A full cup is hot, so
     # the pot waits for it.
-    raise ValueError(f"{cups} cups are too many")
+    message = f"{cups} cups are too many"
+    raise ValueError(message)
 '''
 
 
@@ -86,14 +95,18 @@ def pour(cups: int) -> None:
                 10: "It pours no tea into a cup that is full.",
                 11: "The pot is full.",
                 14: "How many cups are filled at the same time.",
-                18: "The pot is empty now.",
+                18: "The tea that the pot still holds.",
+                22: "The pot is empty now.",
+                24: "Fill a cup with tea.",
+                25: "Put it on the table.",
             },
         ),
         (
             comment_blocks(MODULE),
-            {20: "A full cup is hot, so the pot waits for it."},
+            {27: "A full cup is hot, so the pot waits for it."},
         ),
-        (string_blocks(MODULE), {22: "{} cups are too many"}),
+        (string_blocks(MODULE), {29: "{} cups are too many"}),
+        (error_blocks(MODULE), {29: "{} cups are too many"}),
         (
             markdown_blocks(
                 "# A title of four words\n- Pour the tea now.\n\n```sh\ntea is in code"
@@ -106,7 +119,7 @@ def pour(cups: int) -> None:
             {2: "The {} is not full."},
         ),
     ],
-    ids=["docstrings", "comments", "strings", "markdown", "html"],
+    ids=["docstrings", "comments", "strings", "errors", "markdown", "html"],
 )
 def test_sentences_have_their_lines(blocks: list[Block], lines: dict[int, str]) -> None:
     """Text of fewer than four words, code and headings are no sentences."""
