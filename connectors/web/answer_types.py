@@ -175,7 +175,7 @@ class TapsPage(TypedDict):
 
 
 class ViewMinutes(TypedDict):
-    """Growth of figures per interval, oldest first.
+    """Amounts by which the figures grew in each interval, the oldest first.
 
     The first interval contains the oldest known minute. The last interval contains the
     monitor's clock and is incomplete.
