@@ -115,7 +115,7 @@ def form() -> str:
 
 
 def describe() -> str:
-    """The form that this process runs; if interpreted, with the reason and a remedy."""
+    """The form that this process runs; for `interpreted`, also reason and remedy."""
     if is_compiled():
         return form()
     if os.environ.get(SWITCH) == form():

@@ -1,7 +1,7 @@
 """Checks a mapping, for example from a TOML file, against a msgspec struct.
 
-msgspec does the check. This module converts its errors to errors with the position, the
-value, and the allowed values.
+msgspec does the check. This module converts msgspec's errors to errors that contain the
+position, the value, and the allowed values.
 """
 
 from __future__ import annotations

@@ -283,8 +283,8 @@ class MessageChannel(ParticipantView):
     def take_changes(self) -> list[bytes]:
         """Return and forget the changes since the last `take_changes`, in order.
 
-        Store them before you broadcast the frames of the call. After a snapshot, you
-        can delete the earlier changes.
+        Store the changes before you broadcast the frames of the call. After a snapshot,
+        you can delete the earlier changes.
         """
         return self._changes.take()
 
@@ -318,8 +318,8 @@ class MessageChannel(ParticipantView):
                 contains are skipped.
             random: See `MessageChannel`.
             profile: The participant's profile; it must fit the snapshot.
-            was_off: Whether the process was off until the first call; if False, until
-                `resume`.
+            was_off: Whether the process was off until the first call. If False, the
+                process was off until `resume`.
 
         Raises:
             SnapshotError: The blob or a change cannot be read, a change is missing, or

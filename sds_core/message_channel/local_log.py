@@ -68,7 +68,7 @@ class LocalLog:
             self.horizon = key if self.horizon is None else max(self.horizon, key)
 
     def note_hint(self, message_id: str, hint: bytes) -> bool:
-        """Store the retrieval hint of an id; returns whether it is in the log."""
+        """Store the retrieval hint of an id; return whether the log holds the id."""
         entry = self.entries.get(message_id)
         if entry is not None:
             self._put(entry._replace(retrieval_hint=hint))

@@ -1,4 +1,4 @@
-"""Options for what the documents leave open or the implementations do differently.
+"""Options where the documents leave a choice or the implementations differ.
 
 `Profile()` is designed to lose no message. `Profile.spec()` has the values of SDS and
 the SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, and
@@ -88,8 +88,8 @@ class Profile:
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; the first in order is dropped.
-    # SDS recommends 2; js-waku has 200, nim-sds 10. If no received history names a
-    # message, its loss is never noticed.
+    # Number of entries: SDS recommends 2, js-waku sends 200, and nim-sds sends 10. If
+    # no received history names a message, its loss is never noticed.
     causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.

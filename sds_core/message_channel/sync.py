@@ -12,8 +12,8 @@ from typing import Final
 from sds_core.message_channel.profile import Profile
 
 # Factors on the drawn time of the next sync message, by the frame that caused the draw.
-# After received content, the sync message is earlier, to acknowledge the content. The
-# factors are those of js-waku's ReliableChannel.
+# After received content, the next sync message comes earlier, because it acknowledges
+# the content. The factors are those of js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0

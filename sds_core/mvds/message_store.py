@@ -103,7 +103,7 @@ class MessageStore:
         self._mark(message_id)
 
     def forget_surplus_ids(self) -> None:
-        """Drop the oldest ids beyond the limit; `surplus` must return None before."""
+        """Drop the oldest ids beyond the limit, once `surplus` returns None."""
         while len(self._known) > self._options.max_known_ids:
             # `_dropped` is not empty: the limit is at least the number of messages in
             # both pools.

@@ -14,8 +14,8 @@ from sds_core.wire import MAX_VALUE_BYTES
 class Mode(StrEnum):
     """How our own message is sent to a peer (2/MVDS, "Flow").
 
-    BATCH sends it at once, which saves round trips. INTERACTIVE offers it first, which
-    saves bytes if the peer already holds it.
+    BATCH sends a message at once, which saves round trips. INTERACTIVE offers a message
+    first, which saves bytes if the peer already holds the message.
     """
 
     BATCH = "batch"
@@ -51,7 +51,7 @@ class Options:
         max_messages, max_stored_bytes: Maximum number and size of stored messages, for
             our own and for those of others separately; the oldest is dropped first.
         max_known_ids: Maximum number of known ids; copies of known messages are
-            acknowledged but not delivered again. The oldest is dropped first.
+            acknowledged but not delivered again. The oldest id is dropped first.
         max_requests: Maximum number of REQUEST records for one peer. The limit also
             applies to refused messages that are requested when their group is shared.
         max_acks: Maximum number of waiting acknowledgements for one peer; further ones

@@ -123,7 +123,8 @@ class NodeState:
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
-        """Send a record from the next epoch; it replaces the message's other record."""
+        """Send a record from the next epoch, instead of the message's previous
+        record."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
     def request(self, peer: bytes, message_id: bytes) -> bool:

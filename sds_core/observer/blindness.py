@@ -322,7 +322,7 @@ def _blinded(totals: Totals, reason: str, since_ms: int) -> Totals:
 
 
 def _replaced(totals: Totals, **changes: object) -> Totals:
-    """Return a copy of totals, a msgspec struct, with these values replaced."""
+    """Return a copy of a totals struct in which these values are replaced."""
     struct: Any = totals
     changed: Totals = msgspec.structs.replace(struct, **changes)
     return changed

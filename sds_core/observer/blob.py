@@ -99,7 +99,7 @@ def verified(data: bytes) -> bytes:
     """Return a blob without its checksum.
 
     Raises:
-        DamagedBlob: The checksum is not that of the other bytes.
+        DamagedBlob: The checksum does not match the other bytes.
     """
     body, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
     if zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "big") != checksum:

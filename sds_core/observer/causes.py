@@ -37,7 +37,7 @@ class Cause(NamedTuple):
         brief: The cause in a few words, with the same names.
         names: Ids of participants or taps in the sentence; untrusted senders choose
             these ids.
-        evidence: Counts and ids on which it is based, by name.
+        evidence: Counts and ids that support the cause, by name.
     """
 
     kind: str

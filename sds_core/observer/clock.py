@@ -22,7 +22,7 @@ WRONG_MS = 30_000
 """Difference above which an alert fires: half the limit for dead letters."""
 
 _CALM = 0.8
-"""Fraction of a limit below which a difference must fall to count as normal again."""
+"""Below this fraction of its limit, a difference counts as normal again."""
 
 _RECORDS = 3
 """Number of a tap's new records that must agree; one alone may have any time."""

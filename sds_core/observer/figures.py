@@ -277,8 +277,8 @@ class Limit(NamedTuple):
     """A straight line in a chart for comparison.
 
     Attributes:
-        setting: Field of `sds_core.observer.settings.ObserverSettings` that has its
-            value, milliseconds.
+        setting: The field of `sds_core.observer.settings.ObserverSettings` that holds
+            the line's value, milliseconds.
     """
 
     name: str

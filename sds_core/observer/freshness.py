@@ -41,10 +41,11 @@ class Freshness:
     Attributes:
         answered_ms: When it arrived, wall time, Unix ms; None before the first answer.
         answered_s: When it arrived, on the monotonic clock, seconds, because a change
-            of the wall clock must not look like a silence. Before the first answer, the
-            moment of `asked_ms`.
+            of the wall clock must not look like a silence. Before the first answer,
+            this is the moment of `asked_ms`.
         silent_s: Seconds from `answered_s` to the last `as_of`.
-        cause: Why the newest request got no answer, in one line; empty if it got one.
+        cause: Why the newest request has no answer, in one line; empty if Kafka
+            answered.
         asked_ms: When the first request was sent, wall time, Unix ms; None if Kafka has
             answered, or nothing was sent.
     """

@@ -67,7 +67,8 @@ class Histogram(msgspec.Struct, array_like=True):
         return None
 
     def percentiles(self) -> dict[str, int | None]:
-        """`PERCENTILES` in milliseconds by name, as in ``p95``; see `percentile_ms`."""
+        """Each percentile of `PERCENTILES` in milliseconds, with a name such as
+        ``p95``."""
         return {f"p{percent}": self.percentile_ms(percent) for percent in PERCENTILES}
 
     def summary(self) -> dict[str, int | None]:

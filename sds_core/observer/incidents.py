@@ -51,8 +51,8 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         ended_ms: The channel's clock when the problem ended: when the message arrived,
             was delivered to all who lacked it, or was acknowledged. None before.
         lacking: Participants that lack the message as far as is known, with the time of
-            the first frame that showed it. Empty if the incident has ended; if its kind
-            is unacknowledged, participants may still lack the message.
+            the first frame that showed it. Empty after the incident. After an
+            unacknowledged incident, some participants may still lack the message.
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if none exists.

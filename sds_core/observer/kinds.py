@@ -251,7 +251,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def minute(self) -> type | None:
-        """The type of the minutes that leave the views; None if none do."""
+        """The type of the minutes that leave the views; None if no minutes leave."""
         found = (one for one, to in self.outlets.items() if to is Outlet.MINUTES)
         return next(found, None)
 

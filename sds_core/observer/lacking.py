@@ -120,8 +120,8 @@ def lacks_of(
 ) -> list[Lack]:
     """Group incidents by channel, by who lacks the messages, and by `followed`.
 
-    A message that several participants lack counts for each. For `personal`, see
-    `Kind.personal`.
+    If several participants lack a message, the message counts for each of them. For
+    `personal`, see `Kind.personal`.
 
     Returns:
         The followed groups, then the others.

@@ -15,7 +15,7 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""Maximum lead of a record's time over its writing; beyond it, a dead letter."""
+"""A record with a time more than this after its writing is a dead letter."""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})

@@ -126,7 +126,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics without a label for a view: of the snapshot and of its kinds of view."""
+    """Metrics of the snapshot and of its kinds of view; none has a label for a view."""
     kinds = list(kinds)
     return [
         Metric(

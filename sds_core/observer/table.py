@@ -85,8 +85,8 @@ class PackedTable(msgspec.Struct, array_like=True):
 class Table(Generic[Entry]):
     """Entries by key, in order of insertion.
 
-    An entry may be changed until `flush` or `packed` is called. Afterwards, look the
-    entry up again.
+    An entry may be changed until `flush` or `packed` is called. After this call, look
+    the entry up again before you change it.
 
     Raises:
         ValueError: The encoded form is damaged.

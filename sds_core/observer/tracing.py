@@ -86,7 +86,7 @@ class Person(msgspec.Struct):
         heard_before_ms: Time of its latest frame before the message appeared.
         heard_after_ms, heard_last_ms: Times of its first and latest frame since the
             message appeared.
-        silent_ms: Its longest silence since `heard_before_ms`.
+        silent_ms: The participant's longest silence since `heard_before_ms`.
         named_ms: Time of its first frame whose history names the message.
         named: Number of its frames whose history names the message.
         held_ms: Time of its first frame whose filter holds the message.

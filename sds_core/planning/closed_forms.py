@@ -106,8 +106,9 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
 def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
     """Return the sync messages per day if each participant sends them at fixed times.
 
-    It is n times 86,400 s / interval, because in nim-sds other traffic does not delay
-    them. None for other libraries, and if participants are offline.
+    The result is n times 86,400 s / interval, because in nim-sds other traffic does not
+    delay sync messages. For other libraries, or if participants are offline, the result
+    is None.
     """
     if plan.participant().sync_least_share is not None or plan.offline_share:
         return None

@@ -82,7 +82,7 @@ class Times(NamedTuple):
 def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """Return the phases of a run.
 
-    The number of measured messages, from `LEAST_MESSAGES` to `MOST_MESSAGES`, follows
+    A run measures from `LEAST_MESSAGES` to `MOST_MESSAGES` messages. The number follows
     from the receptions and a rough estimate of the sync messages and repairs of each
     message. If participants are offline, the measured time is at least one mean cycle,
     but at most five times as many messages are sent.

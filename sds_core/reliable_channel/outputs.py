@@ -14,7 +14,7 @@ class Dispatch(NamedTuple):
     """A message to send; answer with `Dispatched` or `DispatchFailed`.
 
     Attributes:
-        number: Number of the dispatch for the answer.
+        number: Identifies the dispatch in the answer.
         message_hash: Deterministic hash of the message, 32 bytes.
     """
 

@@ -132,7 +132,7 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
             return
         try:
-            # An empty content stays empty, and is refused below.
+            # Empty content is not encrypted, so that `send_ephemeral` refuses it.
             content = payload and self._contents.encrypt(payload)
             step = self._participant.send_ephemeral(content, now_ms)
         except sds.EmptyContent:

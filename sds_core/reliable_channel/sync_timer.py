@@ -53,8 +53,8 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        requests_factor: The minimum time between our last frame and a sync message with
-            repair requests is the drawn time multiplied by this.
+        requests_factor: Factor on the drawn time. The product is the minimum time
+            between our last frame and a sync message with repair requests.
 
     Attributes:
         next_ms: When the next sync message is due, Unix ms; inf if never.
@@ -83,7 +83,7 @@ class ChannelSyncTimer:
             return
         drawn_ms = self._drawn_ms(multiplier)
         self.next_ms = now_ms + drawn_ms
-        # At least 1 ms, as below.
+        # Less than 1 ms would cause an endless loop.
         self.requests_ms = now_ms + max(1, int(drawn_ms * self._requests_factor))
         self.latest_ms = max(
             self.next_ms, now_ms + MOST_POSTPONEMENT * self._interval_ms

@@ -44,8 +44,8 @@ class Links:
     ) -> tuple[Flags, Delays]:
         """Send over the links to some receivers.
 
-        `elapsed_ms` is not before the previous sending. For each receiver, the result
-        has whether the transmission arrives, and its delay in ms, at least 1.
+        `elapsed_ms` never decreases between calls. For each receiver, the result has
+        whether the transmission arrives, and its delay in ms, at least 1.
         """
         count = len(receivers)
         loss: float | NDArray[np.float64] = self._loss

@@ -27,7 +27,7 @@ class Transmission(NamedTuple):
     Attributes:
         number: Identifies the transmission; counted from 0.
         by: Participant that sent it; for a repair, this is not the sender in the frame.
-        cause: Why it was sent; in reality, only its sender knows this.
+        cause: Why the frame was sent; outside a simulation, only the sender knows this.
         frame: The frame. If it is a sync frame and its cause is not `Cause.SYNC`, its
             library treats it as a message: all sendings have the same id, which enters
             causal histories.

@@ -28,9 +28,9 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             omitted, it sends none. The application sends an ordinary message through
             its library, and removes the content before the broadcast. To the library
             these are ordinary messages: their ids enter causal histories, and others
-            repair them. Applications of nim-sds do this. Give each participant of a
-            channel the same setting, and override sync_interval_ms, because nim-sds
-            sends no other sync messages.
+            repair them. Applications of nim-sds send such messages. Give each
+            participant of a channel the same setting, and override sync_interval_ms,
+            because nim-sds sends no other sync messages.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"

@@ -16,9 +16,9 @@ from sds_core.wire.errors import NeitherLamportNorContent
 class Dialect(StrEnum):
     """The two incompatible field layouts in use.
 
-    SPEC is that of the specification and of js-waku, NIM that of nim-sds. Each has its
-    own bloom filter and its own unit of lamport timestamps: milliseconds in SPEC,
-    seconds in NIM. Timestamps of different dialects cannot be compared.
+    SPEC is that of the specification and of js-waku, NIM that of nim-sds. Each dialect
+    has its own bloom filter and its own unit of lamport timestamps: milliseconds in
+    SPEC, seconds in NIM. Timestamps of different dialects cannot be compared.
     """
 
     SPEC = "spec"
@@ -71,9 +71,9 @@ class HistoryEntry(NamedTuple):
 class Frame(NamedTuple):
     """One SDS message as a value.
 
-    It is a named tuple, the immutable type that is created fastest, because every
-    record makes a frame. `decode` leaves the entries in protobuf's containers, which
-    cannot be pickled or hashed; `detached` copies them.
+    Every record makes a frame. A named tuple is the immutable type that is created
+    fastest. `decode` leaves the entries in protobuf's containers, which cannot be
+    pickled or hashed; `detached` copies them.
 
     Attributes:
         sender_id: Empty if unknown, as in most frames of nim-sds.

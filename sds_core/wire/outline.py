@@ -50,7 +50,7 @@ class Outline(NamedTuple):
         causal_history: Each entry in its wire form.
         bloom_filter: In its wire form, possibly a view of the frame's bytes; empty if
             absent.
-        sizes: Bytes by part; as `part_sizes` counts them.
+        sizes: Bytes by part, in the form that `part_sizes` returns.
     """
 
     sender_id: bytes
@@ -127,8 +127,9 @@ def _parsed(
 ) -> tuple[sds_spec_pb2.Outline | None, bytes | memoryview]:
     """Return a frame's fields and its filter; if possible, the filter is not copied.
 
-    A concatenation of protobuf messages is a message with their merged fields. So if
-    the bytes before a filter are a message, the filter is not inside another field.
+    A concatenation of protobuf messages is a message with their merged fields. If the
+    bytes before a filter are a message, the filter is therefore not inside another
+    field.
     """
     if size > _FILTER_BYTES:
         begin = value.rfind(_FILTER_FIELD, 0, size - _FILTER_BYTES)

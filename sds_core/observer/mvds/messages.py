@@ -27,7 +27,7 @@ class Peer(msgspec.Struct, array_like=True):
         sends: Number of MESSAGEs to the peer before its first ACK.
         sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before it.
         sent_ms: Event time of that MESSAGE.
-        due_ms: Clock until which its ACK is in time; 0 if none is expected.
+        due_ms: Clock until which an ACK is in time; 0 if no ACK is expected.
         missed_ms: The deadline that its ACK missed; 0 if none, or if the ACK came
             later.
     """

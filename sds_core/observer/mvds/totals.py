@@ -98,7 +98,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Verdict and reason, if some evidence does not count; see `ViewTotals`."""
+        """Verdict and reason without excused evidence; see `ViewTotals`."""
         del settings
         return self.window.judge_without(self.clock_ms, excused)
 

@@ -51,8 +51,8 @@ class Window(msgspec.Struct, array_like=True):
     Attributes:
         began_ms: Clock at the group's first record; None before it.
         message_ms: Clock at its latest MESSAGE; None before the first.
-        ended: Number of pairs of id and receiver that ended in a step, by the step's
-            end.
+        ended: Number of pairs of id and receiver that ended in each step, with the
+            step's end as key.
         unacknowledged: Number of these pairs that are still unacknowledged.
         unanswered: Number of requests that ended unanswered in a step, by the step's
             end.

@@ -127,9 +127,8 @@ class Deliveries:
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            proves_lack: Whether the frame was composed shortly before it was seen, so
-                that the participant lacked the messages that the frame's filter does
-                not hold.
+            proves_lack: Whether the frame is new enough to prove that the participant
+                lacked all messages that are not in the frame's filter.
         """
         self.forget_old(clock_ms)
         if by == UNKNOWN:

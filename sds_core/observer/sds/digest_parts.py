@@ -116,7 +116,7 @@ class Histories:
     """Causal histories, each a slice of one list.
 
     Usually a history is the previous frame's history without its first entries,
-    followed by new entries. Then only the new entries are added.
+    followed by new entries. In the usual case, only the new entries are added.
 
     Attributes:
         indices: Index of the name of each entry.

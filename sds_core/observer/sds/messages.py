@@ -23,11 +23,12 @@ class Message:
         order: Number of earlier messages of the channel.
         t0_ms: Event time of the first copy, Unix ms.
         seen_ms: The channel's clock at the first copy, from which deadlines count.
-        latest_ms: The channel's clock when it was last seen or named.
+        latest_ms: The channel's clock when the message was last seen or named.
         witnesses_needed: Number of witnesses that make a probable acknowledgement.
         definite, probable: Whether it has an acknowledgement of this kind.
-        overdue: Whether its deadline has passed.
-        in_time: Whether it was acknowledged, definitely or probably, by its deadline.
+        overdue: Whether the message's deadline has passed.
+        in_time: Whether the message was acknowledged, definitely or probably, by its
+            deadline.
         opportunity: Whether another participant could have acknowledged it.
         witnesses: Participants whose filters held it, until it has a definite
             acknowledgement.

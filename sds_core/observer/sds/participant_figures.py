@@ -27,12 +27,12 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
     """One participant. Times are event times in Unix ms.
 
     Attributes:
-        heard_ms: Time of its latest first copy.
-        lacks: Number of messages that it lacks according to its frames.
+        heard_ms: Time of the participant's latest first copy.
+        lacks: Number of messages that the participant lacks according to its frames.
         lacks_since_ms: When a frame first showed that it lacked one of these messages;
             None if it lacks none.
-        undelivered: Number of these messages that it lacked beyond the deadline, so
-            they count as undelivered.
+        undelivered: Number of lacked messages that count as undelivered, because their
+            deadline has passed.
         failed: Number of deliveries to it that count as lost and are not retracted.
         filter: Its newest bloom filter; None if it is not known.
         epoch_messages: Number of first copies and retries that it sent in the current
@@ -54,7 +54,8 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
     """Figures of the participants of a channel.
 
     Attributes:
-        participants: At most `MOST_PARTICIPANTS`, those that lack most first.
+        participants: At most `MOST_PARTICIPANTS` participants; the participant that
+            lacks most messages is first.
         others: Number of further participants that ever sent a frame, even those that
             have since been silent for two retention windows.
     """

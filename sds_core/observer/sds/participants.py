@@ -125,7 +125,7 @@ class Participants:
             else min(participant.first_ms, time_ms)
         )
         participant.last_ms = max(participant.last_ms, time_ms)
-        # Removed first, so that the latest senders stay last.
+        # The entry moves to the end, so that the latest senders stay last.
         self._spoken.pop(index, None)
         self._spoken[index] = participant
         return is_first

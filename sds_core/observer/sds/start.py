@@ -59,10 +59,10 @@ class Start:
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
     def is_before(self, key: int, message: Message | None) -> bool:
-        """Whether the ids after an id may still be from before the start.
+        """Whether ids that follow an id in a history may be from before the start.
 
-        True if the id is not known to be from after the warm-up, or if later messages
-        may be forgotten.
+        True if the id may be from the warm-up or earlier, or if later messages may be
+        forgotten.
         """
         seen = self._seen_ids.get(key) if message is None else message
         if seen is None:

@@ -31,7 +31,8 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
     """The participant to which all failed messages are lost.
 
     Attributes:
-        arrived: Number of known deliveries of the failed messages to others.
+        arrived: Number of known deliveries of the failed messages to other
+            participants.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
     """Messages whose retries ended without an acknowledgement.
 
     Attributes:
-        senders: Ids of their senders, at most 20.
+        senders: Ids of the messages' senders, at most 20.
         least, most: Minimum and maximum number of retries per message.
     """
 

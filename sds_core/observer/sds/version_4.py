@@ -130,7 +130,7 @@ class OldChannelState(msgspec.Struct, array_like=True):
 
 
 def channel_state(data: bytes | memoryview) -> ChannelState:
-    """The state of a channel from the state's part of a blob."""
+    """Decode a channel's state from its part of a blob."""
     old = msgspec.msgpack.decode(data, type=OldChannelState)
     return ChannelState(
         old.clock_ms,

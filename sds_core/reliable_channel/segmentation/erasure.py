@@ -78,7 +78,7 @@ def recover(
     data_count: int,
     parity_count: int,
 ) -> list[bytes]:
-    """Return all data shards in order; arguments have the available ones by index.
+    """Return all data shards in order; the arguments map indices to available shards.
 
     Raises:
         ValueError: Too few shards are available, or the numbers are not supported.

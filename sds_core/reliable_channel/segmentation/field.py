@@ -37,7 +37,7 @@ class Field(NamedTuple):
 
 @cache
 def polynomial_field() -> Field:
-    """Return the field whose bytes are coefficients: that of klauspost/reedsolomon."""
+    """Return the field whose bytes are coefficients, as in klauspost/reedsolomon."""
     return _field(bytes(range(ELEMENTS)))
 
 

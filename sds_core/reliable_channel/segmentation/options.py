@@ -47,8 +47,8 @@ class SegmentationOptions:
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
     # RELIABLE-CHANNEL-API, "Message segmentation": 102,400 bytes of user payload. The
-    # last four values are the defaults of nim-segmentation, and the 150 KB of
-    # 64/WAKU2-NETWORK.
+    # last four values are the defaults of nim-segmentation; `max_segment_bytes` is also
+    # the limit of 64/WAKU2-NETWORK.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
     parity_from: int = 2
@@ -102,7 +102,7 @@ class SegmentationOptions:
         """Return how many parity segments are sent for a number of data segments.
 
         status-go rounds down, and sends no parity if the segments would be too many.
-        The others round up, to at most the number of data segments.
+        The other layouts round up, to at most the number of data segments.
         """
         if data_count < self.parity_from:
             return 0

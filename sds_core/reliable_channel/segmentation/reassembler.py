@@ -36,9 +36,9 @@ class Outcome(StrEnum):
     STORED = "stored"
     COMPLETE = "complete"
     DUPLICATE = "duplicate"
-    """It was ignored, because its index is taken."""
+    """The segment was ignored, because its index is taken."""
     LATE = "late"
-    """It was ignored, because its payload is already complete."""
+    """The segment was ignored, because its payload is already complete."""
 
 
 class DropReason(StrEnum):

@@ -184,7 +184,8 @@ class Composition:
 
     @property
     def has_known_id(self) -> bool:
-        """Whether other frames can name it: content, and sync frames of nim-sds."""
+        """Whether other frames can name the frame: content, and sync frames of
+        nim-sds."""
         is_nim_sync = self.kind is FrameKind.SYNC and self.dialect is Dialect.NIM
         return self.kind is FrameKind.CONTENT or is_nim_sync
 
@@ -197,7 +198,7 @@ class Compositions:
     """Tracks what participants receive, and derives the content of their frames."""
 
     def __init__(self) -> None:
-        # By channel and participant.
+        # The keys are channel and participant.
         self._profiles: dict[tuple[str, str], Profile] = {}
         self._received: dict[tuple[str, str], ReceivedIds] = {}
         # Messages by channel, id, sender and lamport timestamp.

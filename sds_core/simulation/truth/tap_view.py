@@ -22,7 +22,7 @@ HORIZON_MS = 3_600_000
 """How long after a message's first copy evidence counts, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
-"""How long after a request a copy is a response, ms: T_max, sweep, transport."""
+"""After a request, a copy is a response for T_max + sweep + transport, ms."""
 
 
 class Copy(enum.Enum):
@@ -184,7 +184,7 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return a frame's kind of copy, and the related first copy."""
+        """Return how a frame relates to previous frames, and to which first copy."""
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)
