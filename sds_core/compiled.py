@@ -1,8 +1,8 @@
 """Loads the compiled form of the core if it was built from exactly these sources.
 
-`python -m compiler` builds it. If it is absent, the sources run interpreted. A changed
-module runs interpreted until the core is compiled again. Either all modules are
-compiled or none, because each depends on the C structures of the others.
+`python -m compiler` builds it. Without the compiled form, the sources run interpreted.
+A changed module runs interpreted until the core is compiled again. Either all modules
+are compiled or none, because each depends on the C structures of the others.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ class Metric(Generic[Source]):
     Attributes:
         name: Full name as scraped, without the suffixes of histograms and of `INFO`.
         help: One sentence.
-        labels: Names of its labels, except the label that names the source itself
-            (`channel`, `observer`, `node`).
+        labels: Label names without the label that names the source itself (`channel`,
+            `observer`, `node`).
         samples: Reads the samples of a source. If the result is empty, no series is
             exported.
         summable: Whether the sum over several sources is meaningful and exported as

@@ -29,7 +29,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 class TableError(ValueError):
-    """A mapping has an unknown key, lacks one, or holds a value that is not allowed.
+    """A mapping has an unknown key, lacks a key, or holds a value that is not allowed.
 
     Attributes:
         path: position in the mapping, for example `taps[0].loss`; empty for the whole

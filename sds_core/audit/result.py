@@ -39,7 +39,8 @@ class AuditResult(NamedTuple):
         missing_there: Messages that only the mirror has, in order of time.
         unidentified: Number of the mirror's records that do not identify their message.
         remirrored: Number of `missing_here` that were written to the mirror afterwards.
-        mirror_begin_ms: Time of the mirror's first record, Unix ms; None without one.
+        mirror_begin_ms: Time of the mirror's first record, Unix ms; None for a mirror
+            without records.
     """
 
     other: str

@@ -56,8 +56,8 @@ class MessageChannel(ParticipantView):
             updates it.
         hint_provider: Function that returns the retrieval hint of a message, empty if
             unknown; None by default. Before each frame, the participant calls it for
-            each message of the causal history without a hint. It must not raise an
-            error. nim-sds calls it `onRetrievalHint`.
+            each message of the causal history without a hint. The function must not
+            raise an error.
     """
 
     def __init__(
@@ -139,10 +139,10 @@ class MessageChannel(ParticipantView):
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
         """Mark messages as received that the application received elsewhere.
 
-        For example, the application read them from its own storage. They are no longer
-        missing or lost, the filter holds them, and a later copy is a duplicate. They
-        enter no log and no causal history. Messages that wait only for them are
-        delivered. nim-sds calls this `markDependenciesMet`.
+        For example, the application read the messages from its own storage. Marked
+        messages are no longer missing or lost, the filter holds them, and a later copy
+        is a duplicate. Marked messages enter no log and no causal history. Messages
+        that wait only for marked messages are delivered.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text; nothing

@@ -89,7 +89,7 @@ class FrameBuilder(Behaviour):
         """Return an id that no other message has (SDS, "Design Assumptions").
 
         Content and timestamp can repeat after a restore from an older snapshot. Time
-        and random value do not.
+        and random value do not repeat.
         """
         hashed = sha256()
         for part in (

@@ -174,8 +174,8 @@ class IncomingBuffer:
     def stuck(self, now_ms: int) -> list[str]:
         """Return ids of messages that wait too long although no dependency is missing.
 
-        They name each other in a circle, so they would never be delivered. The result
-        has the log's order.
+        Stuck messages name each other in a circle, so they would never be delivered.
+        The result has the log's order.
         """
         if self._lost_after_ms is None:
             return []

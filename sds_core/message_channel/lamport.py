@@ -5,7 +5,7 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""How far a timestamp may be ahead of the clock, ms; higher ones are ignored.
+"""A timestamp that is further ahead of the clock than this, ms, is ignored.
 
 The limit moves with the clock, so that no participant can raise a channel's timestamps
 so far that all later ones are refused.

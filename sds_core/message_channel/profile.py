@@ -100,13 +100,13 @@ class Profile:
     # specification's dialect expect one size, nim-sds uses 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Acknowledgement: number of filters that acknowledge a message; None: filters never
-    # do. One filter of each participant counts, because its next filter has the same
-    # false positives. But while fewer participants than this were heard, all filters
-    # count. js-waku counts all filters; nim-sds requires 1.
+    # Number of filters that acknowledge a message. With None, filters never acknowledge
+    # a message. One filter of each participant counts, because its next filter has the
+    # same false positives. But while fewer participants than this were heard, all
+    # filters count. js-waku counts all filters; nim-sds requires 1.
     possible_acks_threshold: int | None = 2
-    # Whether one filter of each other participant suffices if fewer participants than
-    # the threshold were heard.
+    # Whether one filter of each other participant suffices while the number of heard
+    # participants is below the threshold.
     possible_acks_capped: bool = False
     # Filters above this rate do not count. Filters of one channel hold nearly the same
     # ids and have the same false positives, so each must meet the limit by itself.
@@ -138,15 +138,15 @@ class Profile:
     max_frame_bytes: int = 262_144
 
     # A sync message is due after (this share + random()) x interval x a factor, see
-    # sync.py. None: it is due after each interval, whatever others send (nim-sds). If
-    # the share is 0, as in js-waku, some participant of a large group always draws a
-    # short time.
+    # sync.py. With None, a sync message is due after each interval, whatever others
+    # send (nim-sds). If the share is 0, as in js-waku, some participant of a large
+    # group always draws a short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content only makes a sync message earlier. Traffic delays it to at most
-    # this number of intervals per participant after our last frame; None: without limit
-    # (js-waku). Within 3 intervals per participant, nearly all participants have sent
-    # one, so the limit seldom makes several send at once.
+    # Received content only makes a sync message earlier. Traffic delays a sync message
+    # to at most this number of intervals per participant after our last frame. With
+    # None, the delay has no limit (js-waku). Within 3 intervals per participant, nearly
+    # all participants have sent one, so the limit seldom makes several send at once.
     sync_put_off_limit: int | None = 3
     # Factor on the delay while repair requests wait for a frame (js-waku).
     sync_requests_factor: float = 0.3
@@ -174,8 +174,8 @@ class Profile:
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # The guide keeps messages for T_max. But a missing message is requested for longer:
-    # until it counts as lost.
+    # The guide keeps messages for T_max. A missing message is requested for longer than
+    # T_max, until the message counts as lost.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit

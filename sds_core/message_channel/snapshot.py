@@ -1,7 +1,7 @@
 """The state of a participant as bytes.
 
-It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. For any
-other change, increase the version; all versions must be readable.
+It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. Every
+other change needs a new version; all versions must be readable.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def linear(count: int, epoch: int) -> int:
 def deployed_exponential(random: Random) -> Backoff:
     """Return waits of status-go: 90 epochs, then doubled, plus up to 29 at random.
 
-    Its epoch is 300 ms. The wait doubles 14 times at most.
+    An epoch of status-go is 300 ms. The wait doubles 14 times at most.
     """
 
     def next_epoch(count: int, epoch: int) -> int:

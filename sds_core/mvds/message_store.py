@@ -29,8 +29,8 @@ class _Pool:
 class MessageStore:
     """Known messages by id.
 
-    Our own messages and those of others have separate limits, so that a peer that sends
-    many messages cannot displace our unsent ones.
+    Our own messages have a separate limit, so that a peer that sends many messages
+    cannot displace our unsent messages.
 
     Args:
         options: Limits.

@@ -174,7 +174,7 @@ class Node:
         Raises:
             UnknownGroup: The node is not in the group.
             MessageExists: The group has a message with this timestamp and body.
-            MessageTooLarge: It is longer than `Options.max_message_bytes`.
+            MessageTooLarge: The message is longer than `Options.max_message_bytes`.
             ValueError: The timestamp does not fit into a signed number of 64 bits.
         """
         state = self._state

@@ -48,8 +48,9 @@ class Options:
         group_id_bytes: Length of group ids; None: any. If group ids differ in length,
             message ids are ambiguous. Deployed nodes use 32.
         max_payload_bytes: Maximum length of a sent payload. Waku relays carry 150 KB.
-        max_messages, max_stored_bytes: Maximum number and size of stored messages, for
-            our own and for those of others separately; the oldest is dropped first.
+        max_messages, max_stored_bytes: Maximum number and size of stored messages. Our
+            own messages and the messages of others have separate limits; the oldest
+            message is dropped first.
         max_known_ids: Maximum number of known ids; copies of known messages are
             acknowledged but not delivered again. The oldest id is dropped first.
         max_requests: Maximum number of REQUEST records for one peer. The limit also
@@ -104,6 +105,6 @@ class Options:
     def max_message_bytes(self) -> int:
         """Maximum length of a MESSAGE record.
 
-        It is half of a payload; acknowledgements leave this half free.
+        The maximum is half of a payload, and acknowledgements leave this half free.
         """
         return self.max_payload_bytes // 2

@@ -123,8 +123,7 @@ class NodeState:
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
-        """Send a record from the next epoch, instead of the message's previous
-        record."""
+        """Replace a message's record; the new record is sent from the next epoch."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
     def request(self, peer: bytes, message_id: bytes) -> bool:

@@ -23,11 +23,11 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 LOOKAHEAD = 50
 """Number of offsets after a record that show when it was written.
 
-More would cover too long a time. Fewer could be a single burst of one tap."""
+More would cover too long a time. Fewer offsets could be a single burst of one tap."""
 
 
 _REFUTING = 3
-"""Minimum number of later records that refute a time: two may be late by chance."""
+"""Minimum of later records that refute a time; two records may be late by chance."""
 
 
 class Look(NamedTuple):

@@ -21,7 +21,7 @@ class CauseObject(TypedDict):
     Attributes:
         kind: Name of the rule that found it.
         sentence: The cause.
-        evidence: Counts and ids on which it is based, by name.
+        evidence: Counts and ids that support the cause, by name.
     """
 
     kind: str

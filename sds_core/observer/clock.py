@@ -30,7 +30,7 @@ _RECORDS = 3
 _WINDOW_S = 60.0
 """Time for which a record represents its tap's clock, seconds.
 
-In this time, a tap sends twelve heartbeats. The fastest has hardly any delay.
+In this time, a tap sends twelve heartbeats. The fastest heartbeat has hardly any delay.
 """
 
 _MOST_TAPS = 1_000
@@ -79,15 +79,16 @@ class ClockFigures:
     def difference_ms(self) -> int:
         """How far this clock seems to be behind, milliseconds; negative if ahead.
 
-        Kafka's clock counts. If Kafka's clock is unknown, new records that are ahead
-        count. An old time proves nothing, because a record may be written late.
+        Kafka's clock counts. If Kafka's clock is unknown, new records that are ahead of
+        this clock count instead. An old time proves nothing, because a record may be
+        written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
         return max(0, self.records_ahead_ms or 0)
 
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
-        """Return the severity of this clock's difference.
+        """Return how severe the difference of this machine's clock is.
 
         To avoid flapping, it is lower than the previous one, `before`, only if the
         difference is clearly below the limit.

@@ -68,7 +68,7 @@ class Deadlines:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))
 
     def _push_entries(self, number: int, deadline_ms: int) -> None:
-        """Queue a list's entries with its next deadline, then the rest of the list."""
+        """Queue the entries with a list's next deadline, then the rest as a list."""
         due, entries = self._lists[number]
         while entries and entries[-1][0] == deadline_ms:
             _, key = entries.pop()

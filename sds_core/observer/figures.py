@@ -137,9 +137,11 @@ class Figure:
         grave: Whether any value other than zero is a fault.
         retracted: Field that counts the figure's events that proved wrong. Pages show
             the difference; report, metrics and history have both counts.
-        column: Position in the table of all views, from 1 on; 0 if it has no column.
+        column: Position in the table of all views, from 1 on; 0 for a figure without a
+            column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
-        line: Position in a chart; the API has the growth in each interval.
+        line: Position in a chart. The API also has the figure's growth in each
+            interval.
         growth_key: Key of that growth in ``/api/v1/minutes``, if different from
             `field`.
     """
@@ -175,7 +177,7 @@ class Figure:
 
 
 class Proportion(NamedTuple):
-    """A count, and the count of which it is a part."""
+    """A part and its whole, as two counts."""
 
     part: int
     whole: int

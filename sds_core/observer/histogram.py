@@ -57,7 +57,8 @@ class Histogram(msgspec.Struct, array_like=True):
         """Upper bound of the bucket that holds the nearest-rank percentile.
 
         Returns:
-            Milliseconds; None without observations, or in the open bucket.
+            Milliseconds. None if nothing was observed, or if the percentile is in the
+            open bucket.
         """
         rank = nearest_rank(self.count, percent)
         for bound, count in zip(BUCKETS_MS, self.counts, strict=False):
@@ -67,8 +68,7 @@ class Histogram(msgspec.Struct, array_like=True):
         return None
 
     def percentiles(self) -> dict[str, int | None]:
-        """Each percentile of `PERCENTILES` in milliseconds, with a name such as
-        ``p95``."""
+        """Percentiles in milliseconds by name, such as ``p95``; see `percentile_ms`."""
         return {f"p{percent}": self.percentile_ms(percent) for percent in PERCENTILES}
 
     def summary(self) -> dict[str, int | None]:

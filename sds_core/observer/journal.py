@@ -32,8 +32,8 @@ class Journal:
     Attributes:
         keys: Fingerprints of the watched messages.
         copy: How the view classified the last frame.
-        is_first: Whether that frame was composed shortly before its time. The sender of
-            such a frame lacked the messages that the frame's filter does not hold.
+        is_first: Whether that frame was composed shortly before its time. A sender
+            lacks the messages that the filter of its new frame does not hold.
     """
 
     def __init__(self, keys: set[int]) -> None:

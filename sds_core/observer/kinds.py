@@ -123,9 +123,9 @@ class Grouping(Generic[Totals, Part]):
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
             `sds_core.observer.minutes.GroupMinute`. All views emit a minute in the same
             batch.
-        changed: Returns the totals of a view with only the groups that its last `apply`
-            may have changed, so that a batch costs no more than its changes. None if
-            each batch has the totals of all groups of its views.
+        changed: Returns a view's totals with only the groups that its last `apply` may
+            have changed. A batch then costs no more than its changes. If None, each
+            batch has the totals of all groups of the views.
         leftovers: Names of the groups that collect traffic of unknown groups; lists
             show them last.
     """
@@ -151,7 +151,8 @@ class Kind(Generic[Digest, Totals, Event]):
     """Everything that the job knows about the views of one kind.
 
     Attributes:
-        prefix: First part of the views' keys. Checkpoints contain it: never change it.
+        prefix: First part of the views' keys. Checkpoints contain the prefix, so never
+            change it.
         digest: Type of the digest of one chunk of records for one view.
         blob_version: Version of the blobs that this release writes. Each kind counts
             its own versions.

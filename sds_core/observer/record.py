@@ -62,7 +62,7 @@ class Arrival(NamedTuple):
     """How one frame arrived in the topic.
 
     Attributes:
-        offset: Offset in its Kafka partition.
+        offset: Offset in the Kafka partition.
         time_ms: Record time, Unix ms: the event time.
         clock_ms: Maximum record time of the partition up to this record.
         observer: Tap id; empty if the record names none.

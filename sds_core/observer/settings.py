@@ -12,7 +12,7 @@ class ObserverSettings:
     """Settings with their defaults; comments begin with sections of docs/figures.md."""
 
     replica_window_ms: int = 2_000  # 2: for byte-identical copies without hashes
-    horizon_ms: int = 3_600_000  # 4: older messages and gaps are not tracked
+    horizon_ms: int = 3_600_000  # 4: messages and gaps are tracked for this time
     remembered: int = 20_000  # 2: entries of each memory of a channel
     # 2: maximum number of newest ids of each kind that are looked up in a filter.
     searched: int = 1_000
@@ -39,8 +39,8 @@ class ObserverSettings:
     sweep_ms: int = 10_000
     transport_ms: int = 5_000
     verdict_window_ms: int = 600_000  # 8
-    unacknowledged_percent: int = 5  # 8: above it a channel is failing
-    undelivered_percent: int = 1  # 8: above it a channel is failing
+    unacknowledged_percent: int = 5  # 8: above this share, a channel fails
+    undelivered_percent: int = 1  # 8: above this share, a channel fails
     tap_hole_ms: int = 15_000  # 8
     lately_ms: int = 600_000  # 9: window for current participants and filters
     saturated_rate: float = 0.01  # 8, 9: maximum false-positive rate, a ratio

@@ -41,7 +41,7 @@ class MirrorAudit(NamedTuple):
     """Messages that the mirror lacks, by the newest audit (docs/figures.md, 8).
 
     Attributes:
-        newest_missing_ms: Channel -> time, by its sender, of the newest message that
+        newest_missing_ms: By channel: time, by the sender, of the newest message that
             the mirror lacks, Unix ms.
     """
 

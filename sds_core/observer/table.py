@@ -292,7 +292,7 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Replace the rests of these rows by no bytes. Call `flush` first."""
+        """Make the rests of these rows empty. Call `flush` first."""
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))

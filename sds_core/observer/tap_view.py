@@ -62,8 +62,9 @@ class TapTotals(msgspec.Struct, array_like=True):
             records: disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
         hole_since_ms: Start of the time up to `last_hole_ms` in which the verdict's
             window always contained a capture gap; None if none was found.
-        first_seen_ms: Event time of its first record since it was last forgotten; 0
-            before the first, or if release 0.12 or earlier saw it.
+        first_seen_ms: Event time of the tap's first record since the tap was last
+            forgotten. 0 before the first record, or if a release up to 0.12 recorded
+            it.
     """
 
     # For several taps, the value of the longest silent one, so that an alert on silence

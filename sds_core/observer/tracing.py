@@ -87,9 +87,9 @@ class Person(msgspec.Struct):
         heard_after_ms, heard_last_ms: Times of its first and latest frame since the
             message appeared.
         silent_ms: The participant's longest silence since `heard_before_ms`.
-        named_ms: Time of its first frame whose history names the message.
-        named: Number of its frames whose history names the message.
-        held_ms: Time of its first frame whose filter holds the message.
+        named_ms: Time of the participant's first frame whose history names the message.
+        named: Number of the participant's frames whose history names the message.
+        held_ms: Time of the participant's first frame whose filter holds the message.
         lacked_ms, lacked_last_ms: Times of its first and latest frame that was composed
             after the message appeared and whose filter lacks it.
         requests: Number of its repair requests.

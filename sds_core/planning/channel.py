@@ -103,7 +103,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         self.participant()
 
     def setting(self, name: str) -> Any:
-        """Return the value of a field, or that of the profile if it is None."""
+        """Return a field's value, or the profile's value if the field is None."""
         value = getattr(self, name)
         if value is not None:
             return value

@@ -129,7 +129,7 @@ def days_to_full_filter(plan: ChannelPlan) -> float:
 def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
     """Return false-positive rates for numbers of ids in filters; shape of `ids`.
 
-    It is (1 - e^(-k n / m))^k, because each of k n hashes leaves a bit unset with
+    The rate is (1 - e^(-k n / m))^k, because each of k n hashes leaves a bit unset with
     probability 1 - 1/m (Bloom, 1970; Mitzenmacher and Upfal, "Probability and
     Computing", 5.5.3).
     """

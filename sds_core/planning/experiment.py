@@ -1,7 +1,7 @@
 """Simulates a planned channel once, and measures the result.
 
-The participants are those of `sds_core.message_channel`, and the network is simulated.
-The figures come from what the simulation knows, not from filters.
+The participants are from `sds_core.message_channel`, and the network is simulated. The
+figures come from what the simulation knows, not from filters.
 """
 
 from __future__ import annotations

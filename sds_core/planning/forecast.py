@@ -74,7 +74,7 @@ class Forecast(NamedTuple):
 
     Attributes:
         begin_ms: End of the history, where the forecast starts, Unix ms of event time.
-        history_days: Whole days of history on which it is based.
+        history_days: Number of whole days of history that the forecast uses.
         figures: By name: ``bytes``, ``bytes.<part>``, ``retransmission`` (included in
             the other bytes), ``messages``, ``kafka.bytes``, ``kafka.bytes_per_second``
             (of the busiest hour of a day), ``kafka.storage``, ``epoch_messages``,

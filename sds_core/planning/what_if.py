@@ -31,7 +31,7 @@ class PlannedFigure(NamedTuple):
     """A figure of a plan.
 
     Attributes:
-        estimate: Its value with an interval.
+        estimate: Value of the figure, with an interval.
         change: Difference from the base's value; NaN for the base.
     """
 

@@ -1,4 +1,4 @@
-"""The server of the document's protocol (steps 3 and 4, and requests of step 5).
+"""The server of the protocol in the document: steps 3 and 4, and requests of step 5.
 
 A reference in the document is a time (`int64`), but several messages may have the same
 time. In this server, a time means the first node with this time on its level, in the

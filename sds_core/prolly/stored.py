@@ -27,7 +27,7 @@ class StoredBucket(NamedTuple):
     """A bucket of leaves.
 
     Attributes:
-        key: Encoded key of its last leaf.
+        key: Encoded key of the bucket's last leaf.
         leaves: Encoded keys of its leaves.
     """
 

@@ -1,6 +1,6 @@
 """Events for the application (RELIABLE-CHANNEL-API, "Event handling").
 
-The names are those of the document. Other events, about dropped messages and limits,
+The names are from the API's document. Other events, about dropped messages and limits,
 are not in the document.
 """
 

@@ -30,8 +30,9 @@ class SyncMultipliers:
     Attributes:
         content_received: The next sync message is earlier, to acknowledge the content.
         content_sent: Later, because our content carried our history.
-        sync_received: Later, because another participant's sync message replaces ours.
-        sync_sent: After our own sync message; js-waku uses 2.
+        sync_received: The next sync message is later, because another participant's
+            sync message replaces ours.
+        sync_sent: Factor after our own sync message; js-waku uses 2.
         sync_failed: Later, because the network or the budget is exhausted.
     """
 

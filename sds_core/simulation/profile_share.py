@@ -18,9 +18,9 @@ class ProfileShare(Table, frozen=True, kw_only=True):
 
     Attributes:
         base: the profile's name. To reproduce the traffic of published figures,
-            acknowledgements are those of versions up to 0.14 (`possible_acks_capped`),
-            and "spec" has the repair options of the default. `overrides` can restore
-            the profile's own values.
+            acknowledgements are as in versions up to 0.14 (`possible_acks_capped`). For
+            the same reason, "spec" has the default's repair options. `overrides` can
+            restore the profile's own values.
         share: weight relative to the other shares.
         overrides: fields of `Profile` with other values; `bloom` is a table with
             capacity and error_rate.

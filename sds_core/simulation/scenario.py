@@ -100,10 +100,10 @@ class LostTail(Table, frozen=True, kw_only=True):
     They are sent when the scenario's duration ends, by a participant that was present.
 
     Attributes:
-        messages: number of these messages.
-        sender_leaves: whether the sender stops sending afterwards. Otherwise its sync
-            messages and retries show the others which messages they lack.
-        seen_by_taps: whether taps can receive them.
+        messages: number of messages that no other participant receives.
+        sender_leaves: whether the sender stops sending afterwards. A sender that stays
+            shows the others by sync messages and retries which messages they lack.
+        seen_by_taps: whether taps can receive these messages.
     """
 
     messages: Count = 1
@@ -295,7 +295,7 @@ class Tap(Link, frozen=True, kw_only=True):
         start_s: time when the tap starts.
         heartbeat_interval_s: time between two heartbeats.
         blackouts: periods in which the tap is down and sends no records or heartbeats.
-            Its sequence numbers continue afterwards.
+            After a blackout, the tap's sequence numbers continue.
         deaf: periods in which the tap runs but receives nothing. It sends heartbeats,
             and no sequence number is missing.
         record_loss: share of its records that are lost after the tap, so that sequence

@@ -79,7 +79,8 @@ class Frame(NamedTuple):
         sender_id: Empty if unknown, as in most frames of nim-sds.
         message_id, channel_id: Never empty in a decoded frame.
         lamport: Lamport timestamp in [0, 2**64), in the dialect's unit; None if absent.
-        causal_history: The messages on which this one depends, in the sender's order.
+        causal_history: The messages on which this message depends, in the sender's
+            order.
         bloom_filter: In the dialect's wire form; empty if absent. See bloom.py.
     """
 

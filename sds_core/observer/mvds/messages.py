@@ -48,9 +48,9 @@ class Pair(msgspec.Struct, array_like=True):
     Attributes:
         sender, receiver: Indices of the peers in `Message.peers`.
         acked, offered, requested: Whether the sender sent an ACK, OFFER or REQUEST.
-        sent_ms: Event time of its first MESSAGE; None before it.
-        offer_due_ms, request_due_ms: Clock until which its offer should be requested,
-            or its request answered; 0 if that is not expected.
+        sent_ms: Event time of the first MESSAGE; None before the first.
+        offer_due_ms, request_due_ms: Clock until which the offer should be requested,
+            or the request answered; 0 if neither is expected.
     """
 
     sender: int
@@ -82,9 +82,10 @@ class Message:
         first_ms: Event time of the first record with the id, Unix ms.
         latest_ms: Clock at the latest record with the id.
         group: Name of its group; empty until a MESSAGE was seen.
-        found_ms: Clock at which its incident was found; 0 if it has none.
+        found_ms: Clock at which the message's incident was found; 0 without an
+            incident.
         waiting: Until its group is known, its counts by field of the totals.
-        waiting_deliveries_ms: Until its group is known, its delivery times.
+        waiting_deliveries_ms: The message's delivery times, until the group is known.
     """
 
     key: int
@@ -137,7 +138,7 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Add a peer if new, and return its index; `NO_PLACE` beyond `MOST_PEERS`."""
+        """Return a peer's index. A new peer is added, or gets `NO_PLACE` if full."""
         known = self._places.get(peer)
         if known is not None:
             return known

@@ -130,7 +130,8 @@ class Acknowledgements:
     def mentioned(self, message: Message, by: int, time_ms: int, clock_ms: int) -> None:
         """Record that a participant's causal history names the message.
 
-        If the participant is not its sender, this is a definite acknowledgement.
+        If another participant than the sender names the message, the message is
+        definitely acknowledged.
         """
         if message.definite or UNKNOWN in (by, message.sender) or by == message.sender:
             return

@@ -39,8 +39,9 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
     Attributes:
         receivers: Receivers by participant index.
-        undelivered: For each message that was ever lost to a participant, by order:
-            event time of the first frame without it, and clock when the loss was found.
+        undelivered: By order of each message that was ever lost to a participant: event
+            time of the first frame without the message, and clock when the loss was
+            found.
     """
 
     receivers: dict[int, PackedReceiver] = {}

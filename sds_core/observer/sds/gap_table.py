@@ -21,7 +21,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
     Attributes:
         named_ms: Event time of the naming at which the gap began.
         since_ms: The channel's clock when the gap began, from which deadlines count.
-        last_named_ms: The channel's clock when it was last named.
+        last_named_ms: The channel's clock when the id was last named.
         sender: Sender according to the history: participant index or `UNKNOWN`.
         mentions: Index of each of the first two participants that named it, and event
             time of its first naming.
@@ -29,8 +29,8 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
         message_id: The id, while it waits or is lost; otherwise empty.
         naming: Dialect and Lamport timestamp of the frame at which the gap began. Later
             frames could have had the id.
-        lacking: Participants that lack it as far as is known, with the event time of
-            the first frame that showed this. `MOST_LACKING` limits them, because
+        lacking: Participants known to lack the message, with the event time of the
+            first frame that showed the lack. `MOST_LACKING` limits them, because
             untrusted senders may invent names.
         hint: A retrieval hint for the id; empty if none exists.
     """

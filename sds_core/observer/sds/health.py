@@ -52,8 +52,8 @@ class HealthState(msgspec.Struct, array_like=True):
             losses.
         ended: For each second of deadlines, ascending: the number of messages, and the
             number of unacknowledged messages. The key is the end of the second.
-        undelivered: When each lost delivery was found, by order of the message and
-            participant index; excluding retracted losses.
+        undelivered: When each lost delivery was found, excluding retracted losses. The
+            key is the message's order and the participant's index.
         last_recovered_ms: When the latest delivery recovered; None if the window has
             none.
         saturated: Event time of the newest filter of each participant whose filter

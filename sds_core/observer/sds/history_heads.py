@@ -1,8 +1,8 @@
 """Remembers where participants' causal histories began (docs/figures.md, 6).
 
-A participant's log of messages only grows. If an earlier history has n entries, the
-last n entries of a later history are in the log at or after the first entry of the
-earlier one.
+A participant's log of messages only grows. Let an earlier history have n entries. In
+the log, the last n entries of a later history do not precede the earlier history's
+first entry.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ class Message:
         overdue: Whether the message's deadline has passed.
         in_time: Whether the message was acknowledged, definitely or probably, by its
             deadline.
-        opportunity: Whether another participant could have acknowledged it.
-        witnesses: Participants whose filters held it, until it has a definite
+        opportunity: Whether another participant could have acknowledged the message.
+        witnesses: Participants whose filters held the message before a definite
             acknowledgement.
         witness_rate: Product of the false-positive rates of the witnesses' filters.
         message_id: The id. Empty if no later frame can need it.

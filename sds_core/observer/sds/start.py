@@ -79,7 +79,7 @@ class Start:
         )
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> int:
-        """Record a history; return how many of its last entries followed the start."""
+        """Record a history; return the number of its entries from after the start."""
         before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
         if before is None or self.is_before(
             before.first, self._messages.get(before.first)

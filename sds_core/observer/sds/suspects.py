@@ -1,6 +1,6 @@
 """Types for what the failures behind a bad verdict have in common.
 
-`suspicion.py` makes them. `causes.py` derives from them why a channel fails.
+`suspicion.py` makes them. `causes.py` derives from these facts why a channel fails.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Unrequested(msgspec.Struct, array_like=True, frozen=True):
     participant sent a frame after the maximum time for a request.
 
     Attributes:
-        deliveries: Number of such deliveries.
+        deliveries: Number of lost deliveries for which no request was sent.
         messages: Number of distinct messages.
         participants: Number of distinct participants.
     """
@@ -72,7 +72,7 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Suspects(msgspec.Struct, array_like=True, frozen=True):
-    """What failures have in common; None if nothing of the kind is common or known."""
+    """What failures have in common; None for a kind without a known common property."""
 
     origin: Origin | None = None
     recipient: Recipient | None = None

@@ -1,8 +1,8 @@
 """Finds what the failures behind a bad verdict have in common.
 
-A cause needs more counts than the verdict: who sent the failed messages, who else has
-them, what was requested and what was retried. The counts are computed from the model
-once per batch, only while the verdict is bad.
+To find causes, more is counted than for the verdict: who sent the failed messages, who
+else has them, and what was requested and retried. The counts are computed from the
+model once per batch, only while the verdict is bad.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # A lost message was sent after its sender's latest message seen before the naming.
+    # The sender sent a lost message after its latest message that was seen before the
+    # naming.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:

@@ -43,7 +43,8 @@ class _Messages(msgspec.Struct, array_like=True):
             `pack_ints`.
         delays: `seen_ms - t0_ms`.
         flags: Bits of the flags, in the order of their constants.
-        ids, hashes, hints: One value for each message; empty if no longer needed.
+        ids, hashes, hints: One value for each message; empty if no later frame needs
+            the value.
         witnesses: By order, `witnesses` and `witness_rate` of messages with witnesses.
     """
 

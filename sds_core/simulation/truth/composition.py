@@ -184,8 +184,7 @@ class Composition:
 
     @property
     def has_known_id(self) -> bool:
-        """Whether other frames can name the frame: content, and sync frames of
-        nim-sds."""
+        """Whether other frames can name the frame."""
         is_nim_sync = self.kind is FrameKind.SYNC and self.dialect is Dialect.NIM
         return self.kind is FrameKind.CONTENT or is_nim_sync
 
@@ -223,7 +222,7 @@ class Compositions:
         return received
 
     def of(self, transmission: Transmission) -> Composition:
-        """Return the composition of a transmission; repeated frames share theirs."""
+        """Return the composition of a transmission, which repeated frames share."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return self._compose(transmission)

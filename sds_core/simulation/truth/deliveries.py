@@ -58,8 +58,8 @@ class _Past(NamedTuple):
 
     Attributes:
         rollover_ms: when its filter last rolled over; 0 if never.
-        returns_ms: its last two returns after long silences, the latest first; 0 if
-            none.
+        returns_ms: the participant's last two returns after long silences, the latest
+            first; 0 if none.
     """
 
     rollover_ms: int

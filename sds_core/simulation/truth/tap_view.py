@@ -125,8 +125,8 @@ class TapView:
     def active_others(self, message: SeenFrame) -> Iterator[str]:
         """Yield the other participants that were active when a message was first seen.
 
-        They had a first copy with a record time before the message's, by at most
-        `HORIZON_MS`.
+        The record time of an active participant's first copy is at most `HORIZON_MS`
+        before the message's record time.
         """
         begin_ms = message.at_ms - HORIZON_MS
         for participant, frames in self.first_copies.items():
