@@ -54,7 +54,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
 TAG = _SUFFIX.rpartition(".")[0]
-"""A dot, Python version and platform; the directory's name ends with this."""
+"""The tag at the end of the directory's name: a dot, Python version and platform."""
 
 FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
 """Names of the files of a compiled form."""

@@ -76,7 +76,7 @@ def one_sample(
 ) -> Metric[Source]:
     """Return a metric without labels of its own; a value of None exports no series.
 
-    By default, it is a counter if the name ends in ``_total``, else a gauge.
+    By default, the metric is a counter if its name ends in ``_total``, else a gauge.
     """
 
     def samples(source: Source) -> Iterable[Sample]:

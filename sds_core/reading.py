@@ -48,7 +48,7 @@ class TableError(ValueError):
 
 
 def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
-    """Return `mapping` as an `into`, a msgspec struct.
+    """Return `mapping` as a struct of class `into`.
 
     Args:
         mapping: names and plain values.

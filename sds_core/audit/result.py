@@ -74,8 +74,8 @@ class AuditResult(NamedTuple):
     def newest_missing_ms(self) -> Mapping[str, int]:
         """Time of the newest message that the mirror lacks, by channel, Unix ms.
 
-        If the channel is unknown, the key is empty. Messages that were written to the
-        mirror afterwards do not count.
+        If the channel is unknown, the key is empty. If all missing messages were
+        written to the mirror after the comparison, the result is empty.
         """
         if self.is_complete:
             return {}

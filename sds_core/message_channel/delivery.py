@@ -30,7 +30,8 @@ class Delivery(Behaviour):
     ) -> tuple[set[str], list[Event]]:
         """Return the dependencies that a message waits for, and record missing ones.
 
-        `unknown` has the entries of its causal history that are not in the log.
+        `unknown` has the entries of the message's causal history that are not in the
+        log.
         """
         incoming = self._incoming
         buffered_is_met = self._profile.buffered_meets_dependencies

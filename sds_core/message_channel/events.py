@@ -135,7 +135,7 @@ class Missing(_Event, frozen=True):
 
     Attributes:
         sender_id: who sent it; empty if unknown, and then no repair is possible.
-        named_by: id of the message whose causal history names it.
+        named_by: id of the message whose causal history names the missing message.
     """
 
     message_id: str

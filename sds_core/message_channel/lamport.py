@@ -52,8 +52,9 @@ class LamportTimestamp:
     def _raise_to(self, value: int, now_ms: int) -> None:
         """Increase the timestamp up to half of the allowed distance from the clock.
 
-        The other half is reserved for sent frames. Otherwise a timestamp at the limit
-        would soon exceed it, and all participants would refuse all further frames.
+        The other half is reserved for sent frames. Without this reserve, a timestamp at
+        the limit would soon exceed the limit, and all participants would refuse all
+        further frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

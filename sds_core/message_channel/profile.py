@@ -47,11 +47,11 @@ class AfterRequest(StrEnum):
 
     ASK_AGAIN: It waits until T_req + T_max. If the message is still missing then, the
     request is queued again. If another participant's frame carries the request, it
-    waits in the same way. YIELD: As ASK_AGAIN, but if another participant's frame
-    carries the request, ours is dropped; the next history that names the id queues it
-    again (SDS-R guide, "When RECEIVING", 3a). ONCE: It stays until the message arrives,
-    but is not sent again (js-waku). FORGET: It is dropped; the next history that names
-    the id queues it again (nim-sds).
+    waits in the same way. YIELD: Like ASK_AGAIN, but another participant's request
+    replaces ours. The next history that names the id queues our request again (SDS-R
+    guide, "When RECEIVING", 3a). ONCE: It stays until the message arrives, but is not
+    sent again (js-waku). FORGET: It is dropped; the next history that names the id
+    queues it again (nim-sds).
     """
 
     ASK_AGAIN = "ask again"
@@ -75,9 +75,9 @@ class Profile:
 
     # Lamport timestamp. SDS requires int32 and nanoseconds, which contradict each
     # other; js-waku counts milliseconds, nim-sds seconds, both in 64 bits. SDS counts
-    # messages. But while all messages that a participant received wait for
-    # dependencies, its timestamp stays low. Then its messages sort early in the logs of
-    # others, and no causal history names them.
+    # messages. While all received messages wait for dependencies, a participant's
+    # timestamp stays low. A message with a low timestamp sorts early in the logs of
+    # others, and no causal history names the message.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
     # SDS requires that a participant adopts a higher timestamp. A message that is
@@ -109,8 +109,9 @@ class Profile:
     # participants is below the threshold.
     possible_acks_capped: bool = False
     # Filters above this rate do not count. Filters of one channel hold nearly the same
-    # ids and have the same false positives, so each must meet the limit by itself.
-    # None: the rate that filters are designed for; js-waku and nim-sds have no limit.
+    # ids and have the same false positives, so each filter must meet the limit. With
+    # None, the limit is the rate for which filters are designed; js-waku and nim-sds
+    # have no limit.
     possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. js-waku and nim-sds do not distinguish unacknowledged from

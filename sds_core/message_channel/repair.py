@@ -156,8 +156,8 @@ class RepairRequests:
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
         # Entries that wait for a frame, by T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
-        # Requests that we or others have sent, by the end of the time in which we do
-        # not repeat them.
+        # Requests that we or others have sent, by the time from which we may repeat
+        # them.
         self._held: PriorityQueue[int] = PriorityQueue()
         # All entries in order of eviction: requests that were sent come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()

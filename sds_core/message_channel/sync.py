@@ -27,7 +27,7 @@ class SyncTimer:
     Sync messages of other participants replace ours, except those of the content's
     sender. Traffic delays our sync message up to a limit
     (`Profile.sync_put_off_limit`). While repair requests wait for a frame, nothing
-    delays it (SDS-R guide, "Periodic Sync Messages").
+    delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.

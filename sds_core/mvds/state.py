@@ -76,8 +76,9 @@ class Groups:
 class ForeignMessages:
     """Messages that were refused because their group is not shared with their sender.
 
-    If the group is shared later, the messages are requested. They are not part of the
-    state. At most `most` ids of each peer are stored; the oldest is dropped.
+    If the group is shared later, the messages are requested. Refused messages are not
+    part of the state. At most `most` ids of each peer are stored; the oldest is
+    dropped.
     """
 
     def __init__(self, most: int) -> None:

@@ -121,8 +121,8 @@ class NewRecord(NamedTuple):
     Attributes:
         observer: Tap id; empty if the record names none.
         time_ms: Record time, Unix ms.
-        arrived_ms: Latest possible time of its arrival in the topic, by this machine's
-            clock, Unix ms.
+        arrived_ms: Latest possible time at which the record arrived in the topic, by
+            this machine's clock, Unix ms.
     """
 
     observer: str

@@ -210,7 +210,7 @@ class FigureTable(Generic[Totals]):
         return {field: place for place, field in enumerate(dict.fromkeys(found))}
 
     def column_of(self, figure: Figure) -> str:
-        """Return a figure's column in the history; for durations, that of buckets."""
+        """Return a figure's column in the history; a duration's column has buckets."""
         name = figure.report[0].replace(".", "_") if figure.report else figure.field
         return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
 

@@ -2,7 +2,7 @@
 
 A kind of view has one table of such declarations (`figure_table.FigureTable`), in the
 package ``figures`` beside its views. Report, exporter, API, pages, charts, history and
-the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from it.
+the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from the declaration.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ class Share:
         return self.of_counts({name: getattr(totals, name) for name in self.fields})
 
     def of_counts(self, counts: Mapping[Any, int]) -> Proportion:
-        """The share in counts by the names of their fields."""
+        """The share, computed from counts by field name."""
         part, rest, retracted = (
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)

@@ -27,7 +27,7 @@ class MissingTopic:
     """Kafka reports that the topic does not exist.
 
     Attributes:
-        since_ms: Wall time since when it does not exist, Unix ms.
+        since_ms: Wall time since which the topic does not exist, Unix ms.
     """
 
     topic: str
@@ -101,8 +101,8 @@ class Arrivals:
 
         Args:
             has_grown: Whether the topic's end is later than in the previous answer.
-            before: The previous answer. If that is old, it is unknown when the topic
-                grew, so the measurement restarts.
+            before: The previous answer. If the previous answer is old, it is unknown
+                when the topic grew, so the measurement restarts.
             monotonic_s: When the answer arrived, seconds of the monotonic clock.
         """
         if self.grew_s is None or has_grown or before.as_of(monotonic_s).is_stale:

@@ -21,8 +21,8 @@ class Histogram(msgspec.Struct, array_like=True):
     """Counts of durations per bucket.
 
     Attributes:
-        counts: One number per bound of `BUCKETS_MS`, then that of the open bucket; not
-            cumulative. Shape (13,).
+        counts: One number per bound of `BUCKETS_MS`, then the number of the open
+            bucket; not cumulative. Shape (13,).
         sum_ms: Sum of all durations in milliseconds.
     """
 

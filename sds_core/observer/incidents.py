@@ -1,8 +1,8 @@
 """Incidents: the single messages behind the figures.
 
 An incident says which message is affected, since when, which participants lack it, and
-why. Each time it changes, it is recorded as a whole. The latest record with the same
-kind and message id counts (docs/figures.md, 12).
+why. Each change of an incident records the whole incident. The latest record with the
+same kind and message id counts (docs/figures.md, 12).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     Attributes:
         sender: Participant id of the message's sender; empty if unknown.
-        since_ms: For a lost message, when it was first named. For an undelivered message,
-            when a frame first showed that a participant lacked it. For an
+        since_ms: For a lost message, when it was first named. For an undelivered
+            message, when a frame first showed that a participant lacked it. For an
             unacknowledged message, its t0.
         found_ms: The channel's clock when the problem was found.
         ended_ms: The channel's clock when the problem ended: when the message arrived,
@@ -58,7 +58,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
             the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if none exists.
         lacking_others: Minimum number of further participants known to lack the
-            message. `lacking` names only the first `MOST_LACKING`.
+            message. `lacking` names only the first `MOST_LACKING` participants.
     """
 
     kind: IncidentKind
@@ -111,7 +111,7 @@ class IncidentPlace(NamedTuple):
     """The position of an incident in the results of queries, latest found first.
 
     Attributes:
-        found_ms: When it was found, Unix ms.
+        found_ms: When the incident was found, Unix ms.
         channel, kind, message_id: Order of incidents that were found at equal times.
     """
 
@@ -194,7 +194,7 @@ class IncidentObject(TypedDict):
     """One message with a problem. Times are event times, Unix ms.
 
     Attributes:
-        channel: Id of its channel or group.
+        channel: Id of the message's channel or group.
         kind: The problem.
         message_id: Id of the message.
         sender: Participant id of the message's sender; null if unknown.

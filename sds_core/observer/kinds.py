@@ -181,7 +181,7 @@ class Kind(Generic[Digest, Totals, Event]):
         at_root: Whether pages and API have the views at their root, such as `/` and
             `/api/v1/incidents`, instead of under `/views/<prefix>`. The report then has
             the views at its top level, and commands use them by default. At most one
-            kind sets it.
+            kind is at the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether an audit of the mirror compares the views' messages.
         excused: Returns the findings in a verdict's window by kind, for each kind of
@@ -282,8 +282,8 @@ class FrameReader(Protocol):
         """Add the frame of a record to the digest of its view.
 
         Returns:
-            Approximate number of bytes that the digest keeps in memory.
-            0 means that nothing was changed, and that the frame may be valid or not.
+            Approximate number of bytes that the digest keeps in memory. If nothing was
+            changed, the number is 0, and the frame may be valid or invalid.
         """
 
 

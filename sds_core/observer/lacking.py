@@ -125,7 +125,8 @@ def lacks_of(
 
     Returns:
         The followed groups, then the others.
-        Both are in order of `IncidentKind`, then by number of messages, largest first.
+        Followed groups and other groups are ordered by `IncidentKind`, then by number
+        of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

@@ -142,11 +142,11 @@ def header_name_bytes(name: str) -> bytes:
 
 @native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
-    """Whether a record's time is too far ahead of its latest possible time of writing.
+    """Whether a record's time is too far after the time by which it was written.
 
     `sds_core.observer.ahead` computes that time.
     """
-    # Unsigned, because the times may be 2**63 ms apart.
+    # The difference is unsigned, because the times may be 2**63 ms apart.
     lead_ms: Uint64 = uint64(timestamp_ms - written_ms)
     return timestamp_ms > written_ms and lead_ms > MAX_AHEAD_MS
 

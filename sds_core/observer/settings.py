@@ -48,7 +48,7 @@ class ObserverSettings:
     # 9: maximum messages of a participant in an epoch: `rlnRelayUserMessageLimit` of
     # 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
     epoch_messages: int = 100
-    # 13: silence after which a message's missing segments are no longer expected, as in
+    # 13: after this silence, a message's missing segments are no longer expected, as in
     # nim-segmentation.
     segment_idle_ms: int = 300_000
     # 11: silence after which a channel is forgotten; 0: never. `--forget-days` sets it.

@@ -44,7 +44,7 @@ SET_BACK_MS = 3_600_000
 
 
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
-    """What was shown of a view from a minute until its next row or the day's end.
+    """A view's shown verdict, from a minute until its next row or the day's end.
 
     The tag is persisted.
 

@@ -30,7 +30,7 @@ BEHIND_SECONDS = 60
 
 OTHER = "other"
 """Metric label for the sum of all views of a kind without a label of their own. A view
-with this name has none, because Prometheus refuses duplicate series."""
+with this name has no label, because Prometheus refuses duplicate series."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -93,7 +93,7 @@ class Views(Generic[Totals]):
 
     @property
     def figures(self) -> FigureTable[Any]:
-        """The table of their figures; see `Kind.published`."""
+        """The table of the views' figures; see `Kind.published`."""
         return self.kind.published
 
     @property

@@ -90,7 +90,7 @@ def _merged(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[int]:
-    """Sums of whole numbers by column; `shape` is that of all rows."""
+    """Sums of whole numbers by column; `shape` is the shape of all rows together."""
     values = np.fromiter(chain.from_iterable(rows), np.int64, shape[0] * shape[1])
     sums: list[int] = values.reshape(shape).sum(axis=0).tolist()
     return sums

@@ -102,7 +102,7 @@ class Table(Generic[Entry]):
     # The encoded form of the columns, while nothing has changed.
     _given: PackedTable | None
     _index: RowIndex
-    # Rows before this one are removed; other removed rows are in `_gone`.
+    # Rows before `_first` are removed; `_gone` has the other removed rows.
     _first: int
     _gone: set[int]
     # Decoded entries by row, and their rows in order of first use.

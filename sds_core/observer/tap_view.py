@@ -55,9 +55,9 @@ class TapTotals(msgspec.Struct, array_like=True):
     Attributes:
         last_seen_ms: Event time of its last record, heartbeats included. 0 if it was
             not seen for the retention window; such a tap is not published.
-        last_hole_ms: When the newest capture gap was found; None if none was. A capture
-            gap is a silence of more than 15 s between two records, or a number that is
-            missing for more than 15 s.
+        last_hole_ms: When the newest capture gap was found; None if no gap was found. A
+            capture gap is a silence of more than 15 s between two records, or a number
+            that is missing for more than 15 s.
         holes: Periods [from, to] of event time in which the tap may have missed
             records: disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
         hole_since_ms: Start of the time up to `last_hole_ms` in which the verdict's
@@ -339,7 +339,8 @@ class TapView:
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
         """Record that records with exactly the clock's time exist; more may follow.
 
-        If they may end a gap, the tap counts as silent until all are known.
+        If these records may end a gap, the tap counts as silent until all records are
+        known.
         """
         totals, state = self.totals, self._state
         hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms

@@ -64,7 +64,7 @@ class Step(msgspec.Struct, frozen=True):
         what: Kind of step, one word (docs/trace.md).
         text: What happened, without the names of participants.
         by: Participant that the step concerns; empty if none or unknown.
-        to: Peer that received it, if the protocol has peers.
+        to: Receiving peer, if the protocol has peers.
         tap: Tap that shows the step; empty for a conclusion of the view.
         names: Further participants, listed after the text.
     """
@@ -164,8 +164,8 @@ class Evidence(msgspec.Struct, frozen=True):
         incidents: Incidents of the message, each in its current form.
         conclusions: In order of time.
         summary: The most important conclusion; None if none exists.
-        unknown: Facts that cannot be known: sentences, each with participants to list
-            after it.
+        unknown: Facts that cannot be known. Each fact is a sentence, with participants
+            to list after the sentence.
         observers: Taps that showed the channel.
     """
 

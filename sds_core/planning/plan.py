@@ -19,8 +19,8 @@ class Plan(msgspec.Struct, frozen=True):
     """Forecasts of the views of one kind.
 
     Attributes:
-        computed_ms: When they were computed, wall time, Unix ms; None before the first
-            computation.
+        computed_ms: When the forecasts were computed, wall time, Unix ms; None before
+            the first computation.
         days: Number of days that they cover.
         interval: Probability of the intervals, percent.
         views: Forecasts by view.

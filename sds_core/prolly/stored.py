@@ -1,6 +1,6 @@
 """The part of a tree that a node store must hold: the buckets of the lowest level.
 
-All other nodes can be computed from these buckets without hashes of messages.
+All other nodes can be computed from the stored buckets without hashes of messages.
 """
 
 from __future__ import annotations

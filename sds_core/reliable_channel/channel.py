@@ -56,7 +56,7 @@ class ReliableChannelCore:
     previous one.
 
     Args:
-        channel_id: The same for all participants of the channel.
+        channel_id: All participants of the channel use the same id.
         sender_id: Unique for each participant, and the same after a restart.
         content_topic: Topic of the channel's messages; no other channel may use this
             topic.

@@ -31,7 +31,7 @@ class Stored(NamedTuple):
 
     Attributes:
         state: The last whole state.
-        entries: The entries of the journal since that state, in order.
+        entries: The journal's entries since the last whole state, in order.
     """
 
     state: bytes

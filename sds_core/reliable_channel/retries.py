@@ -19,8 +19,8 @@ class Retry(msgspec.Struct, array_like=True):
 
     Attributes:
         frame: The message's SDS frame, equal in all sendings.
-        due_ms: When it will be sent again, Unix ms; None while it is queued or being
-            sent.
+        due_ms: When the message will be sent again, Unix ms; None while it is queued or
+            being sent.
     """
 
     frame: bytes

@@ -1,12 +1,12 @@
 """When the next sync message is due (document, "Synchronisation messages").
 
 Participants share the work: each draws a random time, and draws again after traffic of
-others, which replaces its sync message. But other participants do not send our repair
-requests, so nothing delays a sync message that carries them (SDS-R guide, "Periodic
+others, which replaces its sync message. Other participants do not send our repair
+requests, so nothing delays a sync message that carries requests (SDS-R guide, "Periodic
 Sync Messages").
 
 This timer replaces that of the SDS participant (`sds_core.message_channel.sync`). The
-latter cannot stop, and its limit grows with the group.
+SDS participant's timer cannot stop, and its limit grows with the group.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ class ChannelSyncTimer:
 
     Attributes:
         next_ms: When the next sync message is due, Unix ms; inf if never.
-        latest_ms: Latest time to which traffic of others may delay it, Unix ms.
+        latest_ms: Latest time to which traffic of others may delay the sync message,
+            Unix ms.
         requests_ms: When a sync message may first be sent for repair requests, Unix ms;
             inf if never.
     """

@@ -86,7 +86,8 @@ class Flight:
             application removed the content, frame and bytes differ from the
             transmission.
         retrieval_hint: Retrieval hint of the transmission.
-        receivers: Members that it has not reached yet; the next one is last.
+        receivers: Members that the transmission has not reached yet; the next member is
+            last.
         times_ms: Time of arrival at each of these members, in the same order.
     """
 

@@ -1,8 +1,8 @@
 """The log of a simulation: everything that happens, as values.
 
 The simulator yields entries in order of time. Records of taps and the truth are derived
-from them. Times are Unix ms by the simulation's clock; exceptions name a participant's
-or tap's clock.
+from the entries. Times are Unix ms by the simulation's clock; exceptions name a
+participant's or tap's clock.
 """
 
 from __future__ import annotations

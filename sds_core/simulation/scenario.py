@@ -120,7 +120,7 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
         participants: number of participants in each channel, drawn from the population;
             if omitted, all.
         traffic: traffic of each channel.
-        profiles: profiles in each channel; if omitted, the scenario's.
+        profiles: profiles in each channel; if omitted, the profiles of the scenario.
         lost_tail: lost tail of each channel; if omitted, none.
     """
 

@@ -382,7 +382,7 @@ class _Simulation(World[Entry, Transmission]):
 
     def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
-        # If the times differ, an earlier wake-up replaced this one.
+        # If the times differ, an earlier wake-up has replaced the planned one.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
         member.wake_ms = member.wake_reading_ms = NEVER_MS

@@ -1,6 +1,6 @@
 """Random streams, one for each purpose, so that draws for one do not affect others.
 
-For example, a further tap does not change what the participants receive.
+Therefore, a further tap changes nothing that the participants receive.
 """
 
 from __future__ import annotations

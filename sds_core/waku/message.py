@@ -31,7 +31,7 @@ class ContentTopic:
     """The parts of a content topic; none is empty.
 
     Attributes:
-        application, version: These parts determine the topic's shard.
+        application, version: Parts that determine the topic's shard.
         name, encoding: These parts distinguish topics of one application.
     """
 

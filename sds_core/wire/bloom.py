@@ -61,7 +61,7 @@ class BloomParameters:
 
     Attributes:
         capacity: Number of ids for which the filter is designed, at least 1.
-        error_rate: Share of false positives at that number of ids, in (0, 1).
+        error_rate: Share of false positives at `capacity` ids, in (0, 1).
         length_bytes: Length of the bits on the wire: the number of full words in
             `m_bits`, plus one word.
     """

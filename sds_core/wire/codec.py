@@ -89,8 +89,8 @@ def dialect_of(value: bytes) -> Dialect:
     other order is valid protobuf too; then the protobuf library searches for field 2,
     at a cost that does not depend on the input. If field 2 is absent, as in an
     ephemeral message of nim-sds, fields 4 to 7 decide, because only nim-sds has them.
-    If field 2 occurs in both wire types, which no library writes, its usual position
-    decides, else SPEC.
+    No library writes field 2 in both wire types. If both occur, the field at the usual
+    position decides; without such a field, the dialect is SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.

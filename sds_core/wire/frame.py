@@ -138,7 +138,7 @@ class Frame(NamedTuple):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Compare by value: entries by their values, not by their containers."""
+        """Compare values; the types of the entries' containers do not matter."""
         return isinstance(other, Frame) and tuple(self.detached()) == tuple(
             other.detached()
         )

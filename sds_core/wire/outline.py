@@ -46,7 +46,7 @@ class Outline(NamedTuple):
 
     Attributes:
         sender_id: Not checked to be UTF-8; empty if unknown.
-        message_id, channel_id: Not checked to be UTF-8; never empty.
+        message_id, channel_id: The ids may be invalid UTF-8, and are never empty.
         causal_history: Each entry in its wire form.
         bloom_filter: In its wire form, possibly a view of the frame's bytes; empty if
             absent.

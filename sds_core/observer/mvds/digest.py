@@ -201,7 +201,7 @@ class SeenPayload:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """See `SeenPeer`. If both have the same position, the peer comes first."""
+        """See `SeenPeer`. A peer comes before a payload with the same position."""
         return self.clock_ms, self.partition, self.offset
 
 

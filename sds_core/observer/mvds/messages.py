@@ -23,7 +23,7 @@ class Peer(msgspec.Struct, array_like=True):
     Attributes:
         print: Fingerprint of the peer's id.
         holds: Whether the peer sent an ACK, OFFER or MESSAGE of this message.
-        acked: Whether the peer sent an ACK of it, to any peer.
+        acked: Whether the peer sent an ACK of the message to any peer.
         sends: Number of MESSAGEs to the peer before its first ACK.
         sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before it.
         sent_ms: Event time of that MESSAGE.

@@ -45,8 +45,9 @@ class RecordPart:
     """One record of a payload.
 
     Attributes:
-        size: Bytes of all its repetitions on the wire, including tag and length.
-        times: How many times the payload contains it.
+        size: Bytes of all repetitions of the record on the wire, including tag and
+            length.
+        times: How many times the payload contains the record.
         group: Name of the group of a MESSAGE; empty for other types.
         is_ephemeral: Whether the record is a MESSAGE that needs no acknowledgement.
     """

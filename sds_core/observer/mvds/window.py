@@ -15,7 +15,7 @@ STEP_MS = 10_000
 
 
 class Rule(msgspec.Struct, array_like=True, frozen=True):
-    """The settings for a verdict, as they were in the view that counted.
+    """The view's settings for a verdict.
 
     The window stores them, because the code that joins parts of a group lacks the
     settings.
@@ -24,7 +24,7 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
         warm_up_ms: Time after a group's first record in which it has no verdict.
         percent: Share of unacknowledged pairs above which a group is failing.
         ack_deadline_ms: Time from a MESSAGE until it counts as unacknowledged.
-        horizon_ms: Time for which a tap counts as one that shows a group.
+        horizon_ms: Time after which a tap no longer counts as showing a group.
     """
 
     window_ms: int = 0

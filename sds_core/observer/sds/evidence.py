@@ -19,8 +19,8 @@ STEP_MS = 10_000
 Found = tuple[int, int, int]
 """Evidence of one kind: its start, when it was found, and the number of events.
 
-Both times are clocks in Unix ms, in multiples of `STEP_MS`. The start is rounded down,
-the time of finding up.
+Start and time of finding are clocks in Unix ms, in multiples of `STEP_MS`. The start is
+rounded down, the time of finding up.
 """
 
 

@@ -27,8 +27,8 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
             time of its first naming.
         witnesses: Participants that had the message, except the named sender.
         message_id: The id, while it waits or is lost; otherwise empty.
-        naming: Dialect and Lamport timestamp of the frame at which the gap began. Later
-            frames could have had the id.
+        naming: Dialect and Lamport timestamp of the frame at which the gap began. The
+            filter of a later frame could already hold the id.
         lacking: Participants known to lack the message, with the event time of the
             first frame that showed the lack. `MOST_LACKING` limits them, because
             untrusted senders may invent names.

@@ -56,8 +56,8 @@ class HealthState(msgspec.Struct, array_like=True):
             key is the message's order and the participant's index.
         last_recovered_ms: When the latest delivery recovered; None if the window has
             none.
-        saturated: Event time of the newest filter of each participant whose filter
-            exceeds the limit of the false-positive rate, by participant index.
+        saturated: By index of each participant whose newest filter exceeds the limit of
+            the false-positive rate: event time of this filter.
         since_ms: When the verdict began; None before the first.
         pairs: Number of deliveries that ended in each step, with the step's end as key,
             ascending.
@@ -69,8 +69,8 @@ class HealthState(msgspec.Struct, array_like=True):
         newest_gap_ms: When the id of the gap that opened last was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
-        retries: By fingerprint of a message: number of retries, and time of the latest
-            retry, in order of that time.
+        retries: Number of retries and time of the latest retry, by fingerprint of the
+            message, in order of the latest retry.
     """
 
     first_ms: int | None = None

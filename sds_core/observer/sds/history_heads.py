@@ -62,7 +62,7 @@ class HistoryHeads:
 
         Returns:
             The previous history, if the last entries of this one follow its head.
-            The previous one must have the same dialect, be older and not be longer.
+            The previous history must have the same dialect, be older and not be longer.
             Otherwise None.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:

@@ -36,7 +36,7 @@ class Message:
         message_id: The id. Empty if no later frame can need it.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or if
             the id is empty.
-        was_named_before: Whether it was named before any tap saw it.
+        was_named_before: Whether the message was named before any tap saw it.
         hint: Retrieval hint from a causal history; empty if unknown or if the id is
             empty.
         hashed_for, hash_a, hash_b: Hashes of its id, and the dialect for which they are
@@ -339,7 +339,7 @@ class MessageTable(Table[Message]):
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
-        """Keys of messages not overdue that have no acknowledgement or opportunity."""
+        """Keys of messages not acknowledged, without opportunity and not overdue."""
         judged = _DEFINITE | _PROBABLE | _OVERDUE | _OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
 

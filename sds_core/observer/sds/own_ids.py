@@ -121,7 +121,7 @@ class OwnIds:
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """Whether a named id was seen and is not a message; if so, refresh its age."""
+        """Whether an id was seen and is not a message; its age is refreshed."""
         seen = self._seen_ids.get(key)
         if seen is None:
             return False

@@ -33,8 +33,9 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
             None if it lacks none.
         undelivered: Number of lacked messages that count as undelivered, because their
             deadline has passed.
-        failed: Number of deliveries to it that count as lost and are not retracted.
-        filter: Its newest bloom filter; None if it is not known.
+        failed: Number of deliveries to the participant that count as lost and are not
+            retracted.
+        filter: The participant's newest bloom filter; None if unknown.
         epoch_messages: Number of first copies and retries that it sent in the current
             rate-limit epoch.
     """

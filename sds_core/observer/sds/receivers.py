@@ -1,4 +1,4 @@
-"""What each participant has received, and the encoded form of this."""
+"""The messages that each participant has received, and their encoded form."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ class Receiver:
         watched: Messages that its newest filter held, at most `WATCHED`.
         returns: Event times of the latest two first copies that ended a silence longer
             than the deadline, the latest first; 0 if none exists.
-        failed: Number of deliveries to it that count as lost and are not retracted.
-        first, bitmap: See `PackedReceiver`; invalid once `unpacked` is set.
+        failed: Number of deliveries to the participant that count as lost and are not
+            retracted.
+        first, bitmap: The encoded form, see `PackedReceiver`; invalid if `unpacked` is
+            set.
         unpacked: The waiting messages; None before their first use, because a batch
             concerns few receivers.
     """

@@ -34,7 +34,7 @@ class Request(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def end_ms(self) -> int:
-        """The channel's clock until which a broadcast answers it, Unix ms."""
+        """Until this clock, Unix ms, a broadcast answers the request."""
         return self.latest_ms + self.window_ms
 
 

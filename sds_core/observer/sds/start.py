@@ -18,8 +18,8 @@ from sds_core.wire import Dialect, FrameKind
 class Start:
     """Knows which messages were sent after the channel's warm-up.
 
-    `highest` is the highest Lamport timestamp of the warm-up by dialect, and part of
-    the state.
+    The state contains `highest`, the highest Lamport timestamp of the warm-up in each
+    dialect.
     """
 
     _highest: dict[Dialect, int]

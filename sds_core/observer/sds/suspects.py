@@ -11,7 +11,7 @@ import msgspec
 class Origin(msgspec.Struct, array_like=True, frozen=True):
     """The participant that sent all failed messages.
 
-    A message failed if it is lost to all participants or to any.
+    A message failed if it is lost to at least one participant.
 
     Attributes:
         failed: Number of failed messages.

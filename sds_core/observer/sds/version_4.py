@@ -45,7 +45,8 @@ class _Messages(msgspec.Struct, array_like=True):
         flags: Bits of the flags, in the order of their constants.
         ids, hashes, hints: One value for each message; empty if no later frame needs
             the value.
-        witnesses: By order, `witnesses` and `witness_rate` of messages with witnesses.
+        witnesses: `witnesses` and `witness_rate` of messages with witnesses; the key is
+            the message's order.
     """
 
     keys: bytes = b""

@@ -1,7 +1,7 @@
 """Reed-Solomon parity shards, in the two codes that senders of segments use.
 
-Both codes evaluate polynomials over GF(256) at points that are bytes. They differ in
-the representation of the field (`field.py`) and in the points:
+Both codes evaluate polynomials over GF(256) at points that are bytes. The codes differ
+in the representation of the field (`field.py`) and in the points:
 
 - classical (klauspost/reedsolomon without options: status-go): data shard i is the
   value at point i of a polynomial with a degree below the number of data shards; parity

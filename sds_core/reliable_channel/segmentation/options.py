@@ -34,7 +34,7 @@ class SegmentationOptions:
             see `share_bytes`. nim-segmentation includes a header of up to 128 bytes, so
             its 102,400 are 102,272 here.
         parity_rate: Number of parity segments divided by that of data segments, in [0,
-            1]; 0: no parity. The default of nim-segmentation is also 0; that of
+            1]; 0: no parity. The default of nim-segmentation is also 0; the default of
             status-go and LIP-243 is 0.125.
         parity_from: Minimum number of data segments for which parity is sent.
             nim-segmentation sends parity of a single segment too, which is a copy.
@@ -81,7 +81,7 @@ class SegmentationOptions:
     def share_bytes(self) -> int:
         """Length of the payload's share in each data segment except the last.
 
-        It is `segment_bytes`, for Leopard-RS rounded down to a multiple of 64.
+        The length is `segment_bytes`, for Leopard-RS rounded down to a multiple of 64.
         """
         share = self.segment_bytes
         if self.code is ErasureCode.LEOPARD:

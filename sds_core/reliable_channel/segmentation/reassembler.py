@@ -71,8 +71,8 @@ class Progress:
     Attributes:
         received: Number of different segments so far, data and parity.
         needed: Number of segments that suffice, that is, of data segments. Parity
-            segments of status-go do not contain it, so it is None while only these have
-            arrived.
+            segments of status-go do not contain this number, so it is None while only
+            parity segments have arrived.
         total: Number of all segments, as far as known.
         payload: The payload, once it is complete.
     """
@@ -99,7 +99,7 @@ class _Finished:
     """A complete payload whose remaining segments may still arrive.
 
     Attributes:
-        total: Number of all its segments, as far as known.
+        total: Number of all segments of the payload, as far as known.
         ended_ms: When it was complete, Unix ms.
     """
 

@@ -67,7 +67,7 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
 
 
 def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str, Any]:
-    """Return the figures of a channel from its frames, and the responses among them."""
+    """Return a channel's figures; `responses` are the frames that are responses."""
     # A channel without frames has an entry too.
     parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
     return {

@@ -19,7 +19,7 @@ from sds_core.simulation.truth.composition import Composition, Sizes
 from sds_core.wire import Dialect, FrameKind
 
 HORIZON_MS = 3_600_000
-"""How long after a message's first copy evidence counts, ms."""
+"""Evidence counts for this time after a message's first copy, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
 """After a request, a copy is a response for T_max + sweep + transport, ms."""
