@@ -1,8 +1,9 @@
 """Loads the compiled form of the core if it was built from exactly these sources.
 
-`python -m compiler` builds it. Without the compiled form, the sources run interpreted.
-A changed module runs interpreted until the core is compiled again. Either all modules
-are compiled or none, because each depends on the C structures of the others.
+`python -m compiler` builds the compiled form. Without the compiled form, the sources
+run interpreted. A changed module runs interpreted until the core is compiled again.
+Either all modules are compiled or none, because each depends on the C structures of the
+others.
 """
 
 from __future__ import annotations
@@ -129,8 +130,8 @@ def describe() -> str:
 def load() -> None:
     """Import the modules in their compiled form, if it exists.
 
-    If this machine cannot load it, for example because it needs a newer C library,
-    `load` issues a warning and uses the sources.
+    If this machine cannot load the compiled form, for example because the form needs a
+    newer C library, `load` issues a warning and uses the sources.
 
     Raises:
         ImportError: `SWITCH` requires a compiled form, but it does not exist or cannot

@@ -52,8 +52,8 @@ def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
 
     Args:
         mapping: names and plain values.
-        into: the struct's class. Its `__post_init__` may raise ValueError with a text
-            that contains the value and the allowed values.
+        into: the struct's class. The class's `__post_init__` may raise ValueError with
+            a text that contains the value and the allowed values.
         within: the path of the mapping inside a larger mapping.
 
     Raises:

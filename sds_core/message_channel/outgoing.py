@@ -40,7 +40,7 @@ class Outgoing:
         seen_by: Participants whose filter holds the message and counts towards an
             acknowledgement.
         filters: Number of these filters. Each participant's first filter counts; later
-            ones count only while fewer participants than the threshold were heard.
+            filters count only while fewer participants than the threshold were heard.
         probes: Filter size (m_bits, k), and the id's bit positions in filters of this
             size.
     """

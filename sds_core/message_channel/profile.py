@@ -19,11 +19,11 @@ from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 class LamportRule(StrEnum):
     """How a participant's Lamport timestamp increases.
 
-    COUNT: It starts at the Unix time and increases by 1 at each sending. If a delivered
-    message has a higher timestamp, the participant adopts it (SDS, "Send Message",
-    "Deliver Message"). FOLLOW_CLOCK: As COUNT, but a sent timestamp is at least the
-    clock's time (js-waku). TICK: As FOLLOW_CLOCK, but it also increases by 1 at each
-    reception (nim-sds).
+    COUNT: The timestamp starts at the Unix time and increases by 1 at each sending. If
+    a delivered message has a higher timestamp, the participant adopts it (SDS, "Send
+    Message", "Deliver Message"). FOLLOW_CLOCK: As COUNT, but a sent timestamp is at
+    least the clock's time (js-waku). TICK: As FOLLOW_CLOCK, but it also increases by 1
+    at each reception (nim-sds).
     """
 
     COUNT = "count"

@@ -61,7 +61,7 @@ class AnswerBudget:
         return not self._is_spent()
 
     def spend(self, size_bytes: int) -> None:
-        """Record an answer; the last one of a period may exceed the limit on bytes."""
+        """Record an answer; a period's last answer may exceed the limit on bytes."""
         period, answers, so_far = self.given
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 

@@ -59,8 +59,8 @@ class Options:
             are dropped.
         max_parents: Maximum number of parents of a message; a received message with
             more is refused.
-        max_waiting: Maximum number of messages that wait for their parents; the oldest
-            is delivered without them.
+        max_waiting: Maximum number of messages that wait for their parents; above the
+            limit, the oldest message is delivered without its parents.
     """
 
     mode: Mode = Mode.INTERACTIVE

@@ -223,8 +223,8 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 def encode(payload: Payload) -> bytes:
     """Write a payload with the field numbers of the specification.
 
-    The result is byte-identical to that of deployed Go nodes: fields are in the order
-    of their numbers, and empty fields are omitted.
+    Deployed Go nodes write the same bytes: fields are in the order of their numbers,
+    and empty fields are omitted.
 
     Raises:
         ValueError: A timestamp does not fit into a signed number of 64 bits.

@@ -135,8 +135,9 @@ class Foresight(Generic[_Record]):
         """Decide the remaining records, and return them as `add` does.
 
         Args:
-            behind: Records after the last added one: `LOOKAHEAD` offsets, or all that
-                existed at the admission. These records are not decided.
+            behind: Records that follow the last added record: `LOOKAHEAD` offsets, or
+                all records that existed at the admission. These records are not
+                decided.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)

@@ -1,6 +1,6 @@
 """The channel table: names, SLOs, labels and muting that the operator sets.
 
-The table changes no figure. Each of its entries applies to the channels that the
+The table changes no figure. Each entry of the table applies to the channels that the
 entry's pattern matches. Each setting of a channel comes from the first matching entry
 that contains it (docs/channels.md).
 """

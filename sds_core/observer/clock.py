@@ -55,8 +55,8 @@ class ClockFigures:
     """This machine's clock, compared with others.
 
     Attributes:
-        behind_ms: Kafka's clock minus this one, milliseconds; None if Kafka does not
-            report its time.
+        behind_ms: Kafka's clock minus this machine's clock, milliseconds; None if Kafka
+            does not report its time.
         records_ahead_ms: How far the times of new records are ahead of this clock,
             milliseconds; negative if they are behind. The figure is the median of the
             taps; for an even number of taps, the lower middle value. None if no tap has

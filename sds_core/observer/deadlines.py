@@ -16,7 +16,7 @@ _deadline_of = itemgetter(0)
 
 
 class Due(enum.IntEnum):
-    """Kind of a deadline; of simultaneous ones, the lowest value fires first."""
+    """Kind of a deadline; of simultaneous deadlines, the lowest value fires first."""
 
     ACKNOWLEDGEMENT = 0
     GAP_SETTLED = 1

@@ -330,7 +330,7 @@ def _metric(
 def _columns(
     paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
 ) -> Iterator[Column]:
-    """Return columns: those of the report in its order, then buckets, then others."""
+    """Return columns: the report's in its order, then buckets, then other columns."""
     bounds = ", ".join(map(str, BUCKETS_MS))
     buckets: list[Column] = []
     names: dict[str, str] = {}

@@ -1,6 +1,6 @@
 """Declares a figure of a view once, with all that is published about it.
 
-A kind of view has one table of such declarations (`figure_table.FigureTable`), in the
+A kind of view has one table of declarations (`figure_table.FigureTable`), in the
 package ``figures`` beside its views. Report, exporter, API, pages, charts, history and
 the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from the declaration.
 """
@@ -136,7 +136,7 @@ class Figure:
         key: Name in the URL of a page, if different from `field`.
         grave: Whether any value other than zero is a fault.
         retracted: Field that counts the figure's events that proved wrong. Pages show
-            the difference; report, metrics and history have both counts.
+            the difference of both counts; report, metrics and history have each count.
         column: Position in the table of all views, from 1 on; 0 for a figure without a
             column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.

@@ -128,7 +128,8 @@ class IncidentQuery(msgspec.Struct, frozen=True):
         since_ms: Only incidents that were found at or after this event time, Unix ms,
             or have not ended.
         standing: Only incidents that have not ended.
-        limit: Maximum number of incidents; those found last are selected.
+        limit: Maximum number of incidents; the incidents that were found last are
+            selected.
         after: Incidents that come after this position.
         resolved: Only incidents that have ended.
         participant: Only undelivered messages that the participant with this id is

@@ -1,8 +1,8 @@
 """Records the conclusions of a view about single messages when it makes them.
 
-A view with a journal records each conclusion about the watched messages, in order. So a
-trace shows what the view itself concluded, and needs no second implementation of the
-rules.
+A view with a journal records each conclusion about the watched messages, in order. A
+trace therefore shows the view's own conclusions, and needs no second implementation of
+the rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ class Note(NamedTuple):
 
     Attributes:
         key: Fingerprint of the message's id, or of the payload of its segment.
-        what: The conclusion, in the words of the figure that counts such conclusions.
+        what: The conclusion, in the words of the figure that counts conclusions of this
+            kind.
         time_ms: Event time of the evidence, or deadline that passed, Unix ms.
         who: Id of the participant that it concerns; empty if none.
     """

@@ -54,7 +54,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
 
         Raises:
             UnknownBlobVersion: This release cannot read `version`, which is newer.
-            DamagedBlob: The blob is not one that a release wrote.
+            DamagedBlob: No release wrote this blob.
         """
 
     def apply(self, digests: Iterable[_DigestIn], clock_ms: int) -> Sequence[_EventOut]:
@@ -99,7 +99,7 @@ class Outlet(enum.Enum):
     MINUTES = "minutes"
     """The history, if it is configured."""
     DETAILS = "details"
-    """The definite acknowledgements for ``--report-detail``; otherwise dropped."""
+    """Definite acknowledgements for ``--report-detail``, dropped without the option."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
@@ -117,8 +117,9 @@ class Grouping(Generic[Totals, Part]):
         totals: Type of the totals of a group; `Kind.figures` is their table. They
             satisfy `sds_core.observer.view_totals.ViewTotals`.
         split: Returns the totals of each group in a view's totals, by the group's name.
-        join: Returns the totals of a group from its parts in all views, in any order;
-            at least one part. Counts are added, and the verdict is judged again.
+        join: Returns the totals of a group from its parts in all views. The parts, at
+            least one, are in any order. Counts are added, and the verdict is judged
+            again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
             `sds_core.observer.minutes.GroupMinute`. All views emit a minute in the same

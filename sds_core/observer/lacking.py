@@ -124,9 +124,8 @@ def lacks_of(
     `personal`, see `Kind.personal`.
 
     Returns:
-        The followed groups, then the others.
-        Followed groups and other groups are ordered by `IncidentKind`, then by number
-        of messages, largest first.
+        The followed groups, then the other groups. Followed groups and other groups are
+        ordered by `IncidentKind`, then by number of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

@@ -91,8 +91,8 @@ class Memory:
         self._first = 0
         self._moved = set()
         self._index = RowIndex(keys)
-        # Ordered, because a plain dictionary with many deleted leading entries finds
-        # its first entry slowly.
+        # `_added` is ordered, because a plain dictionary with many deleted leading
+        # entries finds its first entry slowly.
         self._added = OrderedDict()
 
     @classmethod

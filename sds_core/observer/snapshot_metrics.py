@@ -17,7 +17,8 @@ from sds_core.reason import Reason
 def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
     """Metrics of the settings of each view of a kind in the channel table.
 
-    The metrics' names begin with the kind's prefix and its word for one view.
+    The name of each metric begins with the kind's prefix and the kind's word for one
+    view.
     """
     one, name = kind.names.one, f"{kind.prefix}_{kind.names.one}"
     objectives: Metric[ChannelSettings] = Metric(

@@ -90,7 +90,7 @@ class TapDigest(msgspec.Struct, array_like=True):
             a frame. The frame itself may arrive later. Encoded like `heartbeat_times`.
         own_times: Record times of the frames, by the tap's own clock. Encoded like
             `times`; empty if equal to `times`.
-        heartbeat_own_times: Record times of the heartbeats, like `own_times`.
+        heartbeat_own_times: Record times of the heartbeats, in the form of `own_times`.
     """
 
     times: bytes

@@ -126,7 +126,8 @@ class Rule(NamedTuple):
     """A trace's description of a conclusion.
 
     Attributes:
-        figure: Name of the figure that counts such conclusions (docs/figures.md).
+        figure: Name of the figure that counts conclusions of this kind
+            (docs/figures.md).
         section: Section of docs/figures.md with the rule.
         text: The conclusion as a sentence; the participants that it concerns are listed
             after it.

@@ -36,8 +36,8 @@ LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
 """Maximum interval between messages in a simulation, s.
 
-A channel that sends less often is simulated with this interval, because retries, repair
-and the wait for missing messages end within it.
+A channel that sends less often is simulated with this interval, within which retries,
+repair and the wait for missing messages end.
 """
 
 _LEADS = (20, 50, 200, 1_000)

@@ -27,7 +27,7 @@ class Fleet(NamedTuple):
 
     Attributes:
         views: Forecasts by view, in the order of the history.
-        without: Views without a forecast, with the reason.
+        without: Views that have no forecast, each with the reason.
         total: Forecast of the sum of `views`, without limits; None if `views` is empty,
             or if the model does not fit the sum.
     """

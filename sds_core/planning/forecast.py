@@ -128,7 +128,7 @@ def daily_figures(
 def forecast(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Forecast:
-    """Return the forecast of a view; arguments as for `daily_figures`.
+    """Return the forecast of a view; for arguments, see `daily_figures`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.

@@ -52,8 +52,8 @@ from sds_core.wire import HistoryEntry
 class ReliableChannelCore:
     """One participant of a reliable channel.
 
-    Times are Unix ms. If a time is earlier than the previous one, it counts as the
-    previous one.
+    Times are Unix ms. If a time is earlier than the previous time, the previous time is
+    used.
 
     Args:
         channel_id: All participants of the channel use the same id.

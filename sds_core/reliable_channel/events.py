@@ -144,7 +144,7 @@ class IrretrievableMessage(_Event, frozen=True):
 
 
 class DropReason(StrEnum):
-    """Why an ephemeral message was dropped; the texts are those of the document."""
+    """Why an ephemeral message was dropped; the texts are from the document."""
 
     RATE_LIMIT_APPROACHED = "rate_limit_approached"
     RATE_LIMIT_REACHED = "rate_limit_reached"

@@ -61,7 +61,7 @@ _decoder = msgspec.msgpack.Decoder(_Entry)
 
 
 class StoredChannel:
-    """A channel whose state is stored; use it instead of the core.
+    """A channel whose state is stored; use this class instead of the core.
 
     Args:
         core: The channel.

@@ -95,11 +95,12 @@ class ReliableChannelOptions:
         query_on_connect: Whether to query a store after connecting to one.
         process_task_min_elapse_ms: Minimum time between two processings of received
             messages.
-        timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
-            None or 0: never.
+        timeout_for_lost_messages_ms: Time after which a missing message counts as lost.
+            With None or 0, no message counts as lost.
         possible_acks_threshold: Number of filters that acknowledge a message.
-        segmentation: How payloads are split; None: each is sent in one message. If a
-            frame cannot hold a segment of the configured size, segments are shorter.
+        segmentation: How payloads are split; with None, each payload is sent in one
+            message. If a frame cannot hold a segment of the configured size, segments
+            are shorter.
         retrieval: How missing messages are fetched.
         query_on_connect_after_ms: A query on connect is repeated after this time.
         query_on_connect_range_ms: Maximum age of the messages that a query on connect

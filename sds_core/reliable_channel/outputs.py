@@ -43,7 +43,7 @@ class StoreRequest(NamedTuple):
 
 @dataclass(slots=True)
 class Output:
-    """Result of one input; each list in order.
+    """Result of one input; each list is in order.
 
     Attributes:
         message_id: Id of the message that was sent; otherwise empty.

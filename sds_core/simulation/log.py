@@ -31,7 +31,7 @@ class Transmission(NamedTuple):
         frame: The frame. If it is a sync frame and its cause is not `Cause.SYNC`, its
             library treats it as a message: all sendings have the same id, which enters
             causal histories.
-        value: The frame's bytes; the same at every sending of one message.
+        value: The frame's bytes, which are equal in all sendings of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
         waku_timestamp_ns: the time in the Waku message, by the sender's clock.
     """

@@ -1,8 +1,8 @@
 """A scenario: all settings of a simulation except its seed and its start.
 
 It is read from a mapping, for example from a TOML file. Keys that end in `_s` are
-seconds from the start or durations in seconds, those in `_ms` are milliseconds, and
-shares are in [0, 1].
+seconds from the start or durations in seconds. Keys that end in `_ms` are milliseconds,
+and shares are in [0, 1].
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ class Tap(Link, frozen=True, kw_only=True):
         replica_share: share of frames that it records twice.
         clock_offset_ms: offset of its clock; positive if it is ahead.
         clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
-        clock_jumps: jumps of its clock.
+        clock_jumps: jumps of the tap's clock.
     """
 
     name: Name
@@ -355,8 +355,8 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
     Attributes:
         participants: the population from which channels draw their participants.
         channels: groups of channels, at least one.
-        profiles: profiles for groups without profiles; their shares apply in every
-            channel.
+        profiles: profiles for groups without profiles; the profiles' shares apply in
+            every channel.
         churn: participants that join and leave.
         clocks: errors of the participants' clocks.
     """

@@ -185,7 +185,7 @@ class BloomFilter:
         self.k = parameters.k
         self.bits = bytearray(parameters.length_bytes)
         self.capacity = parameters.capacity
-        # Truncated, not rounded, as in nim-sds.
+        # The rate is truncated, not rounded, as in nim-sds.
         self.error_rate_millionths = int(parameters.error_rate * _ERROR_RATE_UNIT)
 
     @classmethod

@@ -61,7 +61,7 @@ class HistoryEntryLike(Protocol):
 
 
 class HistoryEntry(NamedTuple):
-    """A message that another one names: a dependency, or a repair request (SDS-R)."""
+    """A named message: a dependency, or a repair request (SDS-R)."""
 
     message_id: str
     retrieval_hint: bytes = b""

@@ -162,7 +162,7 @@ def entry_bytes(entry: bytes) -> int:
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
     """Decode an entry of an outline; None if `decode` must decode its frame."""
     size: int = len(entry)
-    # The form of both libraries: id, hint and sender, each of less than 128 bytes.
+    # Both libraries write id, hint and sender, each of less than 128 bytes.
     id_end: int = _end_of(entry, 0, _ID_TAG)
     hint_end: int = _end_of(entry, id_end, _HINT_TAG)
     if _end_of(entry, hint_end, _SENDER_TAG) == size:

@@ -25,7 +25,8 @@ class Peer(msgspec.Struct, array_like=True):
         holds: Whether the peer sent an ACK, OFFER or MESSAGE of this message.
         acked: Whether the peer sent an ACK of the message to any peer.
         sends: Number of MESSAGEs to the peer before its first ACK.
-        sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before it.
+        sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before the first
+            MESSAGE.
         sent_ms: Event time of that MESSAGE.
         due_ms: Clock until which an ACK is in time; 0 if no ACK is expected.
         missed_ms: The deadline that its ACK missed; 0 if none, or if the ACK came

@@ -17,8 +17,8 @@ STEP_MS = 10_000
 class Rule(msgspec.Struct, array_like=True, frozen=True):
     """The view's settings for a verdict.
 
-    The window stores them, because the code that joins parts of a group lacks the
-    settings.
+    The window stores the settings, because the code that joins parts of a group lacks
+    them.
 
     Attributes:
         warm_up_ms: Time after a group's first record in which it has no verdict.
@@ -49,7 +49,7 @@ class Window(msgspec.Struct, array_like=True):
     """Evidence of the verdict on a group. Times are clocks in Unix ms.
 
     Attributes:
-        began_ms: Clock at the group's first record; None before it.
+        began_ms: Clock at the group's first record; None before the first record.
         message_ms: Clock at its latest MESSAGE; None before the first.
         ended: Number of pairs of id and receiver that ended in each step, with the
             step's end as key.

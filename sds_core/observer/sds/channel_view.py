@@ -109,7 +109,7 @@ class ChannelView:
     ) -> list[ChannelEvent]:
         """Apply the next frames, then advance the clock, Unix ms.
 
-        It returns definite acknowledgements, then incidents, then minutes. If the
+        `apply` returns definite acknowledgements, then incidents, then minutes. If the
         channel was forgotten, its earlier events and its end come before all others.
         """
         frames = [frames_of(digest) for digest in digests]

@@ -2,8 +2,8 @@
 
 A bloom filter has no false negatives. If a participant could have received a message
 before it sent a frame, but the frame's filter does not hold the message, the
-participant lacks it. Each pair of message and participant is judged only when the
-participant sends a frame, so a pair needs no state before that.
+participant lacks it. A pair of message and participant is judged only when the
+participant sends a frame, and needs no earlier state.
 """
 
 from __future__ import annotations

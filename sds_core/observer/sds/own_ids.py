@@ -160,9 +160,9 @@ class OwnIds:
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
         """If a frame is a rebroadcast of a forgotten message, count it and return True.
 
-        Only a requested message, or one that returned before, counts. If every message
-        counted, a hostile sender's high Lamport timestamp could turn all frames of a
-        participant into rebroadcasts.
+        Only a requested message, or a message that returned before, counts. If every
+        message counted, a hostile sender's high Lamport timestamp could turn all frames
+        of a participant into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)

@@ -19,7 +19,7 @@ from sds_core.observer.sds.totals import BloomGauge
 MOST_PARTICIPANTS = 100
 """Maximum number of participants of a channel with figures of their own.
 
-Participants that lack most messages come first, then those that sent last.
+Participants that lack most messages come first, then participants that sent last.
 """
 
 

@@ -90,8 +90,8 @@ class SeenFrame:
     def order(self) -> tuple[int, int, int]:
         """Sort key of the frames of one channel.
 
-        Within one partition this is the order of offsets. The key is also valid if
-        partitions are added and the channel moves to another.
+        Within one partition this is the order of offsets. The key stays valid if
+        partitions are added and the channel moves to another partition.
         """
         return self.clock_ms, self.partition, self.offset
 

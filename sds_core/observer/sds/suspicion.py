@@ -227,7 +227,7 @@ def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True
-    # The participant may have been offline since, and may show later what it lacks.
+    # A participant may be offline, and may show later what it lacks.
     after_ms, until_ms = memory.participants.active_span(by)
     return receiver.checked_to <= max(failed) and any(
         order >= receiver.checked_to

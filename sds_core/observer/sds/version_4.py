@@ -39,8 +39,8 @@ class _Messages(msgspec.Struct, array_like=True):
     """Columns of n messages, each of shape (n,).
 
     Attributes:
-        orders, t0s: These columns are encoded by `pack_steps`, the other columns by
-            `pack_ints`.
+        orders, t0s: Columns that `pack_steps` encodes; `pack_ints` encodes the other
+            columns.
         delays: `seen_ms - t0_ms`.
         flags: Bits of the flags, in the order of their constants.
         ids, hashes, hints: One value for each message; empty if no later frame needs

@@ -83,8 +83,8 @@ class Filter(NamedTuple):
     """The ids in a participant's filter at one moment.
 
     Attributes:
-        places: positions of all ids that the participant ever added, from 0; it can
-            grow later.
+        places: positions of all ids that the participant ever added, from 0; later ids
+            can follow.
         begin: the position of the oldest id in the filter.
         end: one more than the position of the newest id.
     """
@@ -166,7 +166,7 @@ class Composition:
         message_id: the frame's own id.
         lamport: Lamport timestamp; 0 if the kind has none.
         history: messages that the frame depends on, in its order.
-        filter: ids in its filter; None if it has no filter.
+        filter: ids in the frame's filter; None if the frame has no filter.
         composed_ms: time of the composition, Unix ms.
         sizes: the frame's bytes by part.
     """

@@ -57,7 +57,7 @@ class _Past(NamedTuple):
     """State of a participant at one of its first copies.
 
     Attributes:
-        rollover_ms: when its filter last rolled over; 0 if never.
+        rollover_ms: when the participant's filter last rolled over; 0 if never.
         returns_ms: the participant's last two returns after long silences, the latest
             first; 0 if none.
     """

@@ -59,8 +59,8 @@ class SeenFrame:
         at_ms: record time, Unix ms; latencies are differences of record times.
         clock_ms: the channel's clock at the frame, Unix ms; deadlines use it.
         cause: why the frame was sent; in reality, only the sender knows this.
-        is_old: whether its message was first seen more than `HORIZON_MS` ago. Then its
-            history and filter show nothing new, as they are as old.
+        is_old: whether the frame's message was first seen more than `HORIZON_MS` ago.
+            Then its history and filter show nothing new, as they are as old.
     """
 
     index: int
