@@ -41,8 +41,8 @@ class MirrorAudit(NamedTuple):
     """Messages that the mirror lacks, by the newest audit (docs/figures.md, 8).
 
     Attributes:
-        newest_missing_ms: By channel: time, by the sender, of the newest message that
-            the mirror lacks, Unix ms.
+        newest_missing_ms: Sender's time of the newest message that the mirror lacks, by
+            channel, Unix ms.
     """
 
     newest_missing_ms: Mapping[str, int] = MappingProxyType({})

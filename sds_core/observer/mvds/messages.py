@@ -139,7 +139,7 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Return a peer's index. A new peer is added, or gets `NO_PLACE` if full."""
+        """Return a peer's index, added if new; `NO_PLACE` if `MOST_PEERS` are known."""
         known = self._places.get(peer)
         if known is not None:
             return known

@@ -15,8 +15,8 @@ class PeersState(msgspec.Struct, array_like=True):
     """Encoded form of `Peers`.
 
     Attributes:
-        heard: By the fingerprint of the peer's id: clock at the peer's latest payload,
-            rounded down to seconds, Unix ms; in order of this clock.
+        heard: Clock at each peer's latest payload, rounded down to seconds, Unix ms.
+            The keys are fingerprints of the peers' ids, in order of the clock.
         names: By the fingerprint of the peer's id, in order of age: clock at which a
             name was last needed, Unix ms, and the name.
     """

@@ -56,16 +56,16 @@ class HealthState(msgspec.Struct, array_like=True):
             key is the message's order and the participant's index.
         last_recovered_ms: When the latest delivery recovered; None if the window has
             none.
-        saturated: By index of each participant whose newest filter exceeds the limit of
-            the false-positive rate: event time of this filter.
+        saturated: Event time of each newest filter that exceeds the limit of the
+            false-positive rate. The key is the participant's index.
         since_ms: When the verdict began; None before the first.
         pairs: Number of deliveries that ended in each step, with the step's end as key,
             ascending.
         lacked: For each of `undelivered`, when a frame first showed that the
             participant lacked the message. In states of releases before 0.8, this field
             is empty.
-        recovered, expired: For each step, with its end as key, ascending: the latest
-            start of a delivery that recovered, or of an episode that expired.
+        recovered, expired: Latest start of a recovered delivery, or of an expired
+            repair episode, in each step. The key is the step's end, ascending.
         newest_gap_ms: When the id of the gap that opened last was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.

@@ -25,8 +25,8 @@ A tap that misses 95 % of a channel's messages sees 19 unseen ids in each frame.
 MOST_SEGMENT_SETS = 100
 """Maximum segmented messages of a channel that are tracked until they are complete.
 
-Complete messages have a limit of the same number. nim-segmentation also reassembles at
-most this number of messages at the same time.
+Complete messages have a separate limit with the same number. nim-segmentation also
+reassembles at most this number of messages at the same time.
 """
 
 MOST_TAPS = 50

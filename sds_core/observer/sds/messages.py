@@ -339,7 +339,10 @@ class MessageTable(Table[Message]):
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
-        """Keys of messages not acknowledged, without opportunity and not overdue."""
+        """Keys of the messages that are not judged yet.
+
+        An unjudged message has no acknowledgement or opportunity, and is not overdue.
+        """
         judged = _DEFINITE | _PROBABLE | _OVERDUE | _OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
 
