@@ -7,8 +7,8 @@ from sds_core.message_channel.profile import LamportRule, Profile
 CENTURY_MS = 36_525 * 86_400_000
 """A timestamp that is further ahead of the clock than this, ms, is ignored.
 
-The limit moves with the clock, so that no participant can raise a channel's timestamps
-so far that all later ones are refused.
+Because the limit moves with the clock, no participant can raise a channel's timestamps
+so far that all later timestamps are refused.
 """
 
 

@@ -119,8 +119,9 @@ class LocalLog:
     ) -> None:
         """Restore the log from a snapshot; each argument has its original order.
 
-        Snapshots of versions up to 0.14 have no Lamport timestamps of dropped messages,
-        so all messages before the log's first entry count as forgotten.
+        With a snapshot of a version up to 0.14, all messages before the log's first
+        entry count as forgotten, because Lamport timestamps of dropped messages are
+        missing.
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0

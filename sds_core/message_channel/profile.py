@@ -1,9 +1,9 @@
 """Options where the documents leave a choice or the implementations differ.
 
 `Profile()` is designed to lose no message. `Profile.spec()` has the values of SDS and
-the SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, and
-`Profile.nim_sds()` those of nim-sds. The comments on options describe the libraries. To
-change options, use `dataclasses.replace` on one of these profiles.
+the SDS-R guide. `Profile.js_sds()` has the values of js-waku's `@waku/sds`, and
+`Profile.nim_sds()` has the values of nim-sds. The comments on options describe the
+libraries. To change options, use `dataclasses.replace` on one of these profiles.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class PriorityQueue(Generic[Priority]):
     """Ids by ascending priority; equal priorities by id.
 
     SDS-R guide, "Performance Recommendations". A removed or changed entry stays in the
-    heap as an outdated pair, until it reaches the top or outdated pairs outnumber the
-    entries.
+    heap as an outdated pair. The pair is removed at the top of the heap, or when
+    outdated pairs outnumber the entries.
     """
 
     __slots__ = ("_heap", "_priorities")

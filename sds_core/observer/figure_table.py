@@ -1,4 +1,4 @@
-"""The table of the figures of a kind of view, and what is generated from it."""
+"""The table of figures of a kind of view, and what is generated from the table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ColumnType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the history of a kind of view; `read` takes the totals."""
+    """A column in the history of a kind of view; `read` takes the totals."""
 
     name: str
     type: ColumnType

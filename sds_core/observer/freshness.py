@@ -81,8 +81,8 @@ class Arrivals:
     replayed at any speed.
 
     Attributes:
-        grew_s: When the topic last grew or, if later, when the watch began, seconds of
-            the monotonic clock; None if the topic is not watched.
+        grew_s: When the topic last grew, or when the watch began if this was later;
+            seconds of the monotonic clock. None if the topic is not watched.
         idle_s: Seconds from `grew_s` to the last `as_of`.
     """
 

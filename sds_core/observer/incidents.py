@@ -125,8 +125,8 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     """Which incidents to select; None does not restrict the selection.
 
     Attributes:
-        since_ms: Only incidents that were found at or after this event time, Unix ms,
-            or have not ended.
+        since_ms: Only incidents that have not ended, or that were found at or after
+            this event time, Unix ms.
         standing: Only incidents that have not ended.
         limit: Maximum number of incidents; the incidents that were found last are
             selected.

@@ -158,8 +158,8 @@ class Kind(Generic[Digest, Totals, Event]):
         blob_version: Version of the blobs that this release writes. Each kind counts
             its own versions.
         checksum_since: First blob version with a checksum.
-        label_file: Name of the file, beside the checkpoint, that lists the views with a
-            metric label of their own; empty if no view has one.
+        label_file: Name of the file, beside the checkpoint, that lists the views with
+            their own metric label; empty if no view has a label.
         label_budget: Maximum number of views with such a label; None for the job's
             ``--label-budget``.
         in_channel_table: Whether the operator's channel table applies to the views.

@@ -44,7 +44,7 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 
 
 class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
-    """The figures of one view's part of a group at the end of one minute.
+    """A view's part of a group's figures, at the end of one minute.
 
     A subclass has a persisted tag, which distinguishes minutes from incidents.
     """

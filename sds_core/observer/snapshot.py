@@ -29,8 +29,8 @@ BEHIND_SECONDS = 60
 """Event-time lag above which the monitor counts as lagging: one minute of figures."""
 
 OTHER = "other"
-"""Metric label for the sum of all views of a kind without a label of their own. A view
-with this name has no label, because Prometheus refuses duplicate series."""
+"""Metric label for the sum of all views of a kind that have no label of their own. A
+view with this name has no label, because Prometheus refuses duplicate series."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 

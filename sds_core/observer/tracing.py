@@ -160,10 +160,10 @@ class Evidence(msgspec.Struct, frozen=True):
         facts: Known facts of its first copy, by name.
         appeared_ms: When its first copy or the first frame that names it appeared; None
             if no record concerned it.
-        steps: Steps in order of time, at most about twice `MOST_STEPS`.
+        steps: Steps in order of time; the maximum is about twice `MOST_STEPS`.
         people: The sender, then the other participants in order of appearance.
         incidents: Incidents of the message, each in its current form.
-        conclusions: In order of time.
+        conclusions: Conclusions of the view, in order of time.
         summary: The most important conclusion; None if none exists.
         unknown: Facts that cannot be known. Each fact is a sentence, with participants
             to list after the sentence.

@@ -61,9 +61,9 @@ def first_pass(plan: ChannelPlan) -> float | None:
     """Return the share of deliveries by the first sending of a message.
 
     It is 1 - loss, because each link loses each transmission independently. A payload
-    of d data and p parity segments needs any d of them (Reed-Solomon), so its share is
-    the binomial probability of at most p losses. If participants are offline, the
-    result is None.
+    of d data and p parity segments is complete if any d segments arrive (Reed-Solomon).
+    Its share is the binomial probability of at most p losses. If participants are
+    offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -155,10 +155,10 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 def false_acknowledgement_rate(plan: ChannelPlan) -> float:
     """Return the probability that filters acknowledge a message without receivers.
 
-    Filters of a channel hold nearly the same ids and have the same size, so an id is a
-    false positive in all of them or in none. So the probability is the false-positive
-    rate of one filter. Filters above the rate that participants accept do not count
-    (`possible_acks_max_false_positive_rate`).
+    Filters of a channel hold nearly the same ids and have the same size. An id is
+    therefore a false positive in all filters or in none. So the probability is the
+    false-positive rate of one filter. Filters above the rate that participants accept
+    do not count (`possible_acks_max_false_positive_rate`).
     """
     profile = plan.participant()
     if profile.possible_acks_threshold is None:

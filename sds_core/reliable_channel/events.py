@@ -25,7 +25,7 @@ class EventName(StrEnum):
     MESSAGE_RECEIVED = "message-received"
     IRRETRIEVABLE_MESSAGE = "irretrievable-message"
     EPHEMERAL_MESSAGE_DROPPED = "ephemeral-message-dropped"
-    # Not in the document.
+    # The document does not contain the following events.
     RETRIES_EXHAUSTED = "retries-exhausted"
     RATE_LIMIT_REACHED = "rate-limit-reached"
     UNUSABLE_MESSAGE = "unusable-message"

@@ -209,9 +209,9 @@ class Absences(Table, frozen=True, kw_only=True):
             set to the nearer limit.
         fetch_after_s: time after the return at which it fetches the messages of the
             absence from a Store node; if omitted, never.
-        state: state after the return: `restored` from a snapshot made when it left, as
-            after a restart; `kept`, as when a phone sleeps; `lost`: empty, with the old
-            id.
+        state: state after the return. `restored`: from a snapshot made when the
+            participant left, as after a restart. `kept`: as when a phone sleeps.
+            `lost`: empty, with the old id.
     """
 
     share: Share

@@ -69,8 +69,8 @@ def decode(value: bytes) -> Frame:
 def encode(frame: Frame) -> bytes:
     """Encode `frame` in its dialect, byte for byte as the dialect's own library does.
 
-    `decode` returns an equal frame if the frame has an id, a channel and a matching
-    kind (`Frame.build` ensures the kind), and has at most MAX_VALUE_BYTES.
+    If a frame has an id, a channel and a matching kind, and at most MAX_VALUE_BYTES,
+    `decode` returns an equal frame. `Frame.build` ensures the kind.
 
     Raises:
         ValueError: A lamport timestamp is not in [0, 2**64), or UTF-8 cannot represent

@@ -139,7 +139,7 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Return a peer's index, added if new; `NO_PLACE` if `MOST_PEERS` are known."""
+        """Return the index of a peer, added if new; `NO_PLACE` beyond `MOST_PEERS`."""
         known = self._places.get(peer)
         if known is not None:
             return known
@@ -151,7 +151,7 @@ class Message:
         return place
 
     def pair(self, sender: int, receiver: int) -> Pair | None:
-        """Add a pair if new, and return it; None beyond `MOST_PAIRS`."""
+        """Return a pair, added if new; None for a new pair beyond `MOST_PAIRS`."""
         places = sender, receiver
         pair = self._pairs.get(places)
         if pair is None and len(self._pairs) < MOST_PAIRS:

@@ -20,7 +20,7 @@ class GapState(enum.IntEnum):
     BEFORE_START = 1
     """Sent before the monitor first saw the channel; never counted."""
     SETTLING = 2
-    """Missing for less than the settle time."""
+    """The message is missing for less than the settle time."""
     OPEN = 3
     """A gap that may still be filled."""
     LOST = 4

@@ -21,7 +21,7 @@ _MOST_SIZES = 2
 """Maximum number of stored filters, one for each size. A library uses one size."""
 
 _MOST_BYTES = 65_536
-"""Maximum bytes of a stored filter. By default, nim-sds sends 17,980."""
+"""Maximum bytes of a stored filter. By default, nim-sds sends 17,980 bytes."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):

@@ -16,8 +16,9 @@ its default form and in its Leopard form of 8 bits (tests/vectors/reed_solomon.j
 If data count + m exceeds 256, Leopard-RS uses a field of 16 bits, and `is_supported` is
 False.
 
-Libraries for Python are not suitable: zfec is under the GPL, pyeclib allows 32 shards
-and adds its own headers, reedsolo works byte by byte, and galois is ten times slower.
+Libraries for Python are not suitable: zfec is under the GPL, and pyeclib allows 32
+shards and adds its own headers. reedsolo works byte by byte, and galois is ten times
+slower.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 The limits are those of nim-segmentation. Repeated segments do not extend the time after
 which an incomplete payload is dropped.
 
-If the same payload arrives twice, it counts as two payloads: SDS drops repeated
-messages, and an application may send equal payloads. If the second copy begins to
-arrive before the first is complete, the two count as one.
+Two arrivals of the same payload count as two payloads, because SDS drops repeated
+messages and an application may send equal payloads. If the second copy begins to arrive
+before the first is complete, both copies count as one payload.
 """
 
 from __future__ import annotations
