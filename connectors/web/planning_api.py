@@ -131,7 +131,7 @@ class ViewForecast(ForecastObject):
 
     Attributes:
         begin: Begin of the forecast, event time, Unix ms.
-        history_days: Whole days of history on which it is based.
+        history_days: Number of whole days of history that the forecast uses.
         figures: Forecast of each figure, by name.
         limits: When each limit is reached.
     """

@@ -37,10 +37,10 @@ class Outgoing:
 
     Attributes:
         retry_ms: When it will be broadcast again, Unix ms; inf if never.
-        seen_by: Participants whose filter holds it and counts towards an
+        seen_by: Participants whose filter holds the message and counts towards an
             acknowledgement.
         filters: Number of these filters. Each participant's first filter counts; later
-            ones count only while fewer participants than the threshold were heard.
+            filters count only while fewer participants than the threshold were heard.
         probes: Filter size (m_bits, k), and the id's bit positions in filters of this
             size.
     """

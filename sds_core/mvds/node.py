@@ -125,8 +125,8 @@ class Node:
     def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
         """Join a group, or add peers to it.
 
-        Later messages of the group are sent to these peers; earlier ones are sent on
-        request. Messages of these peers that the node refused are requested.
+        Later messages of the group are sent to the added peers; earlier messages are
+        sent on request. Messages of these peers that the node refused are requested.
 
         Raises:
             BadGroupId: The id does not have `Options.group_id_bytes`.
@@ -174,7 +174,7 @@ class Node:
         Raises:
             UnknownGroup: The node is not in the group.
             MessageExists: The group has a message with this timestamp and body.
-            MessageTooLarge: It is longer than `Options.max_message_bytes`.
+            MessageTooLarge: The message is longer than `Options.max_message_bytes`.
             ValueError: The timestamp does not fit into a signed number of 64 bits.
         """
         state = self._state

@@ -7,7 +7,7 @@ keeps only the taps' times. So the time of writing is bounded in three ways:
 - A record was written before the wall time at which the monitor read it.
 - A record at or after the partition's end at an earlier look was written after that
   look.
-- A record was written before those at later offsets. If enough later records have
+- A record was written before all records at later offsets. If enough later records have
   earlier times, these times show when it was written, even if the monitor reads late.
 """
 
@@ -23,11 +23,11 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 LOOKAHEAD = 50
 """Number of offsets after a record that show when it was written.
 
-More would cover too long a time. Fewer could be a single burst of one tap."""
+More would cover too long a time. Fewer offsets could be a single burst of one tap."""
 
 
 _REFUTING = 3
-"""Minimum number of later records that refute a time: two may be late by chance."""
+"""Minimum of later records that refute a time; two records may be late by chance."""
 
 
 class Look(NamedTuple):
@@ -61,22 +61,23 @@ def is_at_odds(time_ms: int, behind_ms: int) -> bool:
 
 
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
-    """The time by which a record was written, according to later records, Unix ms.
+    """According to later records, the record was written by this time, Unix ms.
 
     If a later record has a time more than `MAX_AHEAD_MS` before this one, then either
-    this record is from the future, or the later one is late. In the first case, the
-    later records that agree with this one are from the future too. The time is refuted
-    if at least `_REFUTING` records up to any later one disagree, and outnumber the
-    others by more than three to two.
+    this record is from the future, or the later one is late. If this record is from the
+    future, the later records that agree with its time are from the future too. The time
+    is refuted if at least `_REFUTING` records up to any later one disagree, and
+    outnumber the others by more than three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
-        clock_ms: Maximum time before it in the partition, Unix ms. Later records that
-            are late by this clock are ignored.
+        clock_ms: Maximum time of the earlier records in the partition, Unix ms. Later
+            records that are late by this clock are ignored.
         behind: Times of the later records, in order, Unix ms.
 
     Returns:
-        The maximum time of the records that refute it; None if it is not refuted.
+        The maximum time of the records that refute the record's time; None if the time
+        is not refuted.
     """
     refuting_ms: list[int] = []
     agreeing = 1
@@ -134,8 +135,9 @@ class Foresight(Generic[_Record]):
         """Decide the remaining records, and return them as `add` does.
 
         Args:
-            behind: Records after the last added one: `LOOKAHEAD` offsets, or all that
-                existed at the admission. These records are not decided.
+            behind: Records that follow the last added record: `LOOKAHEAD` offsets, or
+                all records that existed at the admission. These records are not
+                decided.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)

@@ -21,7 +21,7 @@ class CauseObject(TypedDict):
     Attributes:
         kind: Name of the rule that found it.
         sentence: The cause.
-        evidence: Counts and ids on which it is based, by name.
+        evidence: Counts and ids that support the cause, by name.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Cause(NamedTuple):
         brief: The cause in a few words, with the same names.
         names: Ids of participants or taps in the sentence; untrusted senders choose
             these ids.
-        evidence: Counts and ids on which it is based, by name.
+        evidence: Counts and ids that support the cause, by name.
     """
 
     kind: str
@@ -69,8 +69,8 @@ class Surroundings:
 
     Attributes:
         clock_ms: Event time now, Unix ms.
-        holes: Periods in which each tap of the view may have missed records, including
-            its current silence: start and end, Unix ms, by observer.
+        holes: Start and end, Unix ms, of the periods in which each tap of the view may
+            have missed records; a current silence is included.
         excused: Test for evidence that does not count because all taps had capture
             gaps; None if all evidence counts.
     """

@@ -14,7 +14,7 @@ class Forgotten(msgspec.Struct, array_like=True, tag=True):
     """The end of a view. Later traffic with the same name belongs to a new view.
 
     Attributes:
-        totals: Its last figures, encoded by `blob.totals_part`.
+        totals: The view's last figures, encoded by `blob.totals_part`.
     """
 
     totals: bytes
@@ -29,7 +29,7 @@ class Remainder(Generic[Totals]):
         totals: Sum over all forgotten views; part of every sum over all views.
         other: Sum over forgotten views without a metric label of their own; part of the
             series ``other``. The counts of a view with a label would look like an
-            increase there. None if all had a label.
+            increase there. None if all forgotten views had a label.
     """
 
     views: int

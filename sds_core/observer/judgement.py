@@ -74,8 +74,8 @@ class Dead(NamedTuple):
         headers: The record's headers. If one is invalid, only tap and sequence number,
             provided that both are valid.
         error: The error that the failed check raised.
-        is_future: Whether the record's time is too far ahead, whatever else is wrong.
-            Such a record moves no clock and does not count for its tap.
+        is_future: Whether the record's time is too far ahead; other errors do not
+            matter. Such a record moves no clock and does not count for its tap.
     """
 
     headers: TapHeaders
