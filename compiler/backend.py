@@ -2,7 +2,7 @@
 
 `SDS_MONITOR_CORE=interpreted` builds without the compiled core. With `compiled`, a
 missing compiler is an error. By default, if a compiler works, the wheel holds the
-compiled core. Otherwise the wheel is for any platform.
+compiled core. A wheel without the compiled core is for any platform.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ class RecordTimes:
     ) -> tuple[dict[int, TimedOffset], RecordTimes]:
         """The first unread record of each partition with at least this time.
 
-        Partitions without such a record are omitted. A record may lie outside the
-        unread range.
+        Partitions without a record since the time are omitted. A record may lie outside
+        the unread range.
 
         Returns:
             The records by partition, and the record times with the necessary scans.

@@ -80,7 +80,7 @@ class DeadLetterWriter:
         self._has_logged = False
 
     def write(self, letters: Sequence[DeadLetter]) -> int:
-        """Copy the records; return how many dead letters Kafka refuses even if cut.
+        """Copy the records; return the number of dead letters that Kafka refuses.
 
         All other dead letters are acknowledged. A record that retention has already
         removed is not copied, but stays counted. A record that Kafka refuses is cut to
@@ -162,7 +162,7 @@ class DeadLetterWriter:
         """
         unwritten = 0
         producer.flush()
-        # A record is also refused if another of its batch is.
+        # If Kafka refuses one record, it refuses the whole batch.
         for one in [one for one in sent if self._refusal(one.future) is not None]:
             small = self._send(producer, one.record, one.letter, _SMALLEST_BYTES)
             producer.flush()

@@ -78,9 +78,10 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 def target_partition(record: RawRecord, partitions: int) -> int:
     """Return the partition to write a record to, in [0, partitions).
 
-    It is the record's own partition if the topic has it. Otherwise the key decides, so
-    the frames of a channel stay together. If it is None, the own partition modulo
-    `partitions` decides.
+    If the topic has the record's partition, the record keeps the partition. If the
+    topic lacks the partition, the key decides, so the frames of a channel stay
+    together. If the key is None, the result is the record's partition modulo
+    `partitions`.
     """
     if record.partition < partitions:
         return record.partition
@@ -116,7 +117,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return after how many of the first records each partition has one."""
+    """Return the number of first records in which every partition occurs."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):

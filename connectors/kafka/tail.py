@@ -31,7 +31,7 @@ _MOST_BYTES = 4 << 20
 class TopicTail:
     """Reads a few records near the end of each partition, a few partitions at a time.
 
-    It opens its connection at the first read.
+    The first read opens the connection.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:

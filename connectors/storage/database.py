@@ -67,8 +67,8 @@ class SqliteFile:
 
     Raises:
         StorageInUse: Another process has the file open.
-        StorageUnreadable: It is another file, or damaged.
-        StorageError: It cannot be opened.
+        StorageUnreadable: The file is damaged or of another kind.
+        StorageError: The file cannot be opened.
     """
 
     def __init__(self, path: Path, form: Format, *, survives_power_loss: bool) -> None:

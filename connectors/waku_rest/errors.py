@@ -40,8 +40,8 @@ class NodeUnreachable(NodeError, ConnectionError):
     """The node did not answer, or its answer ended before anything could be parsed.
 
     Attributes:
-        may_have_arrived: Whether the node may have received the request. If so, a read
-            of relay or filter has lost its page, if that was not empty.
+        may_have_arrived: Whether the node may have received the request. If the node
+            received a read of relay or filter, a page that was not empty is lost.
     """
 
     def __init__(

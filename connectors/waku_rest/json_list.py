@@ -12,8 +12,10 @@ import re
 from collections.abc import Iterator
 
 MAX_ELEMENTS = 100_000
-"""Maximum number of messages. A cache holds some thousands, and a page of a store
-100."""
+"""Maximum number of messages.
+
+A cache holds some thousands of messages, and a store page holds 100.
+"""
 
 MAX_ELEMENT_BYTES = 8 * 1024 * 1024
 """Maximum length of one message: the longest decoded frame, 4 MiB, in base64. Relays

@@ -63,7 +63,7 @@ class WebConfig:
 def is_token(token: str, hashes: Mapping[str, str]) -> bool:
     """Whether a hash, in hexadecimal digits, is the SHA-256 of a token."""
     digest = hashlib.sha256(token.encode()).hexdigest()
-    # The comparison never stops early, which would reveal how much of a hash is right.
+    # An early stop of the comparison would reveal how much of a hash is right.
     same = [hmac.compare_digest(digest, known) for known in hashes.values()]
     return any(same)
 

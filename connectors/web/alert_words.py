@@ -77,7 +77,7 @@ def _note(firing: FiringAlerts) -> str:
 
 
 class HeldAlert(NamedTuple):
-    """An alert that is held back for one view; `href` is that of the view's page."""
+    """An alert that is held back for one view; `href` leads to the view's page."""
 
     alert: str
     runbook_href: str

@@ -22,7 +22,7 @@ class Series:
 
     Attributes:
         values: One value for each interval; None if nothing was measured.
-        is_limit: Whether it is a straight line for comparison.
+        is_limit: Whether the series is a straight line for comparison.
         spans: Ends of the interval around each value; empty if the values have none.
     """
 
@@ -50,8 +50,8 @@ class Chart:
         unit: Returns the label of a value on the axis of counts.
         forecast_from: Number of bars before the forecast; None if the chart has no
             forecast.
-        heading: Heading of the intervals in the table. If it is empty, intervals are
-            times, and the table begins with the newest.
+        heading: Heading of the intervals in the table. If the heading is empty,
+            intervals are times, and the table begins with the newest time.
     """
 
     key: str

@@ -42,7 +42,7 @@ class LimitedRequests:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        # Only the event loop's thread changes it.
+        # Only the event loop's thread changes the counter.
         self._under_way: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
