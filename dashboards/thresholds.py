@@ -46,8 +46,8 @@ BURN_RATES = (
 )
 """Factors and windows for a period of 30 days.
 
-Google, The Site Reliability Workbook, chapter 5, "Recommended parameters"; the pair of
-a day from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
+Google, The Site Reliability Workbook, chapter 5, "Recommended parameters". The pair for
+one day is from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
 """
 
 BEFORE_WINDOW = timedelta(days=1)

@@ -21,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Registry(Protocol):
-    """The common interface of `CollectorRegistry` and its restriction to some names."""
+    """The interface of `CollectorRegistry`, and of a registry for some names."""
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""

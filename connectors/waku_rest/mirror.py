@@ -39,7 +39,7 @@ A message is at most 150 kB (64/WAKU2-NETWORK), so the records have at most 75 M
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""Time for which hashes stay stored after the last read of stores for their time."""
+"""Time for which a hash stays stored after the last store read that covers it."""
 
 _log = logging.getLogger("sds-monitor")
 

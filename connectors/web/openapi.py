@@ -35,7 +35,7 @@ ERRORS: Mapping[str, str] = {
 _UNKNOWN = "No kind of view has this prefix."
 
 _SECURITY: Sequence[Schema] = ({}, {"basic": []}, {"bearer": []}, {"certificate": []})
-"""The operator decides which of them applies (docs/web-access.md)."""
+"""The operator decides which security scheme applies (docs/web-access.md)."""
 
 _SCHEMES: Schema = {
     "basic": {

@@ -133,7 +133,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
 
 
 def _share(counter: str, matcher: str, window: str, share: float, least: int) -> str:
-    """Return the share of some events if the share and their number are large."""
+    """Return the share of some events; no result if share or number is small."""
     label = matcher.partition("=")[0]
     some = summed(f"increase({counter}{{{matcher}}}[{window}])", label)
     every = summed(f"increase({counter}[{window}])", label)

@@ -10,7 +10,8 @@ from typing import Any
 class Inhibition:
     """One rule of Alertmanager: alerts that match `sources` mute those of `targets`.
 
-    The labels `equal` must be equal in both alerts; a label that both lack is equal.
+    The labels `equal` must be equal in both alerts; a label that is missing in both
+    alerts counts as equal.
     """
 
     sources: tuple[str, ...]
