@@ -100,8 +100,8 @@ def compare_command(
     """Check that a mirror has all messages of a store, or of another mirror.
 
     The command compares message hashes and sender's times, and prints each message that
-    one side lacks. From a store, it lists the messages of the given topics. With
-    another mirror, it compares all messages that have a hash.
+    one side lacks. From a store, the command lists the messages of the given topics.
+    With another mirror, the command compares all messages that have a hash.
 
     If the mirror still lacks a message at the end, the exit code is 1.
     """

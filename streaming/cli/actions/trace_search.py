@@ -97,7 +97,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
         if request.incidents and not incidents:
             message = f"there are no {request.what}"
             raise click.UsageError(message)
-    # Settings of the monitor, overridden by those of the file.
+    # Settings in the file override the settings of the monitor.
     settings = settings_of(values_of(model) | dict(observer_settings()))
     ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
     if request.message_id is not None:
@@ -269,7 +269,7 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    A record from the future moves no clock, so its time counts up to a limit.
+    A record from the future moves no clock, so a limit bounds its time.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)
@@ -279,7 +279,7 @@ def newest_ms(
 def _span(
     begun: Search, offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
 ) -> _Span:
-    """Return the record times to search that the topic has.
+    """Return the part of the record times to search that the topic contains.
 
     Raises:
         click.UsageError: The topic holds no record.
