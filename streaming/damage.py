@@ -17,7 +17,7 @@ from connectors.storage.disk import make_directory, replacing
 from sds_core.text import printable
 
 RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
-"""Remedy if no smaller one helps."""
+"""Remedy if no smaller remedy helps."""
 
 IDENTITY = "job.json"
 LEDGER = "ledger.sqlite"
@@ -38,7 +38,7 @@ class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing: another start fails too.
 
     Attributes:
-        place: The file, or another part of the checkpoint.
+        place: The damaged file, or another damaged part of the checkpoint.
         problem: The error; continues a sentence that begins with `place`.
         remedy: What the operator can do.
     """

@@ -43,7 +43,8 @@ def _refuse_from_file(
 @setting(
     "--from-file",
     hidden=True,
-    # Check this first: an import from a file does not need the required options.
+    # This option is checked first, because an import from a file lacks the required
+    # options.
     is_eager=True,
     expose_value=False,
     callback=_refuse_from_file,
@@ -81,8 +82,8 @@ def command(
     The mirror reads messages when the nodes relay them, and reads missed messages from
     their stores. While Kafka is unreachable, records wait on disk.
 
-    You can kill the command at any moment. If you restart it with the same --state, it
-    resumes. Possible losses appear as a capture gap of the tap.
+    You can kill the command at any moment. If you restart the command with the same
+    --state, the mirror resumes. Possible losses appear as a capture gap of the tap.
     """
     from streaming.cli.actions.mirror import mirror, mirror_settings
 

@@ -87,7 +87,7 @@ def what_if_command(
     form: str,
     html: Path | None,
 ) -> None:
-    """Compare what a channel costs and delivers with other settings.
+    """Estimate what a channel would cost and deliver with other settings.
 
     The command compares bytes, delivery, acknowledgement, recovery, repair, filter and
     rate-limit use of a channel with those of variants. A history or a file describes

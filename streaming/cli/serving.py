@@ -47,7 +47,7 @@ class JobView(Protocol):
 
 
 class PendingJob:
-    """A job that is served before it runs, without a history until then."""
+    """A job that is served before its start, when it has no history yet."""
 
     def __init__(self) -> None:
         self.board = Board()

@@ -51,7 +51,7 @@ def end_on_signals(*, defer_hangup: bool = False) -> None:
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that end the program; SIGHUP only without another handler."""
+    """Return the signals that end the program; omit a SIGHUP with another handler."""
     ending = (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) in (signal.SIG_DFL, _end):
         return (*ending, signal.SIGHUP)

@@ -69,9 +69,9 @@ def command(
 ) -> None:
     """Simulate SDS participants on a lossy network, mirrored into Kafka.
 
-    Participants and taps are simulated. Their frames are real SDS frames. If --speed is
-    above 1, record times begin in the past, and end at about the time when the last
-    record is written.
+    Participants and taps are simulated. The simulated frames are real SDS frames. If
+    --speed is above 1, record times begin in the past, and end at about the time when
+    the last record is written.
     """
     from streaming.cli.actions.simulate import read_scenario
 

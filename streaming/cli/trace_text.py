@@ -17,7 +17,7 @@ from sds_core.trace.words import Tone, facts_of, findings_of, relative_time, ton
 _LETTERS = "ABCDEFGHIJKL"
 _LONGEST_NAME = 48
 _OTHERS = "*"
-"""Lane of all participants beyond the letters."""
+"""Lane of all participants without a letter."""
 
 _STYLES = {
     Tone.BAD: "bold red",
