@@ -44,7 +44,7 @@ class DamagedCheckpoint(ValueError):
     """
 
     def __init__(self, place: Path | str, problem: str, remedy: str = RESTORE) -> None:
-        # The arguments of the class, so that it can be pickled.
+        # `args` has the arguments of the class, so that the error can be pickled.
         super().__init__(place, problem, remedy)
         self.place = place
         self.problem = problem

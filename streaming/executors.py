@@ -120,7 +120,7 @@ def check_executors(
     Later executors are not checked. The caller has locked the checkpoint.
 
     Raises:
-        streaming.failure.JobFailed: No executor exists, or one cannot work.
+        streaming.failure.JobFailed: No executor exists, or an executor cannot work.
     """
     if not has_executors(spark):
         return
@@ -135,7 +135,7 @@ def check_executors(
     marker = checkpoint / f".probe-{uuid.uuid4()}"
     marker.touch()
     probe = _probe_of(replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S)), marker)
-    # Several tasks for each core, so that each executor gets one.
+    # With several tasks for each core, every executor gets a task.
     tasks = 2 * context.defaultParallelism
     try:
         found = context.parallelize(range(tasks), tasks).mapPartitions(probe).collect()

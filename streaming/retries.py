@@ -6,7 +6,8 @@ from streaming.failure import JobFailed
 
 _FIRST_S = 1.0
 _LONGEST_S = 60.0
-"""First and maximum wait before a start, seconds; each is twice the previous one."""
+"""First and maximum wait before a start, seconds; each wait is twice the previous
+wait."""
 
 _STEADY_S = 120.0
 """Time of work after which a query's failures are counted from zero, seconds."""
@@ -20,12 +21,13 @@ class Retries:
     - The batch is too large: the next start plans a smaller one.
     - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
-    - Unknown. Other failures. If the query has finished a batch since its start,
-      another start may do so too. Otherwise it is assumed to fail in the same way.
+    - Unknown. Other failures. If the query has finished a batch since its start, the
+      next start may succeed as well. If the query has finished no batch, the next start
+      is assumed to fail in the same way.
 
     Args:
-        longest_s: Seconds from the first consecutive failure to the last start; None
-            for no limit, 0 for no further start.
+        longest_s: Maximum seconds from the first consecutive failure to the last start.
+            None: no limit. 0: no further start.
     """
 
     def __init__(self, longest_s: float | None = None) -> None:

@@ -65,8 +65,7 @@ AND (name, incident) NOT IN (
 )
 """
 
-# A null parameter means that the condition is absent; for SQLite, a negative limit
-# means none.
+# A null parameter means no condition; SQLite takes a negative limit as no limit.
 _FIND_INCIDENTS = """
 SELECT name, incident, tap_hole FROM incidents
 WHERE prefix = :prefix
@@ -200,7 +199,7 @@ class Findings:
     def forget_before(self, found_ms: int) -> None:
         """Remove incidents found before an event time, Unix ms.
 
-        Incidents stay while the Parquet files lack a change of them.
+        An incident stays until the Parquet files have its latest change.
         """
         with self.ledger.transaction() as connection:
             before = {"prefix": self.prefix, "found_ms": found_ms}

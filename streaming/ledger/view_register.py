@@ -35,7 +35,7 @@ _Rows = TypeVar("_Rows")
 
 
 class ForgottenView(NamedTuple):
-    """The last figures of a forgotten view; `in_other`: it had no label of its own."""
+    """The last figures of a forgotten view; `in_other`: the view had no label."""
 
     kind: AnyKind
     totals: Any
