@@ -104,7 +104,7 @@ class Position:
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return the position after a batch from `start` that also takes requests."""
+        """Return the position after a batch from `start` that processes requests."""
         if number <= start.requests:
             return self
         partitions = self.partitions

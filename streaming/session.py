@@ -222,9 +222,9 @@ def make_session(
         # work is in Python.
         # UseSerialGC, Xms: for some ten MB of objects in a batch, the default collector
         # and the default first heap (a 64th of the memory) cost 100 MB without a gain.
-        # The archive does not fit the class path of a cluster's settings. Xss8m: when a
-        # query is stopped, Spark redacts its plan with regular expressions that need a
-        # deep stack.
+        # The archive does not fit the class path of a cluster's settings.
+        # Xss8m: when a query is stopped, Spark redacts its plan with regular
+        # expressions that need a deep stack.
         "spark.driver.extraJavaOptions": shlex.join(
             (
                 "-XX:TieredStopAtLevel=1",
@@ -323,7 +323,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
     try:
         use_bytes_pickler(spark)
     except (Py4JNetworkError, ConnectionError):
-        raise  # The JVM has ended; the command reports that.
+        raise  # The JVM has ended; the command reports its end.
     except Exception as error:  # any: Spark's own pickler does the same
         _log.warning(
             "states are passed to Python by Spark's own, slower pickler: %r", error
@@ -333,7 +333,8 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
 def _search_no_packages(spark: SparkSession) -> None:
     """Make Spark assume that no installed package has a data source.
 
-    Otherwise, each start of a query starts two Python processes to search for one.
+    Without this assumption, each start of a query starts two Python processes to search
+    for a data source.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     collections = jvm.scala.collection.immutable

@@ -29,8 +29,8 @@ class Unfinished(msgspec.Struct, frozen=True):
 
     Attributes:
         starts: Number of consecutive starts that found the batch.
-        parts: Records that are read in small batches since one was planned again; None
-            if none was.
+        parts: Records that are read in small batches; None if no batch was planned
+            again.
     """
 
     batch: int
@@ -68,7 +68,7 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
     if log.planned_records < 2 or unfinished.parts is None:
         return
     if log.committed is None:
-        # State without a batch would count as damage if this start is killed.
+        # If this start is killed, state without a batch would count as damage.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(

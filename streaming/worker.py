@@ -49,7 +49,7 @@ class Workers:
         self.end()
 
     def end(self) -> None:
-        """End all workers; later ones end as they start."""
+        """End all workers; a worker that starts later ends immediately."""
         with self._lock:
             self._has_ended = True
             for one in self._working:
