@@ -45,7 +45,7 @@ _Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(settings: _Settings = None) -> list[str]:
-    """Return what pip installs for the build: a compiler only if none works."""
+    """Return what pip installs for the build; a compiler only if no compiler works."""
     needed: list[str] = build_meta.get_requires_for_build_wheel(settings)
     if not _is_wanted():
         return needed

@@ -26,9 +26,9 @@ SLICE_INTERVAL = timedelta(minutes=1)
 class BurnRate:
     """One pair of windows of an alert on an error budget.
 
-    The long window shows that enough of the budget is used up, the short one that the
-    failures continue. With fewer than `least_events` in the long window, the share of
-    failures means little. `factor` is the burn rate.
+    The long window shows that enough of the budget is used up. The short window shows
+    that the failures continue. With fewer than `least_events` in the long window, the
+    share of failures means little. `factor` is the burn rate.
     """
 
     factor: float
@@ -101,7 +101,8 @@ TAP_CLOCK_FOR = timedelta(minutes=2)
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
-"""Minimum for an alert: if a tap misses a few records, another usually has them."""
+"""Minimum for an alert: if a tap misses a few records, another tap usually has these
+records."""
 
 MONITOR_DOWN_FOR = timedelta(minutes=5)
 MONITOR_SEEN_WITHIN = timedelta(days=7)

@@ -190,9 +190,9 @@ class Admission:
     ) -> int:
         """The allowed lead of the topic's clock over wall time, ms.
 
-        If the clocks of all taps are fast, no record contradicts the others. Refusing
-        all records would leave nothing to watch. A lead can begin only while the topic
-        is watched.
+        If the clocks of all taps are fast, no record contradicts another record.
+        Refusing all records would leave nothing to watch. A lead can begin only while
+        the topic is watched.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())

@@ -1,6 +1,6 @@
 """Folds whole batches of Arrow in Spark's Python worker, without pandas.
 
-Spark's worker makes a data frame of each group and two of its result
+Spark's worker makes a data frame of each group and two data frames of the result
 (docs/performance.md). This module reads and writes whole columns of a batch. Workers of
 a cluster start without the monitor's code, so they fold in Spark's own way.
 """

@@ -20,8 +20,8 @@ class Cut(NamedTuple):
     """Offsets at which all partitions reach one record time, or a batch ends.
 
     Attributes:
-        clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
-            late ones.
+        clock_ms: Record time of the cut, Unix ms; no record after the cut is earlier,
+            except late records.
         next_ms: Time of the earliest record after the cut; `clock_ms` if none exists.
         ends: Offset of each partition's first record with at least this time.
         times: Record times, with the scans that the cut needed.
@@ -113,7 +113,7 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
 def bisect(
     low: Cut, high: Cut, latest_ms: int, row_limit: int
 ) -> tuple[Cut, Cut, RecordTimes]:
-    """Narrow the range between a cut that fits and one that does not.
+    """Narrow the range between a cut that fits and a cut that does not fit.
 
     The search ends when the cuts are 1 ms apart, or when the lower cut fills three
     quarters of the limit. Every further step costs a request to the broker.

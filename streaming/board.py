@@ -40,7 +40,7 @@ class GroupParts:
         return self._grouping.join(list(self._parts[group].values()))
 
     def take(self, view: str, totals: Any) -> dict[str, Any]:
-        """Set all parts in the totals of a view; returns the changed ones, by group."""
+        """Set all parts in the totals of a view; returns changed parts, by group."""
         found = self._grouping.split(totals)
         return {name: one for name, one in found.items() if self.set(name, view, one)}
 

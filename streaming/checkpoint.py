@@ -69,7 +69,7 @@ class CheckpointIdentity(msgspec.Struct):
 
 
 def own_files(checkpoint: Path) -> Path:
-    """The directory of the monitor's own files; the others are Spark's."""
+    """The directory of the monitor's own files; the other directories are Spark's."""
     return checkpoint / "monitor"
 
 

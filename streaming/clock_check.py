@@ -1,4 +1,4 @@
-"""Compares this machine's clock with others during a job, and logs differences."""
+"""Compares this machine's clock with other clocks, and logs differences."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ def _add_meaning(error: Exception) -> None:
     # mark.
     if _MARK in str(error):
         return
-    # The mark is in ASCII, so that none of its characters can end the line.
+    # The mark is in ASCII, so that no character of the mark can end the line.
     error.add_note(_MARK + json.dumps(vars(_meaning_of(error))))
 
 

@@ -76,7 +76,7 @@ _FORESEEN = (
     SecurityUnusable,
     sqlite3.Error,
 )
-"""Errors whose text suffices for the log; others are logged with a traceback."""
+"""Errors whose text suffices for the log; other errors are logged with a traceback."""
 
 _NOT_EXPORTED = "the history waits"
 _NOT_MAINTAINED = "the history cannot be put in order"

@@ -64,7 +64,7 @@ _STOP_TIMEOUT_S = 10.0
 
 @dataclass
 class Job:
-    """A running job; `restart` serves a query that failed before its first batch."""
+    """A running job; `restart` is for a query that failed before its first batch."""
 
     settings: JobSettings
     board: Board

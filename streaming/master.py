@@ -1,4 +1,4 @@
-"""Addresses of Spark masters: local ones, and clusters.
+"""Addresses of Spark masters: local masters, and clusters.
 
 This module does not import Spark, so that commands can check an address before they
 load it.

@@ -47,7 +47,7 @@ class Position:
 
     Attributes:
         clock_ms: Admission time T, Unix ms: every earlier record has been read, except
-            late ones.
+            late records.
         admitted_ms: Sum of the wall time at which the previous batch was admitted and
             the lead of the topic's clock (`Admission`), Unix ms. A replayed batch uses
             this time again to recognise future records.

@@ -55,7 +55,7 @@ class Offsets(Protocol):
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """First entry with at least this time; partitions without one are omitted."""
+        """First entry of each partition with at least this time, if one exists."""
 
 
 ReadTimes = Callable[[int, int, int], Sequence[TimedOffset]]

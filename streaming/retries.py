@@ -18,7 +18,7 @@ class Retries:
 
     The class distinguishes four kinds of failure:
 
-    - The batch is too large: the next start plans a smaller one.
+    - The batch is too large: the next start plans a smaller batch.
     - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
     - Unknown. Other failures. If the query has finished a batch since its start, the

@@ -280,7 +280,8 @@ def make_session(
 def _limit_arenas() -> None:
     """Keep the C library from spreading memory over eight arenas a core.
 
-    Each arena keeps what its threads have freed, in this process and in Spark's.
+    Each arena keeps the memory that its threads have freed, in this process and in
+    Spark's processes.
     """
     if "MALLOC_ARENA_MAX" not in os.environ:
         os.environ["MALLOC_ARENA_MAX"] = _ARENAS

@@ -206,7 +206,8 @@ class JobSettings:
         report_detail: Whether every definite acknowledgement is stored for the report.
         dead_letter_topic: Topic for undecodable records; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
-        history: None stores no minutes, and incidents only beside the checkpoint.
+        history: None: no minutes are stored, and incidents stay only beside the
+            checkpoint.
         channel_table: Names, SLOs, labels and silence of channels at startup.
         observer: Settings of the model that the operator sets. The first start of a
             checkpoint fixes all settings.

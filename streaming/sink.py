@@ -100,7 +100,8 @@ class Sink:
         # A single action reads the whole output: Spark fails a batch that is partly
         # consumed.
         rows = output.collect()
-        # Spark has written the state of this batch, and the commit of the previous one.
+        # Spark has written the state of this batch, and the commit of the previous
+        # batch.
         self._sync()
         self.take(rows, batch_id)
 

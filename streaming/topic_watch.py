@@ -256,7 +256,7 @@ class TopicWatch:
             max(0, topic.written.get(partition, 0) - offset)
             for partition, offset in position.next_offsets().items()
         )
-        # A record from the future does not move the clock, so it makes no lag.
+        # A record from the future does not move the clock, so the record causes no lag.
         now_ms = _wall_ms()
         times = [at.timestamp_ms for at in topic.newest.values()]
         newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)

@@ -59,7 +59,7 @@ def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | No
 
 
 def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -> None:
-    """Remove the plan of a batch that was repeated in vain, if it can be smaller.
+    """Remove the plan of a batch that failed twice, if a smaller batch is possible.
 
     The caller has locked the checkpoint, and stored the result of `next_unfinished`.
     """

@@ -33,7 +33,7 @@ class WorkFailed(Exception):
 
 
 class Workers:
-    """Starts processes; at its own end, it ends the running ones."""
+    """Starts processes, and ends the running processes at its own end."""
 
     def __init__(self) -> None:
         self._working: set[subprocess.Popen[bytes]] = set()

@@ -59,7 +59,7 @@ from connectors.broker.processes import (
 from connectors.java import find_java
 
 _START_TIMEOUT_S = 60.0
-"""A start takes about 2 s on an idle machine, and far longer on a busy one."""
+"""A start takes about 2 s on an idle machine, and far longer on a busy machine."""
 _ATTEMPT_TIMEOUT_MS = 5_000
 _POLL_S = 0.05
 _LOG_TAIL_LINES = 20

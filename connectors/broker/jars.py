@@ -129,7 +129,7 @@ def _sha256(path: Path) -> str:
 def _fetch(
     jars: Path, missing: list[str], pinned: Mapping[str, str], java: Path
 ) -> None:
-    """Fetch all jars beside `jars`, then move the missing ones in."""
+    """Fetch all jars beside `jars`, then move missing jars to their place."""
     _log.info("fetching Kafka %s (41 MB, only once) into %s", KAFKA_VERSION, jars)
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetch-") as name:
         work_dir = Path(name)

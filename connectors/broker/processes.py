@@ -1,4 +1,4 @@
-"""Finds embedded brokers in the process table, and ends those of killed parents."""
+"""Finds embedded brokers in the process table, and ends brokers of killed parents."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def parse_line(line: bytes) -> list[RawRecord]:
-    """Read the records of a line: one, or all those of a Waku node's answer.
+    """Read the records of a line: one record, or all records of a Waku node's answer.
 
     Raises:
         BadLine: The line is neither a record nor Waku messages that can be used.

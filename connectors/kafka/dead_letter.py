@@ -35,7 +35,8 @@ REASON_HEADER = "dead-letter-reason"
 SOURCE_HEADER = "dead-letter-source"
 SIZE_HEADER = "dead-letter-size"
 CUT_HEADER = "dead-letter-cut"
-"""Headers of a dead letter in addition to those of its record (docs/records.md)."""
+"""Headers of a dead letter in addition to the headers of its record
+(docs/records.md)."""
 
 _TOPIC = {
     # The broker must accept and keep dead letters with any event time.
@@ -48,7 +49,7 @@ _UNKNOWN_LIMIT_BYTES = 1_000_000
 default."""
 
 _SMALLEST_BYTES = 4_096
-"""Size of a dead letter after the broker has refused a larger one."""
+"""Size of a dead letter after the broker has refused a larger dead letter."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
 """Bytes after which to wait for Kafka, because the client's buffer has no limit."""
@@ -119,7 +120,8 @@ class DeadLetterWriter:
             self._producer = KafkaProducer(
                 **kafka_python_options(self._settings),
                 acks="all",
-                # After a refused record, an idempotent client refuses all others.
+                # After a refused record, an idempotent client refuses all other
+                # records.
                 enable_idempotence=False,
                 max_request_size=MAX_MESSAGE_BYTES,
             )

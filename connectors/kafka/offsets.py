@@ -127,8 +127,8 @@ class TopicOffsets:
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
         """Return the first record with the maximum time of each non-empty partition.
 
-        Retention may have deleted this record, or it may be a transaction marker with
-        the time of its commit.
+        Retention may have deleted this record, or the record may be a transaction
+        marker with the time of its commit.
         """
         return self._list(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
 

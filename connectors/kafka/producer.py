@@ -164,7 +164,7 @@ def write(
     """Write records to the topic of frames; return how many Kafka has acknowledged.
 
     Record times do not change; only the writing is paced. The next record is requested
-    when the previous one was written.
+    after the previous record was written.
 
     Args:
         records: Records, roughly in order of time.

@@ -46,7 +46,7 @@ class TopicTail:
         """Return the newest records, without key and value, up to a total size.
 
         The new records of a partition are those between its offsets in `since` and
-        `ends`; a partition that is not in `since` has none.
+        `ends`; a partition that is not in `since` has no new records.
 
         Raises:
             KafkaUnreachable: No broker answered.

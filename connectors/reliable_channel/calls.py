@@ -73,7 +73,7 @@ class NodeCalls:
         return task
 
     def give_up(self, calls: Iterable[asyncio.Task[None]]) -> None:
-        """Cancel calls, except the one that runs this method."""
+        """Cancel calls, except the call that runs this method."""
         for call in set(calls) - {asyncio.current_task()}:
             call.cancel()
             given_up = self.under_way[call]
@@ -131,7 +131,7 @@ class Subscription:
 
     A channel may be stopped and started again before its node has subscribed. With two
     subscriptions, the node reports everything twice for a while. Each subscription is
-    its own listener, so the channel receives only from the last one.
+    its own listener, so the channel receives only from the last subscription.
     """
 
     def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:

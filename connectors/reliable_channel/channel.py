@@ -106,7 +106,7 @@ async def create_reliable_channel(
         channel_id: Id that is the same for all participants.
         sender_id: Unique for each participant, and the same after a restart.
         content_topic: Topic of the channel's messages, which no other channel uses.
-        options: Options; by default those of the document.
+        options: Options; the defaults are from the document.
         encryption: Encrypts every frame; None for no encryption.
         storage: Stores the channel for a restart; None for a channel that ends with the
             process.

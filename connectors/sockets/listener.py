@@ -40,8 +40,9 @@ def are_scarce(number: int, reserve: int) -> bool:
     """Return whether fewer descriptors are free than are reserved.
 
     `number` is the descriptor that was opened last: the system assigns the lowest free
-    number, so all below it are open. Counting open descriptors takes a busy process
-    seconds, because Python lets other threads run after each entry of the directory.
+    number, so all lower numbers are open. Counting open descriptors takes a busy
+    process seconds, because Python lets other threads run after each entry of the
+    directory.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft != resource.RLIM_INFINITY and number >= soft - reserve
@@ -95,7 +96,7 @@ class Listener(socket.socket):
 
 
 def listen(host: str, port: int, limit: int) -> Listener:
-    """Listen on an address and a port, 0 for any free one.
+    """Listen on an address and a port, 0 for any free port.
 
     For `limit` see `Listener`.
 

@@ -57,7 +57,8 @@ class Format(NamedTuple):
 class SqliteFile:
     """A file with one kind of state; a context manager that closes it.
 
-    Methods that write raise `StorageError`, those that read `StorageUnreadable`.
+    Methods that write raise `StorageError`, methods that read raise
+    `StorageUnreadable`.
 
     Args:
         path: The file; it is created if it is missing.

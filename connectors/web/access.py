@@ -46,7 +46,7 @@ class WebConfig:
 
     @property
     def chooses_clients(self) -> bool:
-        """Whether a client certificate needs one of some names."""
+        """Whether a client certificate must have an allowed name."""
         return isinstance(self.tls, ChosenClientsContext)
 
     @property

@@ -83,7 +83,7 @@ class _SpanPlace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ViewsQuery(ViewQuery, PageQuery):
-    """Selects a page of views, or one of them."""
+    """Selects a page of views, or one of the views."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """Return the routes of the API."""
 
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
-        """Return a page of channels or groups, or one of them.
+        """Return a page of channels or groups, or one channel or group.
 
         `/api/v1/channels` adds the state of the job and begins with the most severe
         verdicts. The list under `/api/v1/views` is sorted by name.

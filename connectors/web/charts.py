@@ -23,7 +23,8 @@ class Series:
     Attributes:
         values: One value for each interval; None if nothing was measured.
         is_limit: Whether the series is a straight line for comparison.
-        spans: Ends of the interval around each value; empty if the values have none.
+        spans: Ends of the interval around each value; empty for values without
+            intervals.
     """
 
     name: str

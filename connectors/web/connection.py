@@ -1,7 +1,7 @@
 """HTTP connections with time limits for their clients.
 
-Uvicorn closes a connection that is idle after a response. But it waits forever for the
-end of a request, and for a client that does not read its response. Uvicorn's limit,
+Uvicorn closes a connection that is idle after a response. But Uvicorn waits forever for
+the end of a request, and for a client that does not read its response. Uvicorn's limit,
 `limit_concurrency`, also refuses `/healthz`, and waiting clients can exclude all
 others.
 """
@@ -30,8 +30,8 @@ class ClientLimits:
 
     Attributes:
         connections: Maximum number of open connections. A further connection closes the
-            one that has waited longest for its client, so idle clients do not exclude
-            others.
+            connection that has waited longest for its client, so idle clients do not
+            exclude others.
         watching: Number of connections for `/metrics` and `/readyz` that other
             connections cannot close.
         request_s: Maximum time for a request, in seconds, from the start of the

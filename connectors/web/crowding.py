@@ -17,7 +17,8 @@ from connectors.web.answers import plain_refusal
 
 MOST_REQUESTS = 50
 """Maximum number of concurrent requests for pages: half of the connections of a server,
-so that a new connection never finds all others busy (`connectors.web.connection`)."""
+so that a new connection never finds all other connections busy
+(`connectors.web.connection`)."""
 
 MOST_SCRAPES = 10
 """Maximum number of concurrent requests for each path in `WATCHING`, so that requests

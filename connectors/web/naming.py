@@ -18,12 +18,12 @@ from sds_core.text import visible
 
 
 def called(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the display name of a view; if it has none, its own name, shortened."""
+    """Return the display name of a view; by default its own name, shortened."""
     return words.short(display_name(snapshot, name, kind) or name)
 
 
 def display_name(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the name that the operator gave a view; empty if none."""
+    """Return the name that the operator gave a view; empty without a name."""
     return settings_of(snapshot, name, kind).name
 
 

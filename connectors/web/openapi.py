@@ -30,7 +30,8 @@ ERRORS: Mapping[str, str] = {
     "500": "The monitor failed to answer.",
     "503": "The monitor is starting, or too many requests are under way.",
 }
-"""Errors of all operations, by status; 400 only for those that answer with JSON."""
+"""Errors of all operations, by status; 400 only for operations that answer with
+JSON."""
 
 _UNKNOWN = "No kind of view has this prefix."
 

@@ -49,7 +49,7 @@ def figure_chart(
     note: str = "",
     limit: Reached | None = None,
 ) -> Chart:
-    """Return a figure's daily values: measured ones, and forecasts with intervals."""
+    """Return a figure's daily values: measured values, and forecasts with intervals."""
     outlook = forecast.figures[name]
     ahead = outlook.days[: _days_shown(forecast, outlook, limit)]
     before = outlook.before

@@ -85,7 +85,7 @@ class Alert:
         dashboard = links.dashboard(self.dashboard)
         runbook = links.runbook(self.name)
         if self.subject is Subject.MIRROR:
-            # Dashboards select a monitor's job; a mirror has a different one.
+            # Dashboards select a monitor's job; a mirror has a different job.
             return {"runbook_url": runbook, "dashboard_url": dashboard}
         # A monitor that never ran has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"

@@ -16,7 +16,7 @@ _alert = partial(Alert, subject=Subject.MONITOR, dashboard=MONITOR)
 
 
 def monitor_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts, first those on which all other alerts depend."""
+    """Yield the alerts; alerts on which all other alerts depend come first."""
     ok = "sds_monitor_ok"
     seen = f"last_over_time({ok}[{pace(at.MONITOR_SEEN_WITHIN)}])"
     yield _alert(

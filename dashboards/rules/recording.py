@@ -35,7 +35,7 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """The events that an SLO counts, and the failed ones among them.
+    """The events that an SLO counts, and the failed events.
 
     `ended` and `failed` are recorded names; `kind` is the kind of the findings that
     report failures.

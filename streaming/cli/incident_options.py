@@ -1,4 +1,4 @@
-"""Options of `incidents`: where incidents are read from, and which ones."""
+"""Options of `incidents`: the source of the incidents, and a selection."""
 
 from __future__ import annotations
 

@@ -90,9 +90,9 @@ def what_if_command(
     """Estimate what a channel would cost and deliver with other settings.
 
     The command compares bytes, delivery, acknowledgement, recovery, repair, filter and
-    rate-limit use of a channel with those of variants. A history or a file describes
-    the channel. Figures come from formulas, or from simulations with 95 % intervals.
-    The command needs the extra `plan`.
+    rate-limit use of a channel with the same figures of variants. A history or a file
+    describes the channel. Figures come from formulas, or from simulations with 95 %
+    intervals. The command needs the extra `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 

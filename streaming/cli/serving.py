@@ -137,8 +137,8 @@ def status_server(
 ) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; yields their URL.
 
-    Port 0 selects a free one. The page lists the alerts of the Prometheus at a URL. See
-    `Sources` for `plans` and `trace`, and `current_snapshot` for `played`.
+    Port 0 selects a free port. The page lists the alerts of the Prometheus at a URL.
+    See `Sources` for `plans` and `trace`, and `current_snapshot` for `played`.
 
     Raises:
         connectors.sockets.listener.AddressUnusable: The machine has no such address.

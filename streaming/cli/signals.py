@@ -102,7 +102,7 @@ def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
 
 def _end(number: int, frame: FrameType | None) -> None:
     if number == signal.SIGHUP:
-        # Terminal and shell may both send the signal; the second must not disturb the
-        # end.
+        # Terminal and shell may both send the signal; the second signal must not
+        # disturb the end.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise EndedBySignal

@@ -47,7 +47,7 @@ class SilenceLog:
 
 _FIRST_S = STALE_S + 1
 _LATER_S = 10.0
-"""Maximum waits for the first answer and for later ones, seconds. The first wait is
+"""Maximum waits for the first answer and for later answers, seconds. The first wait is
 long enough to report a silence."""
 
 

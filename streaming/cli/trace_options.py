@@ -11,7 +11,7 @@ from sds_core.text import shown
 from streaming.settings import Window
 
 _LONGEST_ID = 512
-"""Maximum characters of an id; a frame with a longer one is a dead letter."""
+"""Maximum characters of an id; a frame with a longer id is a dead letter."""
 
 
 class TraceForm(enum.StrEnum):

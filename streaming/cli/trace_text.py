@@ -81,7 +81,7 @@ def _head(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _lanes(trace: Trace) -> dict[str, str]:
-    """Return the letter of each participant that has one."""
+    """Return the letter of each participant that has a letter."""
     names = [one.name for one in trace.evidence.people]
     return dict(zip(names, _LETTERS, strict=False))
 

@@ -16,7 +16,7 @@ ALL_TIMES = Window(-(2**63), 2**63 - 1)
 
 
 def window_options(*, required: bool) -> Decorator:
-    """Add ``--from`` and ``--to``; ``window`` has no bound for one that is omitted."""
+    """Add ``--from`` and ``--to``; for an omitted option, ``window`` has no bound."""
     options = (
         setting(
             "--from",

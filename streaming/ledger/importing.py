@@ -1,8 +1,8 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-Those releases had a file for each concern and kind of view. One transaction copies all
-files and records the import. The files are removed later. If the process ends before
-the removal, the next start copies the files again, or only removes them.
+Releases up to 0.15 had a file for each concern and kind of view. One transaction copies
+all files and records the import. The files are removed later. If the process ends
+before the removal, the next start copies the files again, or only removes them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Copy(NamedTuple):
         table: The table; a file of an early release may lack it.
         columns: The table's columns, in the order used here, without the prefix.
         rest: Rest of the statement. Releases stored the rows of the newest batches
-            separately, because Spark may repeat the last one.
+            separately, because Spark may repeat the last batch.
     """
 
     file: str

@@ -45,7 +45,7 @@ class LabelLedger:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names that have a label, in the order in which they got it."""
+        """Names that have a label, in the order of labelling."""
         return tuple(self._labels)
 
     def admit(
@@ -53,7 +53,7 @@ class LabelLedger:
         names: Iterable[str],
         wish: Callable[[str], bool | None] = lambda name: None,
     ) -> None:
-        """Give a label to each new name that may have one.
+        """Give a label to each new name that may have a label.
 
         Untrusted senders choose names, so a long name gets no label.
 
@@ -87,7 +87,7 @@ class LabelLedger:
             )
 
     def vacate(self, known: Collection[str]) -> None:
-        """Let new names take the labels of forgotten ones.
+        """Let new names take the labels of forgotten names.
 
         If a forgotten name returns before its label is taken, the name gets the label
         back. Call this at startup, after the existing names were admitted.

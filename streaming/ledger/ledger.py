@@ -40,7 +40,7 @@ _CHECKED_BYTES = 64 * 1024 * 1024
 """Size above which a file is not read completely at startup, to save seconds."""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Codes of errors; the last one means that a table lacks columns of our statements."""
+"""Codes of errors; the last code means that a table lacks columns of our statements."""
 
 _UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Errors of a file that is not a writable SQLite file."""
@@ -270,8 +270,8 @@ class Ledger:
             del self._thread.connection, self._thread.committed
 
     def _open_writer(self) -> sqlite3.Connection:
-        # The connection stays open, because closing the last one writes the log into
-        # the file. When the query restarts, another thread writes the batches.
+        # The connection stays open, because closing the last connection writes the log
+        # into the file. When the query restarts, another thread writes the batches.
         if self._writer is None:
             writer = self._connect(check_same_thread=False)
             writer.execute("PRAGMA wal_autocheckpoint=0")
@@ -300,7 +300,7 @@ def _newest(connection: sqlite3.Connection) -> tuple[int, str] | None:
 
 @contextmanager
 def told_damage(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite that means damage into one with a remedy.
+    """Turn an error of SQLite that means damage into an error with a remedy.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -355,7 +355,7 @@ def check_database(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA wal_checkpoint")
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_bytes:
-        # Otherwise SQLite would read zeros for missing pages.
+        # SQLite would read zeros for missing pages.
         raise damaged_database(path, "its last page is incomplete")
     if path.stat().st_size <= _CHECKED_BYTES:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

@@ -174,7 +174,7 @@ class RecentMinutes:
     def rows(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
         """Return the minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Rows are like those of the history, with the fields `FigureTable.grown`.
+        Rows are like rows of the history, with the fields `FigureTable.grown`.
         """
         with self._ledger.snapshot():
             baseline = self._ledger.rows(

@@ -169,7 +169,7 @@ def watch(connection: sqlite3.Connection) -> None:
 
 
 def undo(connection: sqlite3.Connection) -> None:
-    """Restore the rows that the newest batch has changed, and remove those it added."""
+    """Restore the rows that the newest batch has changed, and remove its new rows."""
     for table in _UNDONE:
         columns, key = _columns(connection, table)
         connection.execute(

@@ -1,7 +1,7 @@
 """Stores which verdicts were shown, for the page's strips and for the history.
 
-The stored verdicts are those that the page showed at the time (docs/figures.md, 8). One
-transaction adds the rows here and to the outbox of the history.
+The stored verdicts are the verdicts that the page showed at the time (docs/figures.md,
+8). One transaction adds the rows here and to the outbox of the history.
 """
 
 from __future__ import annotations

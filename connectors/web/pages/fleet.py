@@ -1,8 +1,8 @@
-"""All views of one kind, by default those with most trouble first.
+"""All views of one kind, by default the views with most trouble first.
 
-`/` has the views of the kind at the root, and `/views/<prefix>` those of any kind. By
-default, figures are of the last hour, or since the first record if no minutes are
-stored.
+`/` has the views of the kind at the root, and `/views/<prefix>` has the views of any
+kind. By default, figures are of the last hour, or since the first record if no minutes
+are stored.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel, those that lack most messages first."""
+    """Participants of a channel, the most lacked messages first."""
 
     id: Id
     channel_name: Name
@@ -85,7 +85,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
-        """Return the participants of a channel, those that lack most messages first."""
+        """Return the participants of a channel, the most lacked messages first."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         channel = query.existing(views.totals)

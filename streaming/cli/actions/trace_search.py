@@ -48,7 +48,8 @@ class Search:
         window: Record times to search, or to read.
         protocols: Protocols that may have the messages, by name.
         channel: Channel of the messages, if an option or an incident gives it.
-        since_ms: Begin of the messages' first incident, Unix ms; None if none exists.
+        since_ms: Begin of the messages' first incident, Unix ms; None without
+            incidents.
         subjects: Time at which each found message appeared, Unix ms, in order of time.
         protocol: Protocol of the messages that were found.
         partitions: Partitions in which the messages were found.
@@ -243,7 +244,7 @@ def _is_meant(incident: Incident, request: TraceRequest) -> bool:
 
 
 def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
-    """Yield the partitions to which the key belongs, then the others."""
+    """Yield the partitions to which the key belongs, then all other partitions."""
     channel = begun.channel
     keyed = [one for one in begun.protocols.values() if one.tracing.is_keyed]  # type: ignore[union-attr]
     if channel is None or len(keyed) < len(begun.protocols) == 1:
