@@ -24,7 +24,7 @@ _NO_HISTORY = Plan(problem="this job stores no history, which forecasts are made
 _GRACE_S = 60.0
 _LOOK_S = 1.0
 
-# One thread: the job needs the other cores.
+# The planner uses one thread, because the job needs the other cores.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _COMMAND = [sys.executable, "-m", "streaming.plan_worker"]
 

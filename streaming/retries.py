@@ -33,7 +33,7 @@ class Retries:
     def __init__(self, longest_s: float | None = None) -> None:
         self._longest_s = float("inf") if longest_s is None else longest_s
         self._wait_s = _FIRST_S
-        # None before the first of consecutive failures.
+        # The time is None before the first of consecutive failures.
         self._give_up_s: float | None = None
         # Start of the newest query, and the time until which it is known to have
         # worked.

@@ -103,7 +103,7 @@ def use_files_as_made(spark: SparkSession) -> None:
     """Write the files of a checkpoint without a process for each.
 
     Without its native library, Hadoop starts the program `chmod` for each local file.
-    Here a file keeps the permissions of the umask.
+    Without `chmod`, a file keeps the permissions of the umask.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     files = jvm.org.apache.hadoop.fs.FileSystem

@@ -1,9 +1,9 @@
 """If a batch cannot be processed, plans smaller parts.
 
 Spark repeats a planned, uncommitted batch exactly as it was planned. If a batch was
-repeated once without success, every start would fail in the same way. So the batch is
-planned again with an eighth of its records. Nothing of the batch was committed, so
-nothing is lost.
+repeated once without success, every start would fail in the same way. A failed batch is
+therefore planned again with an eighth of its records. Nothing of the batch was
+committed, so nothing is lost.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def partitions_of(records: Iterable[TopicRecord]) -> int:
 def partition_of(key: bytes, partitions: int) -> int:
     """Return the partition that Kafka's default producers choose for a key.
 
-    So all programs write the frames of a channel to the same partition.
+    All programs thus write the frames of a channel to the same partition.
     """
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 

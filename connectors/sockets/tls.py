@@ -19,7 +19,7 @@ _LONGEST_NAMES = 200
 class NewestContext(ssl.SSLContext):
     """A server's context that takes the newest TLS settings for each connection.
 
-    So a certificate can be replaced while the server runs. `asyncio` calls only
+    A certificate can thus be replaced while the server runs. `asyncio` calls only
     `wrap_bio`.
     """
 

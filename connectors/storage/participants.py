@@ -1,8 +1,8 @@
 """Participants in one SQLite file: a snapshot of each, and the changes after it.
 
 A snapshot of a busy participant has tens of megabytes. A change is little larger than
-its frame. So each call appends its change. When the changes are as large as the last
-snapshot, a new snapshot replaces them.
+its frame. Each call therefore appends only its change. When the changes are as large as
+the last snapshot, a new snapshot replaces them.
 """
 
 from __future__ import annotations

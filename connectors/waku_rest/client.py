@@ -1,7 +1,8 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
-A node deletes a page of relay or filter when it answers. So the caller gets every
-message that arrived, even if the rest of the answer is invalid. Nothing is retried.
+A node deletes a page of relay or filter when it answers. The caller therefore gets
+every message that arrived, even if the rest of the answer is invalid. Nothing is
+retried.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The list is untrusted and may be large. C code holds Python's lock (GIL) and so blocks
 other threads. If a regular expression or `msgspec` read 64 MB at once, it would stop
-the server of probes and metrics for seconds. So the list is searched in small steps,
-and long elements are omitted.
+the server of probes and metrics for seconds. The list is therefore searched in small
+steps, and long elements are omitted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Refuses requests while too many others are being answered.
 
-Uvicorn continues to process a request after its client has disconnected. So a limit of
-connections does not bound the number of requests: clients could send requests and
+Uvicorn continues to process a request after its client has disconnected. A limit of
+connections thus does not bound the number of requests: clients could send requests and
 disconnect.
 """
 

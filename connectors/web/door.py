@@ -4,9 +4,9 @@ Requests with an unknown name in the header Host are refused. So a page of anoth
 cannot read the monitor through a user's browser (DNS rebinding).
 
 Untrusted clients cannot determine the cost of logins. A bcrypt hash takes a large part
-of a second of CPU time. So a thread computes one hash at a time: once for each correct
-pair of user and password, and at most once a second for each client address. Only few
-requests may wait for this thread, because each keeps its connection.
+of a second of CPU time. A thread therefore computes one hash at a time: once for each
+correct pair of user and password, and at most once a second for each client address.
+Only few requests may wait for this thread, because each keeps its connection.
 """
 
 from __future__ import annotations

@@ -61,10 +61,10 @@ def doctor_command(
     """Check what a monitor needs before it runs.
 
     The command takes the options of `run`, and reads the table [run] of the --config
-    file. It checks Java, memory, disk space, file descriptors, port, checkpoint, Kafka,
-    access rights and settings of all topics, unread records, clock, certificates,
-    Prometheus and Alertmanager. The command prints a line for each check, with the
-    remedy.
+    file. The command checks Java, memory, disk space, file descriptors, port,
+    checkpoint, Kafka, access rights and settings of all topics, unread records, clock,
+    certificates, Prometheus and Alertmanager. The command prints a line for each check,
+    with the remedy.
 
     If a check fails, the exit code is 1.
     """

@@ -4,7 +4,7 @@ The table ``incidents`` has the newest state of each recent incident. The *outbo
 queue of rows for the lasting history (`connectors.history`). Each change of an
 incident, each minute and each change of a shown verdict is added in the transaction
 that stores it, and gets the next sequence number (column ``told``). A row is deleted
-once every destination has confirmed it. So each destination gets every row at least
+once every destination has confirmed it. Each destination thus gets every row at least
 once and in order. Of rows with the same key, the one with the highest sequence number
 counts.
 """

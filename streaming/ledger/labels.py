@@ -3,8 +3,8 @@
 If the limit allows, a name gets a label when it is first seen. A name keeps its label
 until the name is forgotten. Later names are exported as ``other``. A series never moves
 into ``other``. A series moves out only if a job starts with a larger limit or another
-channel table. So counters do not fall. At startup, freed labels go only to names that
-were not in ``other`` yet.
+channel table. Because of these rules, counters do not fall. At startup, freed labels go
+only to names that were not in ``other`` yet.
 """
 
 from __future__ import annotations
