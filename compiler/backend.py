@@ -2,7 +2,7 @@
 
 `SDS_MONITOR_CORE=interpreted` builds without the compiled core. With `compiled`, a
 missing compiler is an error. By default, if a compiler works, the wheel holds the
-compiled core. Otherwise the wheel is for any platform.
+compiled core. A wheel without the compiled core is for any platform.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(settings: _Settings = None) -> list[str]:
-    """Return what pip installs for the build: a compiler only if none works."""
+    """Return what pip installs for the build; a compiler only if no compiler works."""
     needed: list[str] = build_meta.get_requires_for_build_wheel(settings)
     if not _is_wanted():
         return needed

@@ -57,7 +57,7 @@ def build(
 
     A second build of the tree waits for the first. An interrupted build leaves nothing
     that Python would load. By default, `find_compiler` selects the compiler, and each
-    CPU core runs one.
+    CPU core runs a compiler.
 
     Raises:
         compiler.c_compiler.CompilerMissing: A compiler or Cython is missing.

@@ -1,4 +1,4 @@
-"""Finds a C compiler: the machine's, or that of the package `ziglang`."""
+"""Finds a C compiler of the machine or of the package `ziglang`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CompilerMissing(Exception):
 
 
 class HeadersMissing(CompilerMissing):
-    """Python's headers are missing. No compiler brings them."""
+    """Python's headers are missing. No compiler includes Python's headers."""
 
 
 class CompilationFailed(Exception):

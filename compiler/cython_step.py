@@ -1,6 +1,6 @@
 """Translates the output of `derive` to C with Cython.
 
-The import of Cython takes longer than the check in `build` whether the core is current.
+Importing Cython takes longer than checking in `build` that the core is current.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Translates an annotated module to the input of Cython: a source and a .pxd file.
 
-Cython requires the types of attributes and arguments in the .pxd file. Everything else
-stays in its line, so a traceback names the line of the original module.
+Cython requires the types of attributes and arguments in the .pxd file. Every other
+statement keeps its line number, so a traceback names the line of the original module.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class NotCompilable(Exception):
 
 
 class Derived(NamedTuple):
-    """The text of the .pxd file, and that of the .py file."""
+    """The texts of the .pxd file and of the .py file."""
 
     declarations: str
     source: str
@@ -369,7 +369,7 @@ class _Derivation:
         return _TYPES.get(name, "object")
 
     def _hint(self, annotation: ast.expr, *, is_local: bool = False) -> str | None:
-        """Return the annotation for Cython; None if it needs none."""
+        """Return the annotation for Cython; None if Cython needs no annotation."""
         inner = self._optional(annotation)
         name = ast.unparse(inner or annotation).split("[")[0]
         if inner is not None and (not is_local or name not in self._visible):

@@ -71,7 +71,8 @@ class Module:
             if not all(text.isupper() for text in texts):
                 continue
             try:
-                # The value can use only operators, numbers, `range` and such constants.
+                # The expression can use only operators, numbers, `range` and earlier
+                # constants.
                 value = eval(  # noqa: S307
                     ast.unparse(node.value),
                     {"__builtins__": {}, "range": range, **found},

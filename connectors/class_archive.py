@@ -29,8 +29,8 @@ class ClassArchive:
     ) -> ClassArchive:
         """Return the archive of a program on one Java and class path.
 
-        The class path consists of jars or directories of jars. `content` describes what
-        the program does while it is recorded, if that differs between releases.
+        The class path consists of jars or directories of jars. If releases record
+        different actions of the program, `content` describes the actions.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):

@@ -34,8 +34,9 @@ def scratch_root() -> Path:
 def claim_scratch(root: Path | None = None) -> Path:
     """Create a scratch directory for this process and a JVM that it starts.
 
-    It is kept until this process and all processes that name it in their command line
-    have ended. `root` is its parent, by default `scratch_root`.
+    The directory exists until this process and all processes that name the directory in
+    their command line have ended. `root` is the parent of the directory, by default
+    `scratch_root`.
 
     Raises:
         OSError: The directory cannot be made.
@@ -52,7 +53,7 @@ def claim_scratch(root: Path | None = None) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))
     for directory in _not_named(_unlocked(root)):
         shutil.rmtree(directory, ignore_errors=True)
-    # Another start removes an unlocked directory of the final name.
+    # Another process would remove an unlocked directory with the final name.
     made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
     # The lock lasts as long as the process.
     _lock(made)

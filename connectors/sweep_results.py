@@ -46,8 +46,8 @@ class _Description(msgspec.Struct, forbid_unknown_fields=True):
 class Finished(msgspec.Struct, array_like=True):
     """A finished run: a line of the journal.
 
-    `number` is its number in the grid, and `cpu_s` the CPU time in seconds. `figures`
-    are the values of the `Outcome`; None for NaN.
+    `number` is the number of the run in the grid, and `cpu_s` the CPU time in seconds.
+    `figures` are the values of the `Outcome`; None for NaN.
     """
 
     number: int

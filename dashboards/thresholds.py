@@ -26,9 +26,9 @@ SLICE_INTERVAL = timedelta(minutes=1)
 class BurnRate:
     """One pair of windows of an alert on an error budget.
 
-    The long window shows that enough of the budget is used up, the short one that the
-    failures continue. With fewer than `least_events` in the long window, the share of
-    failures means little. `factor` is the burn rate.
+    The long window shows that enough of the budget is used up. The short window shows
+    that the failures continue. With fewer than `least_events` in the long window, the
+    share of failures means little. `factor` is the burn rate.
     """
 
     factor: float
@@ -46,18 +46,19 @@ BURN_RATES = (
 )
 """Factors and windows for a period of 30 days.
 
-Google, The Site Reliability Workbook, chapter 5, "Recommended parameters"; the pair of
-a day from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
+Google, The Site Reliability Workbook, chapter 5, "Recommended parameters". The pair for
+one day is from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
 """
 
 BEFORE_WINDOW = timedelta(days=1)
-"""Maximum age of a figure before a gap that is compared with the figure after it."""
+"""Maximum age of the last figure before a gap, which is compared with the first figure
+after the gap."""
 
 BLIND_FOR = timedelta(minutes=1)
 """One or two scrapes are enough, because the verdict stays blind for ten minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
-"""Longer than the verdict stays blind after one capture gap, so gaps continue."""
+"""After one capture gap, the verdict is blind for a shorter time, so gaps continue."""
 
 LOSS_WINDOW = timedelta(minutes=15)
 LOST_MESSAGES = 1
@@ -93,54 +94,59 @@ TAP_SEEN_WITHIN = timedelta(days=1)
 """A tap with records within this time is expected, even if the monitor forgot it."""
 
 TAP_CLOCK_SECONDS = WRONG_MS / 1000
-"""Half of the difference from Kafka's clock that makes live records dead letters."""
+"""Half of the clock difference from Kafka at which live records become dead letters."""
 
 TAP_CLOCK_FOR = timedelta(minutes=2)
-"""Longer than the minute in which records are compared with an old clock."""
+"""The time exceeds the minute in which records are compared with an old clock."""
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
-"""Minimum for an alert: if a tap misses a few records, another usually has them."""
+"""Minimum for an alert: if a tap misses a few records, another tap usually has these
+records."""
 
 MONITOR_DOWN_FOR = timedelta(minutes=5)
 MONITOR_SEEN_WITHIN = timedelta(days=7)
 """A monitor that ran within this time is expected to run."""
 
 STOPPED_WINDOW = timedelta(minutes=15)
-"""Much longer than a batch: heartbeats alone cause one every few seconds."""
+"""The window is much longer than a batch: heartbeats alone cause a batch every few
+seconds."""
 
 STOPPED_SEEN_BEFORE = timedelta(minutes=10)
-"""Longer than a start with a large checkpoint."""
+"""A start with a large checkpoint takes less time."""
 
 KAFKA_SILENT_SECONDS = STALE_S
 KAFKA_AWAY_FOR = timedelta(minutes=5)
-"""Longer than the restart of a broker."""
+"""A broker restarts in less time."""
 
 BEHIND_SECONDS = 300
 """Event-time lag for an alert: longer than a large batch or a restart."""
 
 BEHIND_FOR = timedelta(minutes=5)
 BEHIND_STILL = timedelta(minutes=30)
-"""Longer than catching up after an outage of hours."""
+"""Catching up after an outage of hours takes less time."""
 
 CLOCK_SECONDS = WRONG_MS / 1000
 CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000
-"""Differences of clocks; above the second limit, live records become dead letters."""
+"""Limits of clock differences; above `CLOCK_CRITICAL_SECONDS`, live records become dead
+letters."""
 
 CLOCK_FOR = timedelta(minutes=2)
-"""Four comparisons: a machine that starts may not have set its clock yet."""
+"""Time of four comparisons: a machine that starts may still have to set its clock."""
 
 RESTART_WINDOW = timedelta(hours=1)
 RESTARTS = 3
 
 DEAD_LETTER_WINDOW = timedelta(hours=1)
 DEAD_LETTERS = 10
-"""Dead letters with one reason: a single one is harmless, a wrong tap writes many."""
+"""Dead letters with one reason: one dead letter is harmless, but a wrong tap writes
+many."""
 
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
 HISTORY_WINDOW = timedelta(minutes=10)
-"""Longer than a minute: once a minute, files take rows, and the number falls."""
+"""Files accept rows once a minute, so the number of pending rows falls within this
+window."""
 
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 
@@ -152,8 +158,8 @@ MOSTLY_UNACKNOWLEDGED_SHARE = 0.5
 LEAST_UNACKNOWLEDGED = 10
 """Shares and minimum number of unacknowledged pairs of message and receiver of MVDS.
 
-From the first share on, a group is failing. Senders repeat until the deadline, so most
-pairs fail only if a receiver or a connection is broken.
+A group is failing from `UNACKNOWLEDGED_SHARE` on. Senders repeat until the deadline, so
+most pairs fail only if a receiver or a connection is broken.
 """
 
 UNANSWERED_WINDOW = timedelta(hours=1)
@@ -161,7 +167,7 @@ UNANSWERED_REQUESTS = 10
 """Requests of MVDS without a MESSAGE: nodes repeat a request, so few fail by chance."""
 
 BUDGET_NEARLY_SPENT = 0.9
-"""From this share of `ObserverSettings.epoch_messages`, Reliable Channel also warns."""
+"""Share of `ObserverSettings.epoch_messages` at which Reliable Channel also warns."""
 
 LIMIT_WITHIN = timedelta(days=7)
 """Time to change clients or to split a channel; wall time at any pace."""
@@ -176,7 +182,7 @@ SPOOLING_FOR = timedelta(minutes=10)
 PAUSED_FOR = timedelta(minutes=1)
 
 MIRROR_INCOMPLETE_FOR = timedelta(minutes=10)
-"""A message that a mirror has received late is there at the next audit."""
+"""The next audit finds a message that a mirror has received late."""
 
 AUDIT_FAILING_WITHIN = timedelta(minutes=30)
 AUDIT_FAILING_FOR = timedelta(minutes=10)

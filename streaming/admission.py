@@ -28,16 +28,16 @@ from streaming.settings import BatchLimits, Window
 LATE_MS = 3_600_000
 """Time after a window's end within which its records are searched, ms.
 
-This is the retention window (docs/figures.md, 4). By default, brokers refuse records
-that are further ahead of their clock. So a record with a wrong clock does not hide the
-window's records.
+The time equals the retention window (docs/figures.md, 4). By default, brokers refuse
+records that are more than this time ahead of the broker's clock. So a record with a
+wrong clock does not hide the window's records.
 """
 
 _MAX_LEAD_MS = 60_000
 """Maximum lead of a topic's clock over wall time."""
 
 _LEAST_LEAD_MS = 30_000
-"""Lead below which no allowance is needed: the taps' clocks nearly agree."""
+"""A smaller lead counts as 0, because the taps' clocks nearly agree."""
 
 _UNSAMPLED_ROWS = 500
 """The size of this many records is not sampled, to save a fetch."""
@@ -150,8 +150,8 @@ class Admission:
             wall_ms: Wall time, Unix ms: records far ahead of it move no clock.
             target: The end of the run, where T becomes the maximum record time. None to
                 read all records and wait for silent partitions.
-            quiet_ms: Wall time of the last plan from the same start that found nothing
-                to read, Unix ms; 0 if none existed.
+            quiet_ms: Wall time, Unix ms, of the last plan that began at `start` and
+                found nothing to read; 0 without such a plan.
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
@@ -168,8 +168,8 @@ class Admission:
         believed_ms = wall_ms + self._lead_ms(placed, ends, wall_ms, target is None)
         if target is None:
             newest = self.offsets.newest(list(ends))
-            # A newest record that arrived after `ends` were read belongs to the batch;
-            # otherwise a scan would have to find the newest record before it.
+            # The batch includes a newest record that arrived after `ends` were read.
+            # This avoids a scan for the newest record within `ends`.
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
@@ -190,9 +190,9 @@ class Admission:
     ) -> int:
         """The allowed lead of the topic's clock over wall time, ms.
 
-        If the clocks of all taps are fast, no record contradicts the others. Refusing
-        all records would leave nothing to watch. A lead can begin only while the topic
-        is watched.
+        If the clocks of all taps are fast, no record contradicts another record.
+        Refusing all records would leave nothing to watch. A lead can begin only while
+        the topic is watched.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -288,7 +288,7 @@ class Admission:
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
-        """Return the start with added partitions, after records that Kafka deleted."""
+        """Return the start with added partitions; deleted records are skipped."""
         earliest = self.offsets.earliest(topic.partitions)
         if replaced := self._replaced(start, topic):
             start = _moved_to(start, topic, earliest, replaced)
@@ -307,7 +307,7 @@ class Admission:
                 skipped += first - here.next_offset
                 here = here._replace(next_offset=first)
             elif here.next_offset > ends[partition]:
-                # A target may end before the start; the topic itself must not.
+                # The target may end before the start, but the topic may not.
                 held = self.offsets.latest([partition])[partition]
                 if here.next_offset > held:
                     self._lose(partition, held, here.next_offset)
@@ -335,7 +335,7 @@ def _moved_to(
     earliest: Mapping[int, int],
     replaced: Collection[int],
 ) -> Position:
-    """Return the start in recreated topics, with the known number of lost records."""
+    """Return the start in recreated topics, and count the known lost records."""
     old = {p: one for p, one in start.partitions.items() if topic_index(p) in replaced}
     new = [p for p in topic.partitions if topic_index(p) in replaced]
     unread = sum(

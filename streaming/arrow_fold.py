@@ -1,6 +1,6 @@
 """Folds whole batches of Arrow in Spark's Python worker, without pandas.
 
-Spark's worker makes a data frame of each group and two of its result
+Spark's worker makes a data frame of each group and two data frames of the result
 (docs/performance.md). This module reads and writes whole columns of a batch. Workers of
 a cluster start without the monitor's code, so they fold in Spark's own way.
 """
@@ -78,8 +78,9 @@ def folded(
 ) -> Iterator[pa.RecordBatch]:
     """Yield structs of counts, rows and states for the batches of a task.
 
-    Batches have columns ``key``, ``event_time`` and ``digest``, and one with the group
-    of each row and its state. A positive `most_rows` limits the rows of a result.
+    Batches have the columns ``key``, ``event_time`` and ``digest``, and a column with
+    the group and the state of each row. A positive `most_rows` limits the rows of a
+    result.
 
     Raises:
         Exception: See `Fold.row`.
@@ -109,7 +110,7 @@ def _groups(
             if group is None:
                 break
             first, properties = group["startOffset"], json.loads(group["properties"])
-            # If its deadline has passed, a group has one row with only a key.
+            # A group whose deadline has passed has one row with only a key.
             if not properties["hasTimedOut"]:
                 part = slice(first, first + group["numRows"])
                 packed += digests[part]

@@ -1,8 +1,8 @@
 """Finds the end of a batch in every partition: at one record time T, within a limit.
 
-`aligned_end` searches the maximum T whose records fit. The search steps from the clock
-of the start with doubling strides until a cut has too many records, then bisects
-between the last two cuts. All functions are pure.
+`aligned_end` searches the maximum T whose records fit. The search starts at the clock
+of the start and doubles its stride until a cut has too many records. Then the search
+bisects between the last two cuts. All functions are pure.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class Cut(NamedTuple):
     """Offsets at which all partitions reach one record time, or a batch ends.
 
     Attributes:
-        clock_ms: Record time of the cut, Unix ms; no record after it is earlier, except
-            late ones.
+        clock_ms: Record time of the cut, Unix ms; no record after the cut is earlier,
+            except late records.
         next_ms: Time of the earliest record after the cut; `clock_ms` if none exists.
         ends: Offset of each partition's first record with at least this time.
         times: Record times, with the scans that the cut needed.
@@ -39,7 +39,7 @@ class Cut(NamedTuple):
 
 
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
-    """The end at the maximum T, at most `latest_ms`, whose records fit the limit.
+    """The end at the maximum T up to `latest_ms` at which all records fit the limit.
 
     If the records of one time alone exceed the limit, the batch ends among them and T
     is that time. If late records alone exceed the limit, T does not move.
@@ -67,8 +67,8 @@ def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
         return low
-    # More records have one time than the limit allows. T stays, because no record of
-    # the batch is later.
+    # The records of one time exceed the limit. T stays, because no record of the batch
+    # is later.
     return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 
@@ -88,10 +88,10 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 
 
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
-    """Move a cut that fits ahead in doubling strides until a cut is too far.
+    """Move a fitting cut ahead in doubling strides until the next cut is too far.
 
-    Returns the last cut that fits, and the next one. The first is moved up to the
-    earliest record after it. The second has too many records, or lies after the latest
+    Returns the last cut that fits, and the next cut. The fitting cut is moved up to the
+    earliest later record. The next cut has too many records, or lies after the latest
     time.
     """
     times, stride_ms = low.times, _FIRST_STRIDE_MS
@@ -102,7 +102,7 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
         times = high.times
         last_ms = times.latest_clock_ms(latest_ms)
         if high.clock_ms > last_ms + 1:
-            # The cut needed a scan that ends before it: cut again.
+            # The scan that the cut needed ends before the cut: cut again.
             continue
         if high.rows > row_limit or high.clock_ms > last_ms:
             return low, high
@@ -113,10 +113,10 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
 def bisect(
     low: Cut, high: Cut, latest_ms: int, row_limit: int
 ) -> tuple[Cut, Cut, RecordTimes]:
-    """Narrow the range between a cut that fits and one that does not.
+    """Narrow the range between a cut that fits and a cut that does not fit.
 
-    It ends when the cuts are 1 ms apart, or when the lower one fills three quarters of
-    the limit. Every further step costs a request to the broker.
+    The search ends when the cuts are 1 ms apart, or when the lower cut fills three
+    quarters of the limit. Every further step costs a request to the broker.
     """
     times = high.times
     enough = max(1, row_limit * 3 // 4)

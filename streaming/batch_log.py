@@ -4,9 +4,9 @@ Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. I
 is missing, Spark silently restarts, or repeats the wrong batch. This module checks the
 required files before Spark reads them.
 
-Spark does not sync its files. The job syncs them before it commits a batch to the
-ledger (`SPARKS`), so a power failure can lose only the files of a batch that Spark
-repeats. A file that is still empty counts as missing.
+Spark does not sync its files. The job syncs Spark's files before it commits a batch to
+the ledger (`SPARKS`). A power failure can thus lose only the files of a batch that
+Spark repeats. A file that is still empty counts as missing.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class BatchLog(NamedTuple):
     Attributes:
         planned: Number of the newest batch that was planned; None before the first.
         committed: Number of the newest batch that was committed; None before the first.
-            Equals `planned`, or is one less.
+            The number equals `planned`, or is one less.
         position: Position after the last committed batch; None before the first.
         state_partitions: Number of partitions of the state; 0 before the first plan.
         planned_records: Number of records of a batch that was planned and not
             committed; 0 if none exists.
-        begin: Position before the planned batch, as `Position.to_json`, if it is the
-            first; else None.
+        begin: If the planned batch is the first, the position before it, as
+            `Position.to_json`; else None.
         torn: Files that a power failure has emptied, and that Spark cannot read.
     """
 
@@ -92,7 +92,7 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
         # A committed plan was synced, so no power failure has torn it.
         planned, torn_plan = committed, None
     if torn_commit is not None and planned == (batch := int(torn_commit.name)) + 1:
-        # Spark must repeat this batch before the next planned one.
+        # Spark must repeat this batch before the next planned batch.
         torn_plan, planned = offsets / str(planned), batch
     torn = tuple(path for path in (torn_commit, torn_plan) if path is not None)
     metadata = checkpoint / "metadata"
@@ -169,7 +169,7 @@ def _begin_of(end: Position) -> dict[str, Any]:
 
 
 def _newest_whole(directory: Path) -> tuple[int | None, Path | None]:
-    """Return the newest batch whose file is not torn, and the torn one after it."""
+    """Return the newest batch with a whole file, and the newer torn file, if any."""
     numbers = (int(path.name) for path in directory.glob("*") if path.name.isdigit())
     newest = max(numbers, default=None)
     if newest is None or not _is_torn(path := directory / str(newest)):

@@ -36,11 +36,11 @@ class GroupParts:
         return True
 
     def join(self, group: str) -> Any:
-        """Return the totals of a group from the parts that were set."""
+        """Return a group's totals, joined from its parts in all views."""
         return self._grouping.join(list(self._parts[group].values()))
 
     def take(self, view: str, totals: Any) -> dict[str, Any]:
-        """Set all parts in the totals of a view; returns the changed ones, by group."""
+        """Set all parts in the totals of a view; returns changed parts, by group."""
         found = self._grouping.split(totals)
         return {name: one for name, one in found.items() if self.set(name, view, one)}
 
@@ -93,8 +93,8 @@ class Board:
     def read(self, packed: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
         """Return the published form of views' totals, by prefix, then by name.
 
-        Views that are parts of groups are joined with the parts in all other views that
-        were read before. Reading the same totals again changes nothing.
+        The parts of a group are joined, including parts in views that were read
+        earlier. Reading the same totals again changes nothing.
 
         Args:
             packed: Totals by key of a view, from `blob.totals_part`. For a kind with
@@ -133,7 +133,7 @@ class Board:
             labels: Prefix of a kind -> names of all its views that have a metric label
                 of their own; see `streaming.ledger.labels`.
             remainders: Prefix of a kind -> counts of forgotten views.
-            gone: Keys of views that are dropped too.
+            gone: Keys of further views to drop.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.

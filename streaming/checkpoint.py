@@ -47,8 +47,8 @@ class CheckpointIdentity(msgspec.Struct):
             up to 0.15 refuse the checkpoint: they do not know the ledger.
         report_detail: Whether the checkpoint stores definite acknowledgements.
         starts: Number of jobs that were started on the checkpoint, including this one.
-        files: Names of the other files in ``monitor/``. A release up to 0.6 lists none:
-            then all existing files count.
+        files: Names of the other files in ``monitor/``. If a release up to 0.6 lists no
+            files, all existing files count.
         observer: All settings of the model. Empty in a checkpoint of a release that had
             only the defaults.
         unfinished: The batch that the newest start found planned and not committed;
@@ -69,7 +69,7 @@ class CheckpointIdentity(msgspec.Struct):
 
 
 def own_files(checkpoint: Path) -> Path:
-    """The directory of the monitor's own files; the others are Spark's."""
+    """The directory of the monitor's own files; the other directories are Spark's."""
     return checkpoint / "monitor"
 
 

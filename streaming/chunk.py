@@ -1,6 +1,6 @@
 """Turns a chunk of records into one row per view: its key and encoded digest.
 
-The reader does this, so that whole frames never reach the JVM.
+The reader makes the rows, so that whole frames never reach the JVM.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class Chunk:
     def add(self, record: RawRecord, written_ms: int | None = None) -> None:
         """Judge one record, and add it to the digests of the views that it concerns.
 
-        The record was written by `written_ms`, Unix ms; None for the admission time.
+        `written_ms` is the latest possible time of writing, Unix ms; None for the
+        admission time.
         """
         self._records += 1
         if written_ms is None:

@@ -1,4 +1,4 @@
-"""Compares this machine's clock with others during a job, and logs differences."""
+"""Compares this machine's clock with other clocks, and logs differences."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two requests to Kafka, seconds: far less than the alert waits."""
+"""Time between two requests to Kafka, seconds; the alert waits far longer."""
 
 _LONGEST_MS = 2_000
-"""Maximum duration of a request; half of it is the maximum error."""
+"""Maximum duration of a request; the maximum error is half of this duration."""
 
 _VALID_S = 300.0
-"""Time for which an answer is used if later ones are too slow, in seconds."""
+"""Time for which an answer is used if later answers are too slow, in seconds."""
 
 ADVICE = "set both clocks by NTP"
 
@@ -41,7 +41,7 @@ def is_exact(took_ms: int) -> bool:
 
 
 class ClockCheck:
-    """Compares the clock of this machine with those of Kafka and of the taps."""
+    """Compares the clock of this machine with the clocks of Kafka and of the taps."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ClockCheck:
             return
         self._level = level
         if level is ClockLevel.AGREES:
-            # Or no other clock is left for a comparison.
+            # The level is also AGREES if no other clock is left for a comparison.
             _log.info("this machine's clock no longer seems to differ from others")
         elif level is ClockLevel.NOTABLE:
             _log.warning("%s: %s", self.figures.sentence, ADVICE)

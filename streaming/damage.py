@@ -17,7 +17,7 @@ from connectors.storage.disk import make_directory, replacing
 from sds_core.text import printable
 
 RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
-"""Remedy if no smaller one helps."""
+"""Remedy if no smaller remedy helps."""
 
 IDENTITY = "job.json"
 LEDGER = "ledger.sqlite"
@@ -38,13 +38,13 @@ class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing: another start fails too.
 
     Attributes:
-        place: The file, or another part of the checkpoint.
+        place: The damaged file, or another damaged part of the checkpoint.
         problem: The error; continues a sentence that begins with `place`.
         remedy: What the operator can do.
     """
 
     def __init__(self, place: Path | str, problem: str, remedy: str = RESTORE) -> None:
-        # The arguments of the class, so that it can be pickled.
+        # `args` has the arguments of the class, so that the error can be pickled.
         super().__init__(place, problem, remedy)
         self.place = place
         self.problem = problem

@@ -1,8 +1,8 @@
 """Executors of a cluster: they receive the modules, and must share the checkpoint.
 
 Everything that a task needs is tested before the query starts. A failing task would
-fail four times with messages of Spark. A task that writes state to a directory of its
-own would not fail at all.
+fail four times, with errors in Spark's words. A task on a disk that is not shared would
+write state without an error.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _PACKAGES = (connectors, sds_core, streaming)
 _WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 _UNPACKED = "sds-monitor"
 _KAFKA_S = 30.0
-"""Maximum time for which an executor waits for Kafka, which the driver has reached."""
+"""Maximum time for which an executor waits for Kafka; the driver has already reached
+Kafka."""
 
 _PLAIN = re.compile(r"[\w/.+=@,-]+", re.ASCII)
 """Path schemes that Spark's readers accept unchanged."""
@@ -92,8 +93,8 @@ def send_code(context: SparkContext, directory: Path) -> None:
             for path in sorted(core.iterdir()):
                 files.write(path, path.relative_to(root))
     context.addArchive(str(archive))
-    # This is the path of Spark's Python workers. Settings can add only zips and single
-    # files to the path.
+    # `_python_includes` is the path of Spark's Python workers. Settings can add only
+    # zips and single files to the path.
     includes: Any = context._python_includes  # noqa: SLF001 - see above
     includes.append(archive.name)
 
@@ -102,8 +103,8 @@ def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
     source = path.read_bytes()
     files.writestr(str(name), source)
     code = SourceFileLoader(name.stem, str(path)).get_code(name.stem)
-    # The file has an unchecked hash, because unpacking changes the times that Python
-    # compares.
+    # Unpacking changes the file times that Python compares, so the file has an
+    # unchecked hash.
     head = MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash(source)
     cached = f"{name.stem}.{sys.implementation.cache_tag}.pyc"
     files.writestr(
@@ -119,7 +120,7 @@ def check_executors(
     Later executors are not checked. The caller has locked the checkpoint.
 
     Raises:
-        streaming.failure.JobFailed: No executor exists, or one cannot work.
+        streaming.failure.JobFailed: No executor exists, or an executor cannot work.
     """
     if not has_executors(spark):
         return
@@ -134,7 +135,7 @@ def check_executors(
     marker = checkpoint / f".probe-{uuid.uuid4()}"
     marker.touch()
     probe = _probe_of(replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S)), marker)
-    # Several tasks for each core, so that each executor gets one.
+    # With several tasks for each core, every executor gets a task.
     tasks = 2 * context.defaultParallelism
     try:
         found = context.parallelize(range(tasks), tasks).mapPartitions(probe).collect()

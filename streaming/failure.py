@@ -40,7 +40,7 @@ class BatchTooLarge(RuntimeError):
     """A worker would pass on more of a batch than fits into memory."""
 
     def __init__(self, limit_bytes: int) -> None:
-        # The argument of the class, so that it can be pickled.
+        # `args` has the argument of the class, so that the error can be pickled.
         super().__init__(limit_bytes)
         self.limit_bytes = limit_bytes
 
@@ -61,7 +61,8 @@ _FORESEEN = (
     SecurityUnusable,
     TopicMissing,
 )
-"""Errors whose text contains the remedy; for other errors the class is named too."""
+"""Errors whose text contains the remedy. Messages of other errors also name the
+class."""
 
 _NO_WORKER = "Python worker failed to connect back"
 """Spark's message if a Python process that it started has not connected within 10 s."""
@@ -155,7 +156,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
     An error outside our code has no mark, for example if a worker cannot load our code.
-    Then the cause is the line of Spark's message that names the error.
+    Without a mark, the cause is the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:
@@ -176,7 +177,7 @@ def _add_meaning(error: Exception) -> None:
     # mark.
     if _MARK in str(error):
         return
-    # The mark is in ASCII, so that none of its characters can end the line.
+    # The mark is in ASCII, so that no character of the mark can end the line.
     error.add_note(_MARK + json.dumps(vars(_meaning_of(error))))
 
 
@@ -211,7 +212,7 @@ def with_remedy(cause: str) -> str:
 
 def cause_of(error: Exception) -> str:
     """Return an unexpected error, of Spark or of Python, in one line."""
-    # Imported here, because commands that do not start Spark import this module.
+    # Commands that do not start Spark import this module, so PySpark is imported here.
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 

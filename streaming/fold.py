@@ -1,7 +1,8 @@
 """The stateful operator: decodes a view, updates it, and encodes it.
 
-Spark calls it once per key that has rows in the batch, or whose deadline the watermark
-has passed. State is ``(version, blob)``; its schema never changes.
+Spark calls the operator once for each key with rows in the batch, and for each key
+whose deadline the watermark has passed. State is ``(version, blob)``; its schema never
+changes.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class Fold:
     ) -> Iterator[pd.DataFrame]:
         """Yield the one row of a group, as Spark calls it."""
         packed, clock_ms = _rows(frames)
-        # An array of objects, because detecting the types of four columns takes four
-        # times as long.
+        # Detecting the types of four columns takes four times as long as an object
+        # array.
         row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
         row[0] = self.row(key[0], packed, clock_ms, state)
         yield pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
@@ -137,7 +138,7 @@ def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
     for frame in frames:
         if len(frame):
             packed.extend(frame["digest"])
-            # As an array: its maximum takes a third of the time that a column's takes.
+            # The maximum of an array takes a third of the time of a column's maximum.
             times = frame["event_time"].to_numpy("datetime64[ms]")
             clock_ms = max(clock_ms, int(times.max().astype(np.int64)))
     return packed, clock_ms
@@ -147,7 +148,7 @@ def _set_timeout(view: View[Any, Any, Any], state: GroupState) -> None:
     deadline_ms = view.next_deadline_ms
     if deadline_ms is None:
         return
-    # Spark fires when the watermark T - 1 has passed the timeout. If the timeout is D -
-    # 1, that is when T > D. Spark accepts no timeout before the watermark or before
+    # Spark fires when the watermark T - 1 has passed the timeout. A timeout of D - 1
+    # thus fires when T > D. Spark accepts no timeout before the watermark or before
     # 1970, although record times may be earlier.
     state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs(), 1))

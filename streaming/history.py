@@ -59,7 +59,8 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay beside the checkpoint; views forget earlier."""
+"""Event time for which incidents stay beside the checkpoint; views forget incidents
+earlier."""
 
 _HISTORY_TIMEOUT_S = 10.0
 """Maximum wait for Kafka of one write to the history's topics, seconds."""
@@ -75,7 +76,7 @@ _FORESEEN = (
     SecurityUnusable,
     sqlite3.Error,
 )
-"""Errors whose text suffices for the log; others are logged with a traceback."""
+"""Errors whose text suffices for the log; other errors are logged with a traceback."""
 
 _NOT_EXPORTED = "the history waits"
 _NOT_MAINTAINED = "the history cannot be put in order"
@@ -199,7 +200,8 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # Expire rows first: they may wait for the files longer than the history's days.
+        # Rows that wait for the files may be older than the history's days, so they
+        # expire first.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)
@@ -212,7 +214,8 @@ _Write = Callable[[Outbox, list[Row], list[Row], list[Row]], None]
 
 
 def _write_records(outbox: Outbox, *rows: list[Row]) -> None:
-    # Without topics, the rows are confirmed too, so that they are deleted.
+    # Without topics, the rows are still confirmed, because only confirmed rows are
+    # deleted.
     if outbox.topics is not None:
         outbox.topics.write(*rows)
 

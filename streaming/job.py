@@ -64,7 +64,7 @@ _STOP_TIMEOUT_S = 10.0
 
 @dataclass
 class Job:
-    """A running job; `restart` restarts a query before its first batch only."""
+    """A running job; `restart` is for a query that failed before its first batch."""
 
     settings: JobSettings
     board: Board
@@ -158,8 +158,8 @@ def running_job(
             board may hold figures of an earlier job of this process on the same
             checkpoint.
         protocols: Protocols that the job observes.
-        watch: Watch of the topic with the same board, after its first answer; None to
-            create one.
+        watch: Watch of the topic that has the same board and its first answer; None to
+            create a watch.
 
     Raises:
         streaming.failure.JobFailed: Spark cannot read the state, or the executors of a
@@ -227,7 +227,8 @@ def running_job(
         if exporter is not None:
             stack.callback(_limit_remaining_time, exporter, job)
         stack.callback(verdicts.close)
-        # The lag first: an earlier query's lag would seem to be this one's.
+        # The lag comes first: the lag of an earlier query would seem to belong to the
+        # new query.
         watch.follow(position)
         board.set_job(running=True, error="", retrying=False, reading_checkpoint=False)
         yield job
@@ -334,7 +335,7 @@ def _start(
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
     if job.query.isActive or job.query.exception():
-        # Either a user waits for the end, or a new query continues.
+        # A user waits for the job's end, or a new query exports the remaining rows.
         exporter.limit_remaining_time()
 
 

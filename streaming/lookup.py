@@ -71,12 +71,13 @@ class Stored:
         """Minutes of a channel that begin in [since_ms, until_ms), in order.
 
         Each row must have these fields, beside key and ``told``; None for all fields.
-        Without a history, rows have the figures that grow.
+        Without a history, rows have only the growing figures (`FigureTable.grown`).
         """
         findings, recent, tables = self.store
         if self.history is None:
             return recent.rows(channel, since_ms, until_ms)
-        # The outbox is read first: a row that leaves it later is in the files.
+        # A row may leave the outbox for the files meanwhile, so the outbox is read
+        # first.
         pending = [
             minute_row(one, tables.kind.published)
             for one in findings.pending_minutes(Destination.PARQUET, channel)

@@ -1,4 +1,4 @@
-"""Addresses of Spark masters: local ones, and clusters.
+"""Addresses of Spark masters: local masters, and clusters.
 
 This module does not import Spark, so that commands can check an address before they
 load it.
@@ -62,7 +62,7 @@ def find_unreachable(master: str) -> str | None:
             place = host.strip("[]"), int(port)
             with socket.create_connection(place, _CONNECT_S):
                 return None
-        # A port above 65535 raises the second error.
+        # A port above 65535 raises OverflowError.
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
     return reason

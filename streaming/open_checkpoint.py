@@ -74,7 +74,7 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
 
 
 def check_start(settings: JobSettings) -> None:
-    """Check the disk for a job, as far as that is quick.
+    """Check the disk for a job, with quick checks only.
 
     Raises:
         streaming.checkpoint.CheckpointMismatch: See `check_identity`.

@@ -24,7 +24,7 @@ _NO_HISTORY = Plan(problem="this job stores no history, which forecasts are made
 _GRACE_S = 60.0
 _LOOK_S = 1.0
 
-# One thread: the job needs the other cores.
+# The planner uses one thread, because the job needs the other cores.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 _COMMAND = [sys.executable, "-m", "streaming.plan_worker"]
 
@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
         first_s: Time from the first figures to the first computation, seconds: a new
             job still catches up, or ends soon.
         every_s: Minimum time between two computations, seconds.
-        views: Maximum number of views of a kind: as many as have labels by default.
+        views: Maximum number of views of a kind; equal to the default label limit.
         seconds: Time for the views of a kind; each takes about 1.5 s of CPU time.
     """
 
@@ -50,7 +50,7 @@ class Planner(Poll[Plans]):
     """The newest forecasts, while the block runs.
 
     Args:
-        history: None for no history: then no forecasts exist.
+        history: The history; None for no history and no forecasts.
         current: Returns the newest figures.
         wall_ms: Returns wall time, Unix ms.
         bounds: Limits of a computation.
@@ -97,7 +97,7 @@ class Planner(Poll[Plans]):
     def _computed(
         self, directory: str, views: Views[Any], snapshot: Snapshot, before: Plan
     ) -> Plan:
-        """Return new forecasts; after a failure, the previous ones with the problem."""
+        """Return new forecasts; after a failure, the old forecasts and the problem."""
         names = [name for name in views.labels if name in views.totals]
         names += sorted(views.totals.keys() - set(names))
         shown = names[: self._bounds.views]

@@ -28,8 +28,9 @@ class PartitionPosition(NamedTuple):
 
     Attributes:
         next_offset: The next offset to read.
-        newest_ms: Maximum record time before the offset, Unix ms. If this time is not
-            after the position's clock, the value may be lower. 0 if nothing was read.
+        newest_ms: Maximum record time before the offset, Unix ms; 0 if nothing was
+            read. If the maximum is not after the position's clock, the value may be
+            lower than the maximum.
         batch_start: First offset of the batch that ended here.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
     """
@@ -46,22 +47,22 @@ class Position:
 
     Attributes:
         clock_ms: Admission time T, Unix ms: every earlier record has been read, except
-            late ones.
-        admitted_ms: Wall time at which the previous batch was admitted, with the lead
-            of the topic's clock (`Admission`), Unix ms. A replayed batch uses this time
-            again to recognise future records.
+            late records.
+        admitted_ms: Sum of the wall time at which the previous batch was admitted and
+            the lead of the topic's clock (`Admission`), Unix ms. A replayed batch uses
+            this time again to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
         partitions: Position in each partition.
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
             position, or if the broker returns no id.
         ends: End of each partition when the previous batch was planned. If the topic is
-            deleted, unread records are lost at least up to this end.
+            deleted, at least the unread records up to this end are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time of the last look that found nothing to read, before the
-            previous batch, Unix ms. 0 if the previous batch was the first. All records
-            of that batch were written after this time.
+        quiet_ms: Wall time, Unix ms, of the last look that found nothing to read before
+            the previous batch; 0 if the previous batch was the first. All records of
+            the previous batch were written after this look.
     """
 
     clock_ms: int = 0
@@ -103,12 +104,13 @@ class Position:
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return the position after a batch from `start` that also takes requests."""
+        """Return the position after a batch from `start` that processes requests."""
         if number <= start.requests:
             return self
         partitions = self.partitions
         if self == start:
-            # Otherwise the records of the previous batch would be read again.
+            # With an old `batch_start`, the records of the previous batch would be read
+            # again.
             partitions = {
                 p: here._replace(batch_start=here.next_offset)
                 for p, here in partitions.items()
@@ -204,7 +206,7 @@ class Unread:
                 next_offset=ends.get(p, here.next_offset),
                 newest_ms=max(here.newest_ms, newest_ms.get(p, 0)),
                 batch_start=here.next_offset,
-                # The earlier time, because the wall clock may have been set back.
+                # The wall clock may have been set back, so the earlier time counts.
                 moved_ms=min(here.moved_ms, self.wall_ms)
                 if p not in unread
                 else self.wall_ms,

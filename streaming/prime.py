@@ -24,7 +24,7 @@ from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
 _LATE_MS = 3_600_000 * 12
-"""Less than a day, the minimum difference of two settings."""
+"""Half a day: two values of `forget_ms` differ by at least a day."""
 
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
@@ -36,7 +36,7 @@ _DAMAGE = re.compile(
 
 
 class StoredView(NamedTuple):
-    """Encoded totals of a view, and when Spark calls it, Unix ms; None for never."""
+    """Encoded totals of a view, and its timeout in Unix ms; None for no timeout."""
 
     totals: bytes
     timeout_ms: int | None
@@ -45,9 +45,9 @@ class StoredView(NamedTuple):
 def find_unreviewed(
     views: Mapping[str, StoredView], kinds: Kinds, forget_ms: int
 ) -> list[str]:
-    """Return keys of silent views whose timeouts are too late for forgetting.
+    """Return keys of silent views that Spark would forget too late.
 
-    A job with a longer `forget_ms`, or of a release before 0.8.0, has set such
+    A job with a longer `forget_ms`, or of a release before 0.8.0, has set the late
     timeouts. With a `forget_ms` of 0, no view is forgotten.
     """
     if not forget_ms:

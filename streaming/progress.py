@@ -35,7 +35,8 @@ class Progress:
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
         works: Whether the query finished a batch between the last two updates, or
-            waited for new records at the last one. False while it waits for Kafka.
+            waited for new records at the last update. False while the query waits for
+            Kafka.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class Progress:
         new: list[dict[str, Any]] = []
         for progress in newest_first(query):
             trigger = progress["batchId"], progress["timestamp"]
-            # Not ordered by time, because a clock may have been set back.
+            # A clock may have been set back, so times do not order the reports.
             if trigger == self._last_trigger or trigger[0] < self._last_trigger[0]:
                 break
             new.append(progress)
@@ -119,7 +120,7 @@ def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
 
 def _waits_for_records(query: StreamingQuery) -> bool:
     status = query.status
-    # Before its first batch no trigger is active either.
+    # Before the first batch of a query, no trigger is active either.
     return not status["isTriggerActive"] and status["message"].startswith("Waiting")
 
 

@@ -1,15 +1,15 @@
 """Reliable record times for the unread records of each partition.
 
 The broker's index answers "first record at or after a time" without reading records.
-Two kinds of entries make its answer useless, because they hide the records behind them:
+Entries of two kinds hide later records, and so make the index's answer useless:
 
 - Records from the future, which move no clock (docs/records.md).
 - Ends of transactions, which are not records. An end has the wall time of its commit,
   however old the transaction's records are.
 
-If the index returns such an entry, the partition is *scanned*: its times are read
-instead. A partition is also scanned if the records after an entry may show that the
-entry is from the future (`sds_core.observer.ahead`).
+If the index returns an entry of either kind, the partition is *scanned*: the times of
+its records are read instead. If the records after an entry may show that the entry is
+from the future, the partition is also scanned (`sds_core.observer.ahead`).
 
 `RecordTimes` never changes. A lookup that scans returns new record times, which include
 the scans. Every lookup on the same record times gives the same result.
@@ -55,7 +55,7 @@ class Offsets(Protocol):
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """First entry with at least this time; partitions without one are omitted."""
+        """First entry of each partition with at least this time, if one exists."""
 
 
 ReadTimes = Callable[[int, int, int], Sequence[TimedOffset]]
@@ -72,7 +72,7 @@ class Scan(NamedTuple):
         offsets: Offset of each record, ascending, shape (n,).
         peaks: Maximum time up to and including each record, Unix ms, shape (n,); future
             records count as 0.
-        end: Offset after the last one that was read.
+        end: Offset after the last read record.
     """
 
     offsets: list[int]
@@ -81,11 +81,11 @@ class Scan(NamedTuple):
 
     @property
     def peak_ms(self) -> int:
-        """Maximum time of all records; 0 if it has none."""
+        """Maximum time of all records; 0 without records."""
         return self.peaks[-1] if self.peaks else 0
 
     def first_at_or_after(self, clock_ms: int) -> TimedOffset | None:
-        """The first record with at least this time; None if it has none."""
+        """The first record with at least this time; None if all are earlier."""
         index = bisect_left(self.peaks, clock_ms)
         if index == len(self.peaks):
             return None
@@ -127,7 +127,7 @@ class RecordTimes:
         return max(self.unread.start.clock_ms, min(limit_ms, *peaks))
 
     def readable_ends(self) -> dict[int, int]:
-        """End of each partition, or of its scan if it was scanned."""
+        """The end of each partition; for a scanned partition, the end of its scan."""
         return {**self.unread.ends, **{p: scan.end for p, scan in self.scans.items()}}
 
     def first_at_or_after(
@@ -135,8 +135,8 @@ class RecordTimes:
     ) -> tuple[dict[int, TimedOffset], RecordTimes]:
         """The first unread record of each partition with at least this time.
 
-        Partitions without such a record are omitted. A record may lie outside the
-        unread range.
+        Partitions without a record since the time are omitted. A record may lie outside
+        the unread range.
 
         Returns:
             The records by partition, and the record times with the necessary scans.
@@ -168,7 +168,7 @@ class RecordTimes:
             newest: Result of `Offsets.newest`.
 
         Returns:
-            The times by partition, and the record times with the necessary scans.
+            The maximum times by partition, and these record times with the new scans.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {
@@ -218,7 +218,7 @@ class RecordTimes:
         )
 
     def with_scans(self, partitions: Iterable[int]) -> RecordTimes:
-        """The record times with scans of more partitions."""
+        """The record times, with scans of further partitions."""
         scans = dict(self.scans)
         for partition in partitions:
             start = self.unread.start.partitions[partition].next_offset
@@ -241,7 +241,8 @@ class RecordTimes:
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
         """Whether records after an entry may show that the entry is from the future.
 
-        Only a scan can decide that, because it needs the clock before the entry.
+        Only a scan can decide the question, because a scan has the clock before the
+        entry.
         """
         if at.timestamp_ms <= self._known_ms(partition) + MAX_AHEAD_MS or (
             was_written_by_then(at, self.unread.looks[partition])

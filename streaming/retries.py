@@ -6,7 +6,8 @@ from streaming.failure import JobFailed
 
 _FIRST_S = 1.0
 _LONGEST_S = 60.0
-"""First and maximum wait before a start, seconds; each is twice the previous one."""
+"""First and maximum wait before a start, seconds; each wait is twice the previous
+wait."""
 
 _STEADY_S = 120.0
 """Time of work after which a query's failures are counted from zero, seconds."""
@@ -17,21 +18,22 @@ class Retries:
 
     The class distinguishes four kinds of failure:
 
-    - The batch is too large: the next start plans a smaller one.
+    - The batch is too large: the next start plans a smaller batch.
     - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
-    - Unknown. Other failures. If the query has finished a batch since its start,
-      another start may do so too. Otherwise it is assumed to fail in the same way.
+    - Unknown. Other failures. If the query has finished a batch since its start, the
+      next start may succeed as well. If the query has finished no batch, the next start
+      is assumed to fail in the same way.
 
     Args:
-        longest_s: Seconds from the first consecutive failure to the last start; None
-            for no limit, 0 for no further start.
+        longest_s: Maximum seconds from the first consecutive failure to the last start.
+            None: no limit. 0: no further start.
     """
 
     def __init__(self, longest_s: float | None = None) -> None:
         self._longest_s = float("inf") if longest_s is None else longest_s
         self._wait_s = _FIRST_S
-        # None before the first of consecutive failures.
+        # The time is None before the first of consecutive failures.
         self._give_up_s: float | None = None
         # Start of the newest query, and the time until which it is known to have
         # worked.

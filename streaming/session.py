@@ -90,7 +90,8 @@ def use_bytes_pickler(spark: SparkSession) -> None:
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     pickler = _compiled(jvm, _PICKLER, _PICKLER_SOURCE).newInstance()
-    # Spark registers its own picklers once, at the first use: ours must come later.
+    # The pickler must be registered after Spark's own picklers, which Spark registers
+    # once, at the first use.
     python = jvm.org.apache.spark.sql.execution.python
     getattr(getattr(python, "EvaluatePython$"), "MODULE$").registerPicklers()
     loader = jvm.Thread.currentThread().getContextClassLoader()
@@ -102,7 +103,7 @@ def use_files_as_made(spark: SparkSession) -> None:
     """Write the files of a checkpoint without a process for each.
 
     Without its native library, Hadoop starts the program `chmod` for each local file.
-    Here a file keeps the permissions of the umask.
+    Without `chmod`, a file keeps the permissions of the umask.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     files = jvm.org.apache.hadoop.fs.FileSystem
@@ -153,7 +154,7 @@ def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
     The status is negative for a signal, and None if the JVM runs.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
-    # The JVM of spark-submit is not ours: it has started this process.
+    # The JVM of spark-submit is no child of this process.
     if gateway is None or gateway.proc is None:
         return None
     try:
@@ -190,7 +191,7 @@ def make_session(
     scratch = claim_scratch()
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
     use_home()
-    # Otherwise workers run the first python3 in PATH.
+    # Without these variables, workers run the first python3 in PATH.
     if settings.is_cluster:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     else:
@@ -211,17 +212,16 @@ def make_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.stateStore.providerClass": rocksdb,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
-        # A batch has few rows for the JVM. Spark would generate Java code for them in
-        # each task, and compile some of it again in each batch.
+        # A batch has few rows for the JVM. Spark would generate Java code for these
+        # rows in each task, and compile some code again in each batch.
         "spark.sql.codegen.wholeStage": False,
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.python.worker.faulthandler.enabled": True,
         "spark.ui.showConsoleProgress": False,
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
-        # UseSerialGC, Xms: with two cores and some ten MB of objects in a batch, the
-        # default collector and a first heap of a 64th of the machine's memory cost 100
-        # MB and gain nothing.
+        # UseSerialGC, Xms: for some ten MB of objects in a batch, the default collector
+        # and the default first heap (a 64th of the memory) cost 100 MB without a gain.
         # The archive does not fit the class path of a cluster's settings.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
@@ -239,15 +239,15 @@ def make_session(
         ),
     }
     if not settings.is_cluster:
-        # On a cluster, Spark's own settings decide these. A cluster's workers have none
-        # of our code yet when their daemon starts.
+        # On a cluster, Spark's own settings decide these options. When the daemon of a
+        # cluster's worker starts, the worker has no code of the monitor yet.
         options |= {
             "spark.ui.enabled": False,
-            # Without that page nothing shows the plan, which Spark writes out for each
-            # batch.
-            "spark.sql.ui.explainMode": "simple",
-            # By default, Spark remembers a thousand of each for that page, with their
+            # Spark writes out the plan for each batch, but only the disabled page shows
             # plans.
+            "spark.sql.ui.explainMode": "simple",
+            # By default, Spark remembers a thousand jobs, stages and queries with their
+            # plans for the disabled page.
             "spark.ui.retainedJobs": _REMEMBERED,
             "spark.ui.retainedStages": _REMEMBERED,
             "spark.sql.ui.retainedExecutions": _REMEMBERED,
@@ -271,8 +271,8 @@ def make_session(
     else:
         use_files_as_made(spark)
     accumulators: Any = spark.sparkContext._accumulatorServer  # noqa: SLF001 - has no option
-    # If the JVM ends, the server would print a traceback. The command reports that in
-    # one line.
+    # If the JVM ends, the server would print a traceback. The command reports the end
+    # of the JVM in one line.
     accumulators.handle_error = lambda request, client_address: None
     return spark
 
@@ -280,7 +280,8 @@ def make_session(
 def _limit_arenas() -> None:
     """Keep the C library from spreading memory over eight arenas a core.
 
-    Each arena keeps what its threads have freed, in this process and in Spark's.
+    Each arena keeps the memory that its threads have freed, in this process and in
+    Spark's processes.
     """
     if "MALLOC_ARENA_MAX" not in os.environ:
         os.environ["MALLOC_ARENA_MAX"] = _ARENAS
@@ -311,7 +312,7 @@ def warm_up(spark: SparkSession) -> threading.Thread:
             # Workers of an SQL query: Spark starts others for an RDD.
             rows = spark.range(0, cores, 1, cores)
             rows.mapInArrow(lambda batches: batches, "id long").collect()
-        except Exception as error:  # any: the first batch starts workers too, or fails
+        except Exception as error:  # any: the first batch starts the workers, or fails
             _log.debug("the session was not warmed up: %r", error)
 
     thread = threading.Thread(target=run, name="warm-up", daemon=True)
@@ -323,7 +324,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
     try:
         use_bytes_pickler(spark)
     except (Py4JNetworkError, ConnectionError):
-        raise  # The JVM has ended; the command reports that.
+        raise  # The JVM has ended; the command reports its end.
     except Exception as error:  # any: Spark's own pickler does the same
         _log.warning(
             "states are passed to Python by Spark's own, slower pickler: %r", error
@@ -333,7 +334,8 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
 def _search_no_packages(spark: SparkSession) -> None:
     """Make Spark assume that no installed package has a data source.
 
-    Otherwise, each start of a query starts two Python processes to search for one.
+    Without this assumption, each start of a query starts two Python processes to search
+    for a data source.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     collections = jvm.scala.collection.immutable

@@ -48,7 +48,7 @@ class Part(NamedTuple):
     """Records that a checkpoint reads in small batches.
 
     Attributes:
-        until: Number of records that the checkpoint has read once it has read the part.
+        until: Number of records that the checkpoint has read when the part ends.
         rows: Maximum records of a batch.
     """
 
@@ -61,9 +61,9 @@ class Parts:
     """Records of batches that failed, which are read in smaller batches.
 
     Attributes:
-        parts: The records. Some parts lie within others, and have smaller batches.
-        begin: Start of the first batch, as `Position.to_json` returns it, if the
-            checkpoint has not finished any; else None.
+        parts: The records. Parts within larger parts have smaller batches.
+        begin: If the checkpoint has finished no batch, the start of the first batch, as
+            `Position.to_json` returns it; else None.
     """
 
     parts: tuple[Part, ...]
@@ -79,7 +79,7 @@ class BatchLimits:
             batches catch up fastest (docs/architecture.md).
         size_bytes: Bytes of keys, values and headers, estimated from the mean size of
             the next records.
-        parts: Records that are read in smaller batches; None for none.
+        parts: Records that are read in smaller batches; None without such records.
     """
 
     rows: int = 300_000
@@ -169,7 +169,7 @@ class SessionSettings:
         master: Spark master. None for the master of ``spark-submit``, which has started
             this program.
         shuffle_partitions: Number of partitions of the state, which the first batch of
-            a checkpoint fixes. None for the number of cores: each partition costs
+            a checkpoint fixes. None: the number of cores, because each partition costs
             memory and time in every batch.
     """
 
@@ -206,7 +206,8 @@ class JobSettings:
         report_detail: Whether every definite acknowledgement is stored for the report.
         dead_letter_topic: Topic for undecodable records; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
-        history: None to store only incidents, and only beside the checkpoint.
+        history: None: no minutes are stored, and incidents stay only beside the
+            checkpoint.
         channel_table: Names, SLOs, labels and silence of channels at startup.
         observer: Settings of the model that the operator sets. The first start of a
             checkpoint fixes all settings.

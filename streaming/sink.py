@@ -25,7 +25,7 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""Event time after which a tap's totals contain every capture gap that had begun."""
+"""A tap's totals contain a capture gap at most this event time after the gap begins."""
 
 
 class _Output(NamedTuple):
@@ -51,9 +51,9 @@ class Sink:
     """Writes each batch's output; writing it twice changes nothing.
 
     Args:
-        board: Receives the totals. The board's T is that of the newest committed batch.
-        stores: Receive what is stored beside the checkpoint. Each kind whose incidents
-            or minutes leave its views must have a store.
+        board: Receives the totals. The board has the T of the newest committed batch.
+        stores: Receive what is stored beside the checkpoint. If incidents or minutes of
+            a kind leave its views, the kind needs a store.
         dead_letters: Receives the undecodable records; None to only count them.
         with_history: Whether a history is configured, so that minutes are recorded.
         position_of: Returns all values that determine the rows of a planned batch; see
@@ -100,7 +100,8 @@ class Sink:
         # A single action reads the whole output: Spark fails a batch that is partly
         # consumed.
         rows = output.collect()
-        # Spark has written the state of this batch, and the commit of the previous one.
+        # Spark has written the state of this batch, and the commit of the previous
+        # batch.
         self._sync()
         self.take(rows, batch_id)
 
@@ -108,8 +109,9 @@ class Sink:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         - First, undecodable records are copied to the dead-letter topic.
-        - Then one transaction of the ledger stores the rest, and marks incidents that
-          coincide with a capture gap in the taps' totals after this batch.
+        - Then one transaction of the ledger stores all other rows. The transaction
+          marks incidents that coincide with a capture gap in the taps' totals after
+          this batch.
         - Then totals go to the board, which page, API and metrics read.
 
         If the process ends before Spark records its commit, Spark repeats the batch.

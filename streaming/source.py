@@ -45,7 +45,7 @@ _ARROW_SCHEMA = pa.schema(
 _SAMPLE_RECORDS = 20
 
 _LEAST_PASSED_BYTES = 8 * 1024 * 1024
-"""Bytes of a batch that a worker may always pass on: more than any record needs."""
+"""Bytes of a batch that a worker may pass on at any limit; no record needs more."""
 
 _SMALL_BATCH_RECORDS = 64
 """Maximum records that a single worker reads: 10 ms of work, the cost of a task."""
@@ -68,7 +68,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets after the range that show when its last records were written."""
+        """Offsets after the range, which bound the writing time of its last records."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -82,8 +82,8 @@ class ReadTask(InputPartition):
         ranges: Offset ranges, each the whole share of a Kafka partition.
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
-        carries_clock: Whether the part also yields the row with T, so that the
-            watermark moves even if nothing was read.
+        carries_clock: Whether the part also yields the row with T. The row moves the
+            watermark even if nothing was read.
         requests: Further rows that the part yields (`streaming.ledger.view_register`).
     """
 

@@ -1,7 +1,8 @@
 """A home directory of Spark whose Python workers start faster.
 
 Spark puts a zip of pyspark first on the path of its workers. Python compiles modules
-from a zip in every process: 0.7 s of CPU time in each of five. This home has no zip.
+from a zip in every process: 0.7 s of CPU time in each of five. The home directory here
+has no zip.
 """
 
 from __future__ import annotations
@@ -36,6 +37,6 @@ def make_home() -> Path:
 
 
 def use_home() -> None:
-    """Start Spark from the home, if it exists and the user has set no other."""
+    """Start Spark from the home if it exists, unless the user has set SPARK_HOME."""
     if (_HOME / JARS.name).exists():
         os.environ.setdefault("SPARK_HOME", str(_HOME))

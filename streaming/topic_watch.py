@@ -1,8 +1,8 @@
 """Asks Kafka every second for the end of the topic, in a separate thread.
 
-No other part of the job waits for these answers: while Kafka is unreachable, the job
-can report this, and can be ended. The thread outlives the query: a query that failed
-because Kafka was unreachable is restarted when Kafka answers.
+No other part of the job waits for Kafka's answers. While Kafka is unreachable, the job
+can thus report the silence, and can be ended. The thread outlives the query: a query
+that failed because Kafka was unreachable is restarted when Kafka answers.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _EVERY_S = 1.0
 """Time between two requests, seconds."""
 
 _SAMPLE_ANSWERS = 5
-"""Number of answers after which new records are read: as often as heartbeats."""
+"""Number of answers after which new records are read; heartbeats arrive as often."""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""
@@ -70,8 +70,8 @@ class Withheld:
     """
 
     def __init__(self) -> None:
-        # Partition with an open transaction -> where it begins, and since when that is
-        # known, monotonic s.
+        # Partition -> offset of its open transaction, and the time of the discovery,
+        # monotonic s.
         self._stable: dict[int, tuple[int, float]] = {}
         self._count = 0
 
@@ -130,9 +130,9 @@ class TopicEnds(NamedTuple):
 class TopicWatch:
     """Asks Kafka until it is closed, and publishes each answer's time and the lag.
 
-    The thread also compares this machine's clock with those of Kafka and of the taps,
-    and commits offsets. The thread closes `offsets` and `tail`, which no other part
-    uses.
+    The thread also compares this machine's clock with the clocks of Kafka and of the
+    taps, and commits offsets. The thread closes `offsets` and `tail`, which no other
+    part uses.
 
     Attributes:
         ends: The newest answer; None before the first.
@@ -189,8 +189,8 @@ class TopicWatch:
         while not self._ending.wait(wait_s):
             answers = self._attempt(self._measure, _NO_END)
             if answers:
-                # A failed step skips the others, so that the next request does not wait
-                # for two that get no answer.
+                # A failed step skips the other steps, whose waits would delay the next
+                # request.
                 _ = (
                     self._attempt(self._compare, _NO_COMPARISON)
                     and self._attempt(self._sample, _NO_SAMPLE)
@@ -239,7 +239,8 @@ class TopicWatch:
         self.ends = TopicEnds(wall_ms, ends, newest, written)
         self._reached.append(self.ends)
         withheld = self._withheld.observe(ends, written, time.monotonic())
-        # Set together: with the old lag, old figures would seem fresh for a moment.
+        # The figures are set together: with the old lag, old figures would seem fresh
+        # for a moment.
         self._note_answer(
             before is None or before.ends != ends,
             missing_topic=None,
@@ -255,7 +256,7 @@ class TopicWatch:
             max(0, topic.written.get(partition, 0) - offset)
             for partition, offset in position.next_offsets().items()
         )
-        # A record from the future does not move the clock, so it makes no lag.
+        # A record from the future does not move the clock, so the record causes no lag.
         now_ms = _wall_ms()
         times = [at.timestamp_ms for at in topic.newest.values()]
         newest_ms = max((ms for ms in times if not is_future(ms, now_ms)), default=0)
@@ -309,7 +310,7 @@ class TopicWatch:
 def watched_topic(
     kafka: KafkaSettings, board: Board, group: str | None
 ) -> Iterator[TopicWatch]:
-    """Watch a topic while the block runs; arguments as of `TopicWatch`."""
+    """Watch a topic while the block runs, with the arguments of `TopicWatch`."""
     brief = replace(kafka, timeout_s=min(kafka.timeout_s, _ANSWER_S))
     watch = TopicWatch(TopicOffsets(brief), TopicTail(brief), board, group)
     watch.start()

@@ -58,7 +58,7 @@ class TraceFeed:
     def admit(self, wall_ms: int) -> None:
         """Process the next records as if they were read at this wall time, Unix ms.
 
-        Call this after `traces`: then no record waits for later ones.
+        Call `admit` after `traces`, when no record waits for later records.
         """
         self._admitted_ms = wall_ms
         self._foresights.clear()
@@ -80,8 +80,9 @@ class TraceFeed:
         if self._concerns(record):
             self._records += 1
         elif record.value:
-            # A frame of another channel counts only for its tap and for the clock, like
-            # a dead letter; decoding it would cost as much as the channel's.
+            # A frame of another channel counts only for its tap and for the clock, as a
+            # dead letter does. Decoding the frame would cost as much as decoding a
+            # frame of the channel.
             record = record._replace(value=None)
         chunk = self._chunks[record.partition]
         chunk.add(record, written_ms)

@@ -1,9 +1,9 @@
 """If a batch cannot be processed, plans smaller parts.
 
 Spark repeats a planned, uncommitted batch exactly as it was planned. If a batch was
-repeated once without success, every start would fail in the same way. So the batch is
-planned again with an eighth of its records. Nothing of the batch was committed, so
-nothing is lost.
+repeated once without success, every start would fail in the same way. A failed batch is
+therefore planned again with an eighth of its records. Nothing of the batch was
+committed, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Unfinished(msgspec.Struct, frozen=True):
 
     Attributes:
         starts: Number of consecutive starts that found the batch.
-        parts: Records that are read in small batches since one was planned again; None
-            if none was.
+        parts: Records that are read in small batches; None if no batch was planned
+            again.
     """
 
     batch: int
@@ -59,7 +59,7 @@ def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | No
 
 
 def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -> None:
-    """Remove the plan of a batch that was repeated in vain, if it can be smaller.
+    """Remove the plan of a batch that failed twice, if a smaller batch is possible.
 
     The caller has locked the checkpoint, and stored the result of `next_unfinished`.
     """
@@ -68,7 +68,7 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
     if log.planned_records < 2 or unfinished.parts is None:
         return
     if log.committed is None:
-        # State without a batch would count as damage if this start is killed.
+        # If this start is killed, state without a batch would count as damage.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(

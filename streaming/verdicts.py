@@ -34,7 +34,8 @@ class VerdictRecorder:
         self._board = board
         self._logs: dict[str, VerdictLog] = {}
         self._waiting: dict[str, list[tuple[str, ShownVerdict]]] = {}
-        # Until the first observation, the time of an earlier run's last one.
+        # Before the first observation, this is the time of the last observation of an
+        # earlier run.
         self._looked_ms: int | None = None
         for prefix, store in stores.items():
             observed_ms = store.observed_ms
@@ -58,7 +59,7 @@ class VerdictRecorder:
         Args:
             snapshot: The figures that are shown, after blindness was judged.
             now_ms: The time of the page, Unix ms: wall time, unless traffic is played.
-            wall_ms: Wall time, by which a pause is noticed; None if it is `now_ms`.
+            wall_ms: Wall time, which shows a pause; None if equal to `now_ms`.
         """
         if not (self._is_open and now_ms):
             return

@@ -1,9 +1,9 @@
 """Ends a query that makes no progress although Kafka answers.
 
-Such a query waits for a process that never continues, and no client's time limit ends
-the wait. Spark ends the tasks of a stopped query, but a stop waits for the process that
-plans batches. So that process is killed, and the query is restarted like any other
-failed query.
+A query without progress waits for a process that never continues, and no client's time
+limit ends the wait. Spark ends the tasks of a stopped query, but a stop waits for the
+process that plans batches. The process that plans batches is therefore killed, and the
+query restarts like any failed query.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from pyspark import SparkContext
 from streaming.failure import JobFailed
 
 STALL_S = 300.0
-"""Time without progress after which a query is ended, seconds: far above a batch's."""
+"""Time without progress after which a query is ended, seconds; a batch takes far
+less."""
 
 _PAUSE_S = 30.0
-"""A longer time between two checks, which are due every second, is a pause."""
+"""If more seconds than this lie between two checks, the process has paused."""
 
 _SET_BACK_S = 5.0
-"""A wall clock that loses more against the monotonic clock was set back."""
+"""If the wall clock loses more seconds against the monotonic clock, it was set back."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
@@ -33,8 +34,8 @@ PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
-    The watchdog also detects that the wall clock was set back. Spark waits for a time
-    of that clock before it plans the next batch.
+    The watchdog also detects that the wall clock was set back. Before Spark plans the
+    next batch, it waits for a time of the wall clock.
 
     Attributes:
         limit_s: Time after which a query counts as stalled, seconds.

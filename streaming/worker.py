@@ -33,7 +33,7 @@ class WorkFailed(Exception):
 
 
 class Workers:
-    """Starts processes; at its own end, it ends the running ones."""
+    """Starts processes, and ends the running processes at its own end."""
 
     def __init__(self) -> None:
         self._working: set[subprocess.Popen[bytes]] = set()
@@ -49,7 +49,7 @@ class Workers:
         self.end()
 
     def end(self) -> None:
-        """End all workers; later ones end as they start."""
+        """End all workers; a worker that starts later ends immediately."""
         with self._lock:
             self._has_ended = True
             for one in self._working:

@@ -1,8 +1,8 @@
 """Daemon of Spark's Python workers that imports their common modules once.
 
 Each of Spark's own workers imports these modules, which takes a second of CPU time and
-80 MB. After every task, it collects garbage for 60 ms. Here the modules are loaded
-before the fork, and their objects are frozen and shared.
+80 MB. After every task, Spark's own worker collects garbage for 60 ms. Here the modules
+are loaded before the fork, and their objects are frozen and shared.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 
 import pandas as pd
-import pyspark.worker  # a task would import most of this at first use
+import pyspark.worker  # the first task would import most of this module
 from pyspark import daemon
 from pyspark.sql.pandas import serializers
 

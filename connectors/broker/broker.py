@@ -7,8 +7,8 @@ Because a killed parent cannot stop its child process, every start first ends th
 brokers of killed parents (`end_left_over_brokers`).
 
 `security` secures the listener for clients. The broker's internal listeners are always
-plain. Another user of this machine who finds their ports can connect without a
-password.
+plain. Another user of this machine who finds the ports of internal listeners can
+connect without a password.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from connectors.broker.processes import (
 from connectors.java import find_java
 
 _START_TIMEOUT_S = 60.0
-"""A start takes about 2 s on an idle machine, and far longer on a busy one."""
+"""A start takes about 2 s on an idle machine, and far longer on a busy machine."""
 _ATTEMPT_TIMEOUT_MS = 5_000
 _POLL_S = 0.05
 _LOG_TAIL_LINES = 20
@@ -78,7 +78,7 @@ _JVM_FLAGS = (
     # MB. The first million records need less CPU time each.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
-    # Otherwise a broker that runs out of memory continues without some threads.
+    # A broker that runs out of memory would continue without some threads.
     "-XX:+ExitOnOutOfMemoryError",
     # Leave no files in the system's temporary directory when killed.
     "-XX:-UsePerfData",
@@ -90,14 +90,14 @@ _JVM_FLAGS = (
 class EmbeddedBroker:
     """A Kafka node in a child process, stopped at the end of the `with` block.
 
-    Only the process that started the broker can stop it. In a fork of that process,
-    `stop` does nothing. Ctrl-C in a terminal does not reach the broker, so the parent
-    can still read from it while the parent shuts down.
+    Only the process that started the broker can stop it: in a fork, `stop` does
+    nothing. Ctrl-C in a terminal does not reach the broker, so the parent can still
+    read from it while the parent shuts down.
 
     Args:
         data_dir: Directory of the topics, which survive a restart; created if missing.
             None: a temporary directory, removed when the broker is stopped.
-        port: Port on 127.0.0.1 for clients. None: a free one is chosen.
+        port: Port on 127.0.0.1 for clients. None: any free port.
         cache_dir: Directory of Kafka's jars. None: the user's cache directory.
         security: Encryption and authentication of clients. None: neither.
         jvm_options: Further options of the broker's JVM.
@@ -333,7 +333,8 @@ def _format(data_dir: Path, run_kafka: list[str]) -> None:
 def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
     log = data_dir / _LOG
     if log.exists():
-        # Keep one older log: if a broker ended unexpectedly, it says why.
+        # Keep one older log: the log of a broker that ended unexpectedly shows the
+        # cause.
         log.replace(log.with_name(f"{_LOG}.1"))
     with log.open("wb") as log_file:
         return subprocess.Popen(  # noqa: S603 - fixed arguments, no shell
@@ -342,7 +343,7 @@ def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log_file,
             stderr=subprocess.STDOUT,
-            # In a new session: Ctrl-C in the terminal must reach only the parent.
+            # Ctrl-C in the terminal must reach only the parent.
             start_new_session=True,
         )
 
@@ -375,7 +376,7 @@ def _answers(port: int, cluster_id: str) -> bool:
 def _make_users(port: int, users: Mapping[str, str]) -> None:
     """Create the users' SCRAM credentials; passwords of PLAIN are in the configuration.
 
-    Kafka's format tool could create them too, but only once: an existing data directory
+    Kafka's format tool could create the users only once, but an existing data directory
     may be started with other users.
     """
     if not users:
@@ -394,7 +395,7 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
                 if reason is not None:
                     message = f"did not accept user {user} ({reason})"
                     raise BrokerStartFailed(message, "")
-        # The broker reads them a moment after the controller stores them.
+        # The broker reads credentials a moment after the controller stores them.
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not all(
             len(known["credential_infos"]) == len(mechanisms)

@@ -144,7 +144,7 @@ def _store(name: str, file: str) -> dict[str, str]:
 
 
 def _sasl(security: BrokerSecurity) -> dict[str, str]:
-    """Return the SASL settings with the users of PLAIN; Kafka stores those of SCRAM."""
+    """Return the SASL settings with the PLAIN users; Kafka stores the SCRAM users."""
     users = "".join(
         f" user_{name}={_quoted(password)}" for name, password in security.users.items()
     )

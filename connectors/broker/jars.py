@@ -1,9 +1,9 @@
 """Fetches Kafka's jars once, and verifies their pinned checksums at every start.
 
-The Ivy jar of pyspark fetches them, so only Java has to be installed.
+The Ivy jar of pyspark fetches Kafka's jars, so only Java has to be installed.
 `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with their
-checksums. We computed them ourselves. To raise the version: fetch, run the tests, and
-write that file again.
+checksums. This project computed the checksums. To raise the version: fetch, run the
+tests, and write that file again.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def classpath(jars: Path) -> str:
 
 
 def archive_of(jars: Path, java: Path) -> ClassArchive:
-    """Return the archive of the broker's classes, which need not exist."""
+    """Return the archive of the broker's classes; the archive may not exist yet."""
     return ClassArchive.of(
         "broker", jars, java, [jars / name for name in pinned_checksums()]
     )
@@ -129,7 +129,7 @@ def _sha256(path: Path) -> str:
 def _fetch(
     jars: Path, missing: list[str], pinned: Mapping[str, str], java: Path
 ) -> None:
-    """Fetch all jars beside `jars`, then move the missing ones in."""
+    """Fetch all jars beside `jars`, then move missing jars to their place."""
     _log.info("fetching Kafka %s (41 MB, only once) into %s", KAFKA_VERSION, jars)
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetch-") as name:
         work_dir = Path(name)

@@ -1,4 +1,4 @@
-"""Finds embedded brokers in the process table, and ends those of killed parents."""
+"""Finds embedded brokers in the process table, and ends brokers of killed parents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def end_left_over_brokers() -> list[int]:
     """Stop this user's embedded brokers whose parents no longer run.
 
     Temporary data directories of the stopped brokers are removed. Returns the process
-    ids of these brokers.
+    ids of the stopped brokers.
     """
     left_over = [broker for broker in own_brokers() if broker.is_left_over()]
     for broker in left_over:
@@ -83,7 +83,7 @@ class FoundBroker:
     def is_left_over(self) -> bool:
         """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # The system gives an orphan another parent, as does a debugger.
+            # A process gets another parent as an orphan, or under a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()
@@ -141,7 +141,7 @@ def _shares_pid_namespace(pid: int) -> bool:
     """Return whether a process is in this PID namespace; False if unknown.
 
     The mark of a process in a container names the parent by its id in the container.
-    Outside, that parent would seem to have ended.
+    Outside the container, the parent would seem to have ended.
     """
     own = Path("/proc/self/ns/pid")
     if not os.path.lexists(own):

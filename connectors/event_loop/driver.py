@@ -24,8 +24,8 @@ def unix_ms() -> int:
 class NotStored(RuntimeError):
     """A change could not be stored, so the driver has ended.
 
-    The state in memory is ahead of the stored state. Do not send it to others: restore
-    the participant from the stored state.
+    The state in memory is ahead of the stored state. Do not send the state in memory to
+    others: restore the participant from the stored state.
     """
 
     def __init__(self) -> None:
@@ -96,11 +96,12 @@ class ChannelDriver(Driver):
 
     Args:
         channel: The participant; other code may only read it.
-        broadcast: Sends one frame to all participants. The caller gets its errors; an
-            error at a deadline ends the driver (see `wait_closed`).
+        broadcast: Sends one frame to all participants. The driver's caller gets the
+            errors of `broadcast`; an error at a deadline ends the driver (see
+            `wait_closed`).
         on_event: Takes one event.
-        store: Stores what changed, such as `ParticipantStore.append`. If it raises an
-            error, all later calls raise `NotStored`.
+        store: Stores what changed, such as `ParticipantStore.append`. After an error of
+            `store`, all later calls raise `NotStored`.
         clock_ms: Returns Unix ms. While the clock is set back, the driver's time does
             not change.
     """
@@ -120,7 +121,7 @@ class ChannelDriver(Driver):
         self._store = store
         self._clock_ms = clock_ms
         self._last_ms = 0
-        # Frames of a step stay together, and steps in order.
+        # Frames of one step stay together, and steps keep their order.
         self._sending = asyncio.Lock()
         self._deadline_moved = asyncio.Event()
 

@@ -25,7 +25,7 @@ _log = logging.getLogger("sds-monitor")
 
 
 def unix_s() -> int:
-    """Return the time, Unix s: the unit of deployed nodes."""
+    """Return the time, Unix s; deployed nodes use this unit."""
     return time.time_ns() // 1_000_000_000
 
 
@@ -37,16 +37,17 @@ class NodeDriver(Driver):
 
     A payload is lost if the transport raises an error or takes longer than
     `send_timeout_s`, or if the previous payload to the same peer is still being sent.
-    The node sends its records again, except acknowledgements, for which the peer
-    repeats its message.
+    The node resends its records, but not its acknowledgements: the peer resends a
+    message without an acknowledgement.
 
     Args:
         node: The node; other code may only read it and change its groups.
         send: Sends the bytes of one payload to a peer.
-        on_event: Takes one event. The caller gets its errors; an error in an epoch ends
-            the driver (see `wait_closed`).
-        storage: Stores what changes; None if the node ends with the process. If it
-            raises an error, all later calls raise `NotStored` (see `driver`).
+        on_event: Takes one event. The driver's caller gets the errors of `on_event`; an
+            error in an epoch ends the driver (see `wait_closed`).
+        storage: Stores the changes of the node; None for a node that is not stored.
+            After an error of the storage, all later calls raise `NotStored` (see
+            `driver`).
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time for each call of `send`, s.
         clock_s: Returns Unix s.
@@ -93,11 +94,12 @@ class NodeDriver(Driver):
     ) -> bytes:
         """Send a message to all peers of a group, starting in the next epoch.
 
-        Its timestamp is the time in Unix seconds. If the group has a message with the
-        same time and body, and so the same id, the next free second is used.
+        The timestamp of the message is the time in Unix seconds. If the group has a
+        message with the same time and body, and so the same id, the next free second is
+        used.
 
         Returns:
-            The message's id, before any event has it.
+            The message's id; all events of the message follow.
 
         Raises:
             UnknownGroup: The node is not in the group.

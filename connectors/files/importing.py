@@ -72,7 +72,8 @@ def import_file(
         partitions: Number of partitions of the topic, if it is created; None: as many
             as the file's records need.
         restamp: Move all times by the same amount, so that the last record has the time
-            of its writing (if `speed` is between 0 and 1: the first record).
+            of its writing. If `speed` is between 0 and 1, the first record has the time
+            of its writing.
 
     Raises:
         UnreadableFile: A line holds no record, a record is too far in the future, or
@@ -113,8 +114,8 @@ def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
     # No record may have a time later than its writing. The last record gets the time of
-    # its writing. If the import is slower than real time, the first record gets it
-    # instead.
+    # its writing. If the import is slower than real time, the first record gets the
+    # time of its writing.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

@@ -16,7 +16,7 @@ from connectors.storage.disk import replacing
 from sds_core.observer.record import RawRecord
 
 _MAX_LINE_BYTES = 80 * 1024 * 1024
-"""Exceeds the largest record of a topic, 32 MiB, in hexadecimal digits."""
+"""A line has room for the largest record of a topic: 32 MiB in hexadecimal digits."""
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6
@@ -63,7 +63,8 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
     """Write a file of records, which appears or replaces a file when it is complete.
 
-    With `.xz` or `.gz` it is compressed. Returns the number of records written.
+    A file whose name ends in `.xz` or `.gz` is compressed. Returns the number of
+    records written.
 
     Raises:
         OSError: The file cannot be written.

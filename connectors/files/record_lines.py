@@ -15,7 +15,7 @@ from sds_core.observer.record import RawRecord, header_name, header_name_bytes
 from sds_core.text import printable, shorten
 
 NO_OFFSET = -1
-"""Offset of a record whose line has none, as in recordings."""
+"""Offset of a record whose line has no offset, as in recordings."""
 _LONGEST_REASON = 160
 
 
@@ -44,7 +44,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def parse_line(line: bytes) -> list[RawRecord]:
-    """Read the records of a line: one, or all those of a Waku node's answer.
+    """Read the records of a line: one record, or all records of a Waku node's answer.
 
     Raises:
         BadLine: The line is neither a record nor Waku messages that can be used.
@@ -56,7 +56,7 @@ def parse_line(line: bytes) -> list[RawRecord]:
             return list(read_waku(line))
         except NotWaku as waku_error:
             message = f"neither a record nor a Waku message: {error}"
-            # It may quote the line, which may be from an untrusted source.
+            # The message may quote the line, and the line may be untrusted.
             text = shorten(waku_error.detail or message, _LONGEST_REASON)
             raise BadLine(printable(text)) from error
     try:

@@ -53,8 +53,9 @@ _SHAPE = msgspec.json.Decoder(_Shape)
 def read_waku(text: bytes) -> Iterator[RawRecord]:
     """Read the Waku messages of a JSON text, in its order, as records.
 
-    A record's key is the channel inside the frame; None if the payload is no frame. Its
-    time is the sender's. Its partition is 0, because Waku has no partitions.
+    A record's key is the channel inside the frame; None if the payload is no frame. The
+    record time is the sender's time. The partition is 0, because Waku has no
+    partitions.
 
     Raises:
         NotWaku: The text holds no Waku message, or one of them cannot be used.

@@ -10,7 +10,7 @@ class NoHistory(LookupError):
 
     Attributes:
         path: The directory.
-        other: Another directory that has a history; None if none exists.
+        other: Another directory that has a history; None if no such directory exists.
     """
 
     def __init__(self, path: Path, other: Path | None = None) -> None:

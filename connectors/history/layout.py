@@ -30,7 +30,7 @@ def day_of(unix_ms: int) -> date:
 
 
 def span_of(day: date) -> range:
-    """Return the range of a day, Unix ms: from its first ms to the next day's."""
+    """Return the range of a day, Unix ms; its stop is the start of the next day."""
     begin_ms = (day - _EPOCH).days * _DAY_MS
     return range(begin_ms, begin_ms + _DAY_MS)
 
@@ -59,12 +59,11 @@ def files(directory: Path) -> list[Path]:
 
 
 def settled(listing: Callable[[], _Listed]) -> _Listed:
-    """Repeat a listing until two in a row are equal; return it.
+    """Repeat a listing until two consecutive results are equal; return the last result.
 
-    While another process compacts a day, a single listing can miss rows: it can miss
-    both the new file, because that appears too late, and the deleted old files. Two
-    equal listings cannot miss rows, because a compaction between them would make them
-    differ.
+    While another process compacts a day, a single listing can miss rows: the old files
+    are deleted, and the new file may appear too late. Two equal listings cannot miss
+    rows, because a compaction between them would make them differ.
     """
     previous = listing()
     while (current := listing()) != previous:

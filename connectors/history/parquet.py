@@ -39,11 +39,12 @@ _FORMAT = ds.ParquetFileFormat(
 class ParquetHistory:
     """Writes rows and compacts files.
 
-    It is not thread-safe, and for one process only.
+    Only one thread of one process may use the object.
 
     Args:
         directory: Directory of the history; created if missing.
-        file_limit: `compact` merges the files of a day with more files.
+        file_limit: If a day has more files than this limit, `compact` merges the files
+            of the day.
         tables: Tables that are compacted and expire.
     """
 
@@ -78,13 +79,14 @@ class ParquetHistory:
     def compact(self, now_ms: int) -> None:
         """Merge the files of each day that is due; keep the latest row of each key.
 
-        The latest row is that with the highest `told`. A day is due if it has more
-        files than the limit, or at least two of which none is newer than an hour before
-        the wall time `now_ms`. A crash at any moment loses no row.
+        The latest row is that with the highest `told`. A day with more files than the
+        limit is due. A day with at least two files is also due if every file is at
+        least an hour older than the wall time `now_ms`. A crash at any moment loses no
+        row.
 
         Raises:
-            DamagedHistory: A file cannot be read. Its day stays unchanged; the other
-                days are compacted.
+            DamagedHistory: A file cannot be read. The day of the file stays unchanged;
+                all other days are compacted.
             OSError: A file cannot be written.
         """
         damaged: list[DamagedHistory] = []
@@ -163,7 +165,7 @@ def _merge(directory: Path, table: HistoryTable, old: Sequence[Path]) -> None:
 
 
 def _latest_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
-    """Return a mask of shape (rows,) of each key's row with the highest `told`."""
+    """Return a mask of the rows with the highest `told` of each key, shape (rows,)."""
     keys = dataset.to_table(columns=[*key, "told"], use_threads=False)
     by_told = pc.sort_indices(keys, [("told", "ascending")])
     last = (

@@ -93,7 +93,7 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
-# Both aggregates ignore null: old rows lack fields that were added later.
+# Aggregates ignore null, because old rows lack fields that were added later.
 _ROWS_BY_HOUR = """
 SELECT {fields}
 FROM {table}
@@ -170,7 +170,7 @@ def hourly_rows(
 ) -> dict[str, list[Row]]:
     """Return, by channel, a row for each hour in which a figure changed, in order.
 
-    Its ``minute`` is the last minute of the hour that has a row. A row has the last
+    The ``minute`` of an hour is the last minute that has a row. A row has the last
     value of each counter in its hour, and the maximum of each gauge. `channels` None:
     all.
     """
@@ -202,7 +202,7 @@ def newest_minute_ms(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> int | None:
-    """Return the newest minute with a row up to a time; None if none has a row."""
+    """Return the newest minute with a row up to a time; None if no row exists."""
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
     sql = _sql(_NEWEST, table, tables)
@@ -251,7 +251,7 @@ def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
 
 
 def _sql(template: str, table: HistoryTable, tables: KindTables) -> str:
-    # Names are our own. They are quoted because a name may be a keyword of SQL.
+    # Names are our own. Names are quoted because a name may be a keyword of SQL.
     return template.format(table=f'"{table.name}"', label=f'"{tables.label}"')
 
 
@@ -285,7 +285,7 @@ def _query(
 
 
 def _is_history(directory: Path) -> bool:
-    """Whether a monitor writes or wrote there: its lock is created before any row."""
+    """Whether a monitor has used a directory: the lock is created before any row."""
     return (directory / LOCK).is_file() or any(
         (directory / table.name).is_dir() for table in TABLES
     )

@@ -1,9 +1,9 @@
 """The three tables of the history for each kind of view, and their rows.
 
-A row is a dictionary of JSON values, with times in Unix ms. Kafka gets it unchanged,
-and Parquet with the types of the table's schema. Every row has ``told``, its sequence
-number in the outbox. If several rows have the same key, the one with the greatest
-``told`` is valid.
+A row is a dictionary of JSON values, with times in Unix ms. Kafka gets the row
+unchanged, and Parquet gets the row with the types of the table's schema. Every row has
+``told``, its sequence number in the outbox. If several rows have the same key, the one
+with the greatest ``told`` is valid.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class NumberedMinute(NamedTuple):
 
 
 class NumberedVerdict(NamedTuple):
-    """The verdict shown of a view since a minute, and its number in the outbox."""
+    """A shown verdict, its first minute, and its sequence number in the outbox."""
 
     sequence: int
     channel: str
@@ -297,7 +297,7 @@ class KindTables(NamedTuple):
         incidents: One row each time an incident changed, with all its fields.
         minutes: One row of absolute figures per view and minute in which a figure
             changed.
-        verdicts: One row per view and minute since which another verdict was shown.
+        verdicts: One row per view and minute in which the shown verdict changed.
     """
 
     kind: AnyKind
@@ -315,7 +315,7 @@ def tables_of(kind: AnyKind) -> KindTables:
     """Return the tables of a kind.
 
     Raises:
-        ValueError: Its views have no figures.
+        ValueError: Views of the kind have no figures.
     """
     names = kind.names
     label, one = names.label, names.one

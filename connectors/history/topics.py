@@ -33,9 +33,9 @@ class HistoryTopics:
     """Writes rows to three topics, which are created if they are missing.
 
     A record's key is a JSON array of the row's key fields, and its value the row as a
-    JSON object. Its timestamp is the time of writing, because the broker deletes by
-    timestamp; event times are in the value. `retention_ms` applies to topics that this
-    class creates.
+    JSON object. The record's timestamp is the time of writing, because the broker
+    deletes by timestamp; event times are in the value. `retention_ms` applies to topics
+    that this class creates.
     """
 
     def __init__(

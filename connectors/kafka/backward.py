@@ -26,10 +26,10 @@ def slices_backward(
     last_ms: int,
     length_ms: int,
 ) -> Iterator[Slice]:
-    """Yield slices of partitions, newest first, each twice as long as the one before.
+    """Yield slices of partitions, newest first, each twice as long as the previous.
 
     The first slice has `length_ms` and ends at `last_ms`; the last begins at
-    `first_ms`. Both are record times, Unix ms.
+    `first_ms`. `first_ms` and `last_ms` are record times, Unix ms.
 
     Raises:
         KafkaUnreachable: No broker answered.

@@ -72,7 +72,7 @@ def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
     """Return the arguments for all classes of kafka-python that connect to brokers.
 
     Raises:
-        SecurityUnusable: A file of the security cannot be used.
+        SecurityUnusable: A file in the security settings cannot be used.
     """
     security = settings.security
     options: dict[str, Any] = {
@@ -170,8 +170,8 @@ def abandon(producer: KafkaProducer) -> None:
     """Stop a producer without waiting, and drop its unsent records.
 
     `KafkaProducer.close` waits for the unsent records, and raises if they cannot be
-    sent. If it raises, the producer continues, and may later write records that another
-    producer has already written.
+    sent. After an error of `close`, the producer continues, and may write records again
+    that another producer has written.
     """
     sender = producer._sender  # noqa: SLF001 - no public method ends it
     sender.force_close()

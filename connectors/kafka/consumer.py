@@ -1,11 +1,11 @@
 """Reads ranges of offsets, with either of two clients that return the same records.
 
 The default, confluent-kafka, is several times faster (docs/architecture.md).
-kafka-python is for platforms without a wheel of librdkafka. Both read only committed
-records and never reset an offset. Both stop at the end of the range, even if its last
-offsets have no record (transaction markers, compaction). Header names that are not
-UTF-8 are read as `sds_core.observer.record.header_name` says. confluent-kafka cannot
-read them, so kafka-python reads such a record again.
+kafka-python is for platforms without a wheel of librdkafka. Each client reads only
+committed records and never resets an offset. Each client stops at the end of the range,
+even if the last offsets hold no record (transaction markers, compaction). Header names
+that are not UTF-8 are read as `sds_core.observer.record.header_name` says.
+confluent-kafka cannot read them, so kafka-python reads such a record again.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _HEADERS = methodcaller("headers")
 """Returns the headers of a message of confluent-kafka.
 
 If a name is not UTF-8, the client's method returns a list with a null pointer, and sets
-an error. CPython specialises frequent plain calls to a form without a check for such an
-error. This call always checks, and raises SystemError.
+an error. CPython specialises frequent plain calls to a form that does not check for an
+error. A call of `methodcaller` always checks for an error, and raises SystemError.
 """
 
 _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
@@ -185,7 +185,8 @@ def _read_headers_again(
 ) -> None:
     """Read with kafka-python the records whose headers confluent-kafka cannot read.
 
-    They are replaced in place. `nameless` has their indices in ascending order.
+    The records are replaced in place. `nameless` has the indices of the unreadable
+    records, ascending.
     """
     places: dict[int, dict[int, int]] = {}
     for index in nameless:

@@ -35,7 +35,8 @@ REASON_HEADER = "dead-letter-reason"
 SOURCE_HEADER = "dead-letter-source"
 SIZE_HEADER = "dead-letter-size"
 CUT_HEADER = "dead-letter-cut"
-"""Headers of a dead letter in addition to those of its record (docs/records.md)."""
+"""Headers of a dead letter in addition to the headers of its record
+(docs/records.md)."""
 
 _TOPIC = {
     # The broker must accept and keep dead letters with any event time.
@@ -48,7 +49,7 @@ _UNKNOWN_LIMIT_BYTES = 1_000_000
 default."""
 
 _SMALLEST_BYTES = 4_096
-"""Size of a dead letter after the broker has refused a larger one."""
+"""Size of a dead letter after the broker has refused a larger dead letter."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
 """Bytes after which to wait for Kafka, because the client's buffer has no limit."""
@@ -80,7 +81,7 @@ class DeadLetterWriter:
         self._has_logged = False
 
     def write(self, letters: Sequence[DeadLetter]) -> int:
-        """Copy the records; return how many dead letters Kafka refuses even if cut.
+        """Copy the records; return the number of dead letters that Kafka refuses.
 
         All other dead letters are acknowledged. A record that retention has already
         removed is not copied, but stays counted. A record that Kafka refuses is cut to
@@ -119,7 +120,8 @@ class DeadLetterWriter:
             self._producer = KafkaProducer(
                 **kafka_python_options(self._settings),
                 acks="all",
-                # After a refused record, an idempotent client refuses all others.
+                # After a refused record, an idempotent client refuses all other
+                # records.
                 enable_idempotence=False,
                 max_request_size=MAX_MESSAGE_BYTES,
             )
@@ -162,7 +164,7 @@ class DeadLetterWriter:
         """
         unwritten = 0
         producer.flush()
-        # A record is also refused if another of its batch is.
+        # If Kafka refuses one record, it refuses the whole batch.
         for one in [one for one in sent if self._refusal(one.future) is not None]:
             small = self._send(producer, one.record, one.letter, _SMALLEST_BYTES)
             producer.flush()

@@ -28,8 +28,8 @@ class CutPart(msgspec.Struct, frozen=True):
 
     Attributes:
         bytes: Its size.
-        sha256: Its SHA-256 in hexadecimal digits. The hash of headers covers all names
-            and values in order, without separators.
+        sha256: The SHA-256 of the part in hexadecimal digits. The hash of headers
+            covers all names and values in order, without separators.
     """
 
     bytes: int
@@ -43,10 +43,10 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 
 
 class Fitted(NamedTuple):
-    """A record as its dead letter holds it, with the parts that were cut.
+    """The record for a dead letter, and the parts that were cut.
 
-    Key and value are as written. The client cannot write a record that has neither.
-    `headers` lacks those that a dead letter adds.
+    Key and value are the content to write. The client cannot write a record without key
+    and value. `headers` lacks the headers that a dead letter adds.
     """
 
     key: bytes | None
@@ -59,9 +59,9 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     """Return a record as a dead letter of at most this number of bytes.
 
     A record that fits is kept whole, but a value longer than any frame is omitted.
-    Otherwise headers and key get at most a quarter of the space each, and the start of
-    the value gets the rest. The limit applies before compression. A limit below
-    `_OWN_BYTES` may be exceeded.
+    If a record is too large, headers and key each get at most a quarter of the space,
+    and the start of the value gets the rest. The limit applies before compression. A
+    limit below `_OWN_BYTES` may be exceeded.
     """
     key, value = record.key, record.value
     headers = [
@@ -146,6 +146,6 @@ def _shortened(headers: WrittenHeaders, space: int) -> WrittenHeaders:
 
 
 def _size(key: bytes | None, value: bytes | None, headers: WrittenHeaders) -> int:
-    """Return the client's upper estimate of a record alone in its batch, bytes."""
+    """Return the client's upper estimate of a batch with only this record, bytes."""
     builder: Any = DefaultRecordBatchBuilder
     return int(builder.estimate_size_in_bytes(key, value, headers))

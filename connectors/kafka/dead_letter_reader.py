@@ -117,7 +117,7 @@ class DeadLetterReader:
         Raises:
             TopicMissing: The topic does not exist; the first dead letter creates it.
             KafkaUnreachable: No broker answered.
-            RecordsLost: Retention removed some before they were read.
+            RecordsLost: Retention removed dead letters before they were read.
         """
         with closing(TopicOffsets(self._settings)) as offsets:
             partitions = self._partitions(offsets)

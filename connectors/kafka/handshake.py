@@ -43,13 +43,13 @@ _OTHER_NAME = (62, 64)
 def wait_until_listening(settings: KafkaSettings) -> None:
     """Wait until a broker accepts a connection.
 
-    Call it before a client of kafka-python is created: a client that no broker accepts
-    leaves a thread and open sockets behind.
+    Call `wait_until_listening` before you create a client of kafka-python: a client
+    that no broker accepts leaves a thread and open sockets behind.
 
     Raises:
         KafkaRefused: A broker refuses the client; raised without waiting.
         KafkaUnreachable: No broker answered within the settings' timeout.
-        SecurityUnusable: A file of the security cannot be used.
+        SecurityUnusable: A file in the security settings cannot be used.
     """
     deadline = time.monotonic() + settings.timeout_s
     while True:
@@ -65,8 +65,8 @@ def check_admission(settings: KafkaSettings) -> Exception | None:
     """Try once; return None if a broker accepts, else an error that may be temporary.
 
     Raises:
-        KafkaRefused: No broker accepts, and one refuses for good.
-        SecurityUnusable: A file of the security cannot be used.
+        KafkaRefused: No broker accepts the client, and a broker refuses permanently.
+        SecurityUnusable: A file in the security settings cannot be used.
     """
     security = settings.security
     tls = ssl_context(security) if security.is_encrypted else None

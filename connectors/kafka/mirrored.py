@@ -17,8 +17,8 @@ from sds_core.observer.record import RawRecord
 class Mirrored:
     """Messages of a topic by hash, and the number of records that identify no message.
 
-    `begin_ms` is the time of the first record in the topic, Unix ms; None if it is
-    empty or was not looked up.
+    `begin_ms` is the time of the first record in the topic, Unix ms; None if the topic
+    is empty or the time was not looked up.
     """
 
     messages: dict[bytes, MirroredMessage] = field(default_factory=dict)

@@ -30,7 +30,7 @@ _Result = TypeVar("_Result")
 _TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 _FINAL = (*_TOPIC_MISSING, AuthorizationError)
 _NEWLY_MADE_S = 2.0
-"""Seconds for which a broker may not know a partition that another broker named."""
+"""Seconds for which a broker may lack a partition that another broker reports."""
 _REQUEST_TIMEOUT_MS = 30_000
 """The client's default."""
 
@@ -127,8 +127,8 @@ class TopicOffsets:
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
         """Return the first record with the maximum time of each non-empty partition.
 
-        Retention may have deleted this record, or it may be a transaction marker with
-        the time of its commit.
+        Retention may have deleted this record, or the record may be a transaction
+        marker with the time of its commit.
         """
         return self._list(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
 
@@ -137,7 +137,7 @@ class TopicOffsets:
     ) -> dict[int, TimedOffset]:
         """Return the first record with at least this time, by partition.
 
-        Partitions without such a record are omitted.
+        Partitions without a record since the time are omitted.
         """
         return self._list(dict.fromkeys(partitions, timestamp_ms))
 
@@ -239,8 +239,8 @@ def controller_time_ms(admin: KafkaAdminClient) -> int | None:
 
     Only one answer to a read-only client has a broker's time: the state of the metadata
     quorum. "Last fetch" of the active controller is the time of its answer (KIP-836;
-    `LeaderState.describeReplicaState` in apache/kafka). It requires Kafka 3.3 or newer
-    with KRaft, the right to describe the cluster, and an active controller.
+    `LeaderState.describeReplicaState` in apache/kafka). The request requires Kafka 3.3
+    or newer with KRaft, the right to describe the cluster, and an active controller.
 
     Raises:
         KafkaError: No broker answered.

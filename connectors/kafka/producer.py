@@ -55,7 +55,7 @@ def partitions_of(records: Iterable[TopicRecord]) -> int:
 def partition_of(key: bytes, partitions: int) -> int:
     """Return the partition that Kafka's default producers choose for a key.
 
-    So all programs write the frames of a channel to the same partition.
+    All programs thus write the frames of a channel to the same partition.
     """
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
@@ -78,9 +78,10 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 def target_partition(record: RawRecord, partitions: int) -> int:
     """Return the partition to write a record to, in [0, partitions).
 
-    It is the record's own partition if the topic has it. Otherwise the key decides, so
-    the frames of a channel stay together. If it is None, the own partition modulo
-    `partitions` decides.
+    If the topic has the record's partition, the record keeps the partition. If the
+    topic lacks the partition, the key decides, so the frames of a channel stay
+    together. If the key is None, the result is the record's partition modulo
+    `partitions`.
     """
     if record.partition < partitions:
         return record.partition
@@ -116,7 +117,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return after how many of the first records each partition has one."""
+    """Return the number of first records in which every partition occurs."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):
@@ -163,7 +164,7 @@ def write(
     """Write records to the topic of frames; return how many Kafka has acknowledged.
 
     Record times do not change; only the writing is paced. The next record is requested
-    when the previous one was written.
+    after the previous record was written.
 
     Args:
         records: Records, roughly in order of time.

@@ -1,7 +1,8 @@
 """Record batches for kafka-python with all codecs and all header names.
 
 kafka-python refuses a whole batch if one header name is not UTF-8, and reads only gzip
-without further packages. pyarrow, which the job needs anyway, decompresses the others.
+without further packages. pyarrow, which the job needs anyway, decompresses the other
+codecs.
 """
 
 from __future__ import annotations

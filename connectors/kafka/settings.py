@@ -50,7 +50,7 @@ class Mechanism(enum.StrEnum):
 class KafkaSecurity:
     """Encryption and identity of the client. Files are PEM.
 
-    `ca_file` has the trusted authorities, by default those of the system.
+    `ca_file` has the trusted authorities, by default the system's authorities.
     `certificate_file` and `key_file` are for brokers that require them, `key_password`
     for an encrypted key.
     """

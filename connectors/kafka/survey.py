@@ -29,7 +29,7 @@ class TopicFacts(NamedTuple):
         is_hidden: Whether the user is forbidden to describe the topic.
         operations: Rights of the user, by Kafka's names, even if the topic is missing;
             empty before Kafka 2.3.
-        configuration: Its settings; empty if the user may not read them.
+        configuration: Settings of the topic; empty if the user may not read them.
     """
 
     exists: bool

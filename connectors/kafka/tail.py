@@ -31,7 +31,7 @@ _MOST_BYTES = 4 << 20
 class TopicTail:
     """Reads a few records near the end of each partition, a few partitions at a time.
 
-    It opens its connection at the first read.
+    The first read opens the connection.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -46,7 +46,7 @@ class TopicTail:
         """Return the newest records, without key and value, up to a total size.
 
         The new records of a partition are those between its offsets in `since` and
-        `ends`; a partition that is not in `since` has none.
+        `ends`; a partition that is not in `since` has no new records.
 
         Raises:
             KafkaUnreachable: No broker answered.

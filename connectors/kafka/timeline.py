@@ -26,10 +26,10 @@ def read_in_order_of_time(
 ) -> Iterator[RawRecord]:
     """Read the records of some partitions, merged by time.
 
-    Within a partition, the order is that of the offsets. Across partitions, the order
-    is that of the maximum time so far of each partition, so a late record stays behind
-    its predecessors. So a program that writes the records again keeps the partitions at
-    equal times.
+    Within a partition, the order is that of the offsets. Records of different
+    partitions are in the order of the maximum time of each partition so far. A late
+    record thus stays behind its predecessors. A program that writes the records again
+    thus keeps the partitions at equal times.
 
     For each partition, `starts` has the first offset and `ends` the offset after the
     last.

@@ -33,7 +33,7 @@ broker would soon delete with the default retention."""
 def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
     """Create the topic of frames for records of any age, if it does not exist.
 
-    Returns the number of its partitions.
+    Returns the number of partitions of the topic.
     """
     if ensure_topic(settings, settings.topic, partitions, KEEP_FOR_EVER):
         return partitions

@@ -68,8 +68,9 @@ class SnapshotCollector(Collector):
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
         if not snapshot.primed:
-            # The job's counters continue from the checkpoint. Before it is read they
-            # would be 0. Prometheus would take the later jump for an increase.
+            # The job's counters continue from the checkpoint. Before the checkpoint is
+            # read, the counters would be 0. Prometheus would take a jump from 0 for an
+            # increase.
             early = [
                 metric
                 for metric in overall
@@ -161,7 +162,7 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
 def _view_families(
     table: FigureTable[Totals], own: Labelled[Totals], rest: Sequence[Totals]
 ) -> Iterator[Family]:
-    # The other sources are exported as one.
+    # Sources without a label of their own are exported as one source.
     other: Labelled[Totals] = [((OTHER,), table.sum(rest))] if rest else []
     for metric in table.metrics:
         sources = own + other if metric.summable else own
@@ -212,11 +213,12 @@ _AnyFamily = (
 )
 
 _NEW_FAMILY: Mapping[MetricKind, type[_AnyFamily]] = {
-    # It accepts a name with or without `_total`, and appends `_total` if missing.
+    # The family accepts a name with or without `_total`, and appends `_total` if
+    # missing.
     MetricKind.COUNTER: CounterMetricFamily,
     MetricKind.GAUGE: GaugeMetricFamily,
     MetricKind.HISTOGRAM: HistogramMetricFamily,
-    # It appends `_info`, which the declared name lacks.
+    # The family appends `_info`, which the declared name lacks.
     MetricKind.INFO: InfoMetricFamily,
 }
 

@@ -2,8 +2,8 @@
 
 prometheus_client escapes every name and label of every sample character by character:
 with 200 labelled channels, that takes longer than the rest of a scrape. This module
-formats labels only once if several samples share them. It does not escape names,
-because the code declares them.
+formats labels only once if several samples share them. Names are not escaped, because
+the code declares them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Registry(Protocol):
-    """The common interface of `CollectorRegistry` and its restriction to some names."""
+    """The interface of `CollectorRegistry`, and of a registry for some names."""
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""

@@ -27,8 +27,8 @@ class FiringAlert(NamedTuple):
 
     Attributes:
         name: Name of the alert and of its runbook.
-        channel: Channel id; empty if it is of no channel.
-        since: When it began, in RFC 3339 as Prometheus writes it.
+        channel: Channel id; empty for an alert without a channel.
+        since: Start of the alert in RFC 3339, unchanged from Prometheus.
     """
 
     name: str

@@ -56,7 +56,7 @@ class NodeCalls:
         self.under_way: dict[asyncio.Task[None], Input | None] = {}
 
     def begin(self, output: Output) -> None:
-        """Begin the dispatches and queries of an output."""
+        """Start the dispatches and queries that an output requests."""
         for dispatch in output.dispatches:
             given_up = DispatchFailed(dispatch.number, None, "the channel was stopped")
             self.run(self._dispatch(dispatch), given_up)
@@ -73,7 +73,7 @@ class NodeCalls:
         return task
 
     def give_up(self, calls: Iterable[asyncio.Task[None]]) -> None:
-        """Cancel calls, except the one that runs this method."""
+        """Cancel calls, except the call that runs this method."""
         for call in set(calls) - {asyncio.current_task()}:
             call.cancel()
             given_up = self.under_way[call]
@@ -129,9 +129,9 @@ class NodeCalls:
 class Subscription:
     """Forwards messages and states of the node until the subscription is ended.
 
-    A channel may be stopped and started again before its node has subscribed. For a
-    while, the node then reports everything twice. Each subscription is its own
-    listener, so the channel receives only from the last one.
+    A channel may be stopped and started again before its node has subscribed. With two
+    subscriptions, the node reports everything twice for a while. Each subscription is
+    its own listener, so the channel receives only from the last subscription.
     """
 
     def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:

@@ -106,10 +106,10 @@ async def create_reliable_channel(
         channel_id: Id that is the same for all participants.
         sender_id: Unique for each participant, and the same after a restart.
         content_topic: Topic of the channel's messages, which no other channel uses.
-        options: Options; by default those of the document.
+        options: Options; the defaults are from the document.
         encryption: Encrypts every frame; None for no encryption.
-        storage: Holds the channel, so that it continues after a restart; None if it
-            ends with the process.
+        storage: Stores the channel for a restart; None for a channel that ends with the
+            process.
         now_ms: Clock, Unix ms; by default the system's.
         node_timeout_s: Time limit of each call of the node, s.
 
@@ -221,7 +221,7 @@ class ReliableChannel:
     def send_ephemeral(self, message_payload: bytes, *, message_id: str = "") -> str:
         """Send a message once, without reliability; see `send`.
 
-        It has one event, which reports the result.
+        One event reports the result of the message.
         """
         return self._apply(SendEphemeral(message_payload, message_id)).message_id
 
@@ -233,8 +233,8 @@ class ReliableChannel:
     async def start(self) -> None:
         """Subscribe to the content topic, and begin to sync, retry and query.
 
-        If the channel is started or starting, the call waits for the subscription. It
-        returns early if `stop` cancels a pending subscription.
+        If the channel is started or starting, the call waits for the subscription. The
+        call returns early if `stop` cancels a pending subscription.
 
         Raises:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
@@ -252,7 +252,7 @@ class ReliableChannel:
         try:
             await asyncio.wait([opening])
         except asyncio.CancelledError:
-            # The start of another caller continues.
+            # A start that another caller began continues.
             if begins and opening is self._opening and not opening.done():
                 self._end()
                 self._calls.give_up(self._calls.under_way)

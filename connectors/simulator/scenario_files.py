@@ -1,4 +1,4 @@
-"""Reads scenarios from TOML files: shipped ones by name, other files by path."""
+"""Reads scenarios from TOML files: shipped scenarios by name, other files by path."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def load_scenario(name: str) -> AnyScenario:
 def _read(file: Traversable, name: str) -> AnyScenario:
     try:
         mapping = read_toml(file)
-        # A scenario that has no such key simulates SDS.
+        # A scenario without this key simulates SDS.
         if "protocol" in mapping:
             return MvdsScenario.from_mapping(mapping)
         return Scenario.from_mapping(mapping)

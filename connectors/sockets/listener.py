@@ -40,8 +40,9 @@ def are_scarce(number: int, reserve: int) -> bool:
     """Return whether fewer descriptors are free than are reserved.
 
     `number` is the descriptor that was opened last: the system assigns the lowest free
-    number, so all below it are open. To count them takes a busy process seconds, since
-    Python lets other threads run after each entry of the directory.
+    number, so all lower numbers are open. Counting open descriptors takes a busy
+    process seconds, because Python lets other threads run after each entry of the
+    directory.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft != resource.RLIM_INFINITY and number >= soft - reserve
@@ -51,8 +52,8 @@ class Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce.
 
     The event loop does not know a connection until its TLS handshake ends. `limit` is
-    the maximum number of such connections. A further one ends the oldest of the address
-    with the most.
+    the maximum number of connections in a handshake. A further connection ends the
+    oldest connection of the address with the most connections.
     """
 
     limit: int
@@ -83,7 +84,7 @@ class Listener(socket.socket):
         busiest = max(of_address, key=of_address.__getitem__)
         oldest = next(n for n, (_, a) in self._unmade.items() if a == busiest)
         connection, _ = self._unmade.pop(oldest)
-        # It may be closed already.
+        # The connection may be closed already.
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
 
@@ -95,13 +96,14 @@ class Listener(socket.socket):
 
 
 def listen(host: str, port: int, limit: int) -> Listener:
-    """Listen on an address and a port, 0 for any free one.
+    """Listen on an address and a port, 0 for any free port.
 
     For `limit` see `Listener`.
 
     Raises:
         PortInUse: Another program listens on the port.
-        AddressUnusable: The server cannot listen on the address for another reason.
+        AddressUnusable: The server cannot listen on the address, but no other program
+            uses the port.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -17,9 +17,9 @@ _LONGEST_NAMES = 200
 
 
 class NewestContext(ssl.SSLContext):
-    """The context of a server that requests the newest context for each connection.
+    """A server's context that takes the newest TLS settings for each connection.
 
-    So a certificate can be replaced while the server runs. `asyncio` calls only
+    A certificate can thus be replaced while the server runs. `asyncio` calls only
     `wrap_bio`.
     """
 

@@ -57,7 +57,8 @@ class Format(NamedTuple):
 class SqliteFile:
     """A file with one kind of state; a context manager that closes it.
 
-    Methods that write raise `StorageError`, those that read `StorageUnreadable`.
+    Methods that write raise `StorageError`, methods that read raise
+    `StorageUnreadable`.
 
     Args:
         path: The file; it is created if it is missing.
@@ -67,8 +68,8 @@ class SqliteFile:
 
     Raises:
         StorageInUse: Another process has the file open.
-        StorageUnreadable: It is another file, or damaged.
-        StorageError: It cannot be opened.
+        StorageUnreadable: The file is damaged or of another kind.
+        StorageError: The file cannot be opened.
     """
 
     def __init__(self, path: Path, form: Format, *, survives_power_loss: bool) -> None:

@@ -1,7 +1,7 @@
 """Files that survive a power failure, and errors of failing disks.
 
 A file that is written under another name, synced and renamed exists completely or not
-at all. Its name is durable once the directory is synced too.
+at all. The new name is durable once the directory is synced too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REMEDIES: Mapping[int, str] = MappingProxyType(
 )
 
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
-"""Age at which the kernel has written data to the disk, which usually takes 30 s."""
+"""Age after which data is on the disk; the kernel usually needs 30 s."""
 
 _SYNCED_AT_ONCE = 8
 
@@ -134,7 +134,7 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
     # The process that created an existing directory may have ended before its sync. A
-    # process that may not list the parent has not created it.
+    # process that may not read the parent has not created the directory.
     with suppress(PermissionError):
         sync(path.parent)
 
@@ -143,8 +143,8 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a file that durably replaces another file when the block ends.
 
-    Until then the other file stays unchanged, also if the block fails. The new file is
-    at `unfinished`, on the same disk.
+    Until the block ends without an error, the replaced file stays unchanged. The new
+    file is at `unfinished`, on the same disk.
 
     Raises:
         OSError: The file cannot be written; no unfinished file is left.
@@ -168,8 +168,8 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 class NewFiles:
     """Syncs the files that a program without own syncs has added to a directory.
 
-    That program writes each file under another name and renames it to one of the given
-    names. Files older than two minutes count as durable.
+    The program writes each file under another name and renames the file to one of the
+    given names. Files older than two minutes count as durable.
     """
 
     def __init__(self, directory: Path, names: Collection[str]) -> None:
@@ -209,6 +209,6 @@ def _below(entry: os.DirEntry[str]) -> Iterator[tuple[str, int]]:
 
 
 def _sync_if_there(path: Path) -> None:
-    # The program may have removed it since.
+    # The program may have removed the file meanwhile.
     with suppress(FileNotFoundError):
         sync(path)

@@ -65,7 +65,7 @@ class _StoredMetadata(msgspec.Struct, array_like=True):
 
 
 class SqliteNodeStorage(SqliteFile):
-    """Storage of one node; arguments and errors are those of `SqliteFile`."""
+    """Storage of one node, with the arguments and errors of `SqliteFile`."""
 
     def __init__(self, path: Path, *, survives_power_loss: bool = True) -> None:
         super().__init__(path, _FORMAT, survives_power_loss=survives_power_loss)

@@ -1,8 +1,8 @@
 """Participants in one SQLite file: a snapshot of each, and the changes after it.
 
 A snapshot of a busy participant has tens of megabytes. A change is little larger than
-its frame. So each call appends its change. When the changes are as large as the last
-snapshot, a new snapshot replaces them.
+its frame. Each call therefore appends only its change. When the changes are as large as
+the last snapshot, a new snapshot replaces them.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class _Stored(NamedTuple):
 class ParticipantStore(SqliteFile):
     """A file with the state of participants; arguments and errors: `SqliteFile`.
 
-    Call `append` after each call to a participant, before its broadcasts are sent. Then
-    the participant always knows everything that others have received from it, even
-    after a crash.
+    Call `append` after each call to a participant, before its broadcasts are sent. Even
+    after a crash, the participant then knows everything that others have received from
+    it.
     """
 
     def __init__(self, path: Path, *, survives_power_loss: bool = False) -> None:
@@ -113,7 +113,7 @@ class ParticipantStore(SqliteFile):
         """Store the changes of a participant since the last call.
 
         Raises:
-            KeyError: The participant is not one that `open` returned.
+            KeyError: `open` did not return the participant.
             StorageError: The file cannot be written; the next call stores a snapshot,
                 which includes these changes.
         """

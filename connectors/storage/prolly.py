@@ -1,7 +1,7 @@
 """A Prolly tree in an SQLite file, with a value for each message.
 
-The file has the buckets of the lowest level; a change rewrites those that it touches.
-The levels above are built from these when the file is opened.
+The file has the buckets of the lowest level; a change rewrites only the touched
+buckets. When the file is opened, the higher levels are built from the lowest level.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class SqliteTree(SqliteFile):
     ) -> None:
         """Replace the tree on disk atomically by a tree that was derived from it.
 
-        A new message may have a value. Notes are named values that change together with
-        the tree.
+        `values` may have a value for each new message. Notes are named values that
+        change together with the tree.
         """
         with self._writing() as database:
             self._write_tree(tree)

@@ -23,7 +23,7 @@ from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 ATTEMPTS = 5
-"""Maximum number of connections; the client keeps the results of broken ones."""
+"""Maximum number of connections; results of broken connections are kept."""
 
 RECORDS_PER_REQUEST = 500
 

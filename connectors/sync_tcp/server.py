@@ -53,13 +53,14 @@ class SyncServer:
 
     Args:
         tree: Returns the current tree; called once for each synchronisation.
-        records: Returns records by message hash; called in a thread. If it fails, the
-            peer is refused.
+        records: Returns records by message hash; called in a thread. If `records`
+            raises an error, the peer is refused.
         limits: Limits of requests.
         timeouts: How long to wait for peers.
         tls: Returns the context for a new connection; None for no TLS.
         figures: Counters.
-        admits: Returns whether a token is valid; it is empty if the peer sent none.
+        admits: Returns whether a token is valid; the token is empty if the peer sent no
+            token.
     """
 
     def __init__(
@@ -89,7 +90,8 @@ class SyncServer:
 
         Raises:
             PortInUse: Another program listens on the port.
-            AddressUnusable: The server cannot listen on the address for another reason.
+            AddressUnusable: The server cannot listen on the address, but no other
+                program uses the port.
         """
         self._listener = listen(*address, _MAX_HANDSHAKES)
         has_tls = self._tls is not None

@@ -18,10 +18,10 @@ class Timeouts(NamedTuple):
     """Time limits, in seconds.
 
     Attributes:
-        connect_s: For the connection.
-        first_s: For the TLS handshake of a peer, and again for its first frame.
-        step_s: For each part that the other side sends or receives.
-        session_s: For one connection in all.
+        connect_s: Limit for the start of a connection.
+        first_s: Limit for the TLS handshake of a peer, and then for the first frame.
+        step_s: Limit for each part that the other side sends or receives.
+        session_s: Limit for a whole connection.
         retry_s: Wait before a second connection; each further wait doubles, to at most
             5 s.
     """
@@ -101,5 +101,6 @@ class FrameStream:
                 async with asyncio.timeout(self._step_s):
                     await self._writer.wait_closed()
         finally:
-            # Otherwise unsent bytes for a peer that does not read stay in memory.
+            # Without `abort`, unsent bytes for a peer that does not read stay in
+            # memory.
             self._writer.transport.abort()

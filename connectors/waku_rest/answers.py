@@ -1,7 +1,7 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
 An invalid message does not affect other messages of its page. Functions raise
-`UNREADABLE` if the bytes are no such answer.
+`UNREADABLE` for bytes that are no answer of the API.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class StoredMessage:
     """One message of a store; None if only hashes were requested.
 
     The hash of 32 bytes is computed here if pubsub topic and message are known.
-    Otherwise it is the hash in the answer. The pubsub topic is None if the answer lacks
-    it.
+    If the topic or the message is unknown, the hash comes from the answer. The pubsub
+    topic is None if the answer lacks it.
     """
 
     hash: bytes

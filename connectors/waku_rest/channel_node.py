@@ -99,7 +99,7 @@ class RestNode:
         """Let the node relay a message.
 
         Raises:
-            SendFailed: The node did not relay it.
+            SendFailed: The node did not relay the message.
         """
         topic = self.pubsub_topic(message.content_topic)
         try:

@@ -1,7 +1,8 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
-A node deletes a page of relay or filter when it answers. So the caller gets every
-message that arrived, even if the rest of the answer is invalid. Nothing is retried.
+A node deletes a page of relay or filter when it answers. The caller therefore gets
+every message that arrived, even if the rest of the answer is invalid. Nothing is
+retried.
 """
 
 from __future__ import annotations
@@ -42,9 +43,11 @@ from sds_core.text import one_line, printable
 from sds_core.waku import WakuMessage
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""Size limit of one answer; the rest of a longer answer is not read. It is enough for a
-relay cache of 300 messages of the maximum size (150 KiB, in base64), or of 10,000
-messages of 4 KiB."""
+"""Size limit of one answer; the rest of a longer answer is not read.
+
+The limit is enough for a relay cache of 300 messages of the maximum size (150 KiB, in
+base64), or of 10,000 messages of 4 KiB.
+"""
 
 _LARGE_BYTES = 1024 * 1024
 """Larger answers are parsed in a thread."""
@@ -139,7 +142,7 @@ class NodeClient:
         *,
         include_data: bool = True,
     ) -> StorePage:
-        """Read a page of messages, or of hashes only without `include_data`.
+        """Read a page of messages; without `include_data`, the page has only hashes.
 
         `cursor` is the cursor of the previous page; None for the first page.
         """
@@ -189,7 +192,7 @@ class NodeClient:
         return answer
 
     async def _exchange(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request; of an incomplete answer, the received part is returned."""
+        """Send a request; return the answer, or the received part of the answer."""
         request = f"{method} {path}"
         body = bytearray()
         broken_off = ""
@@ -234,7 +237,7 @@ class NodeClient:
         """Refuse an answer that is compressed more than once.
 
         Each compression may expand the received bytes a thousandfold. After one
-        compression, they are at most `MAX_ANSWER_BYTES`.
+        decompression, a received chunk has at most `MAX_ANSWER_BYTES`.
         """
         encoding = response.headers.get("Content-Encoding", "")
         if "," in encoding:

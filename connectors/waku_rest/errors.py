@@ -23,8 +23,8 @@ _ADVICE = {
 class NodeError(Exception):
     """A request to a node failed; `request` is method and path.
 
-    `retry_after_s` is the wait that the node requests, seconds; None if it requests
-    none.
+    `retry_after_s` is the wait that the node requests, seconds; None without a request
+    to wait.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class NodeUnreachable(NodeError, ConnectionError):
     """The node did not answer, or its answer ended before anything could be parsed.
 
     Attributes:
-        may_have_arrived: Whether the node may have received the request. If so, a read
-            of relay or filter has lost its page, if that was not empty.
+        may_have_arrived: Whether the node may have received the request. If the node
+            received a read of relay or filter, a page that was not empty is lost.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class NodeBusy(NodeRefused):
 
 
 class NotSubscribed(NodeRefused):
-    """The node has no subscription to `topic`: it has restarted, or none was made."""
+    """The node restarted, or never had a subscription to `topic`."""
 
     def __init__(
         self, node: str, request: str, status: int, detail: str, topic: str

@@ -118,7 +118,8 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # An earlier message would alternate with the one about a full spool.
+                # Near the limit, the messages for a full spool and for free room would
+                # alternate.
                 self._full.ends("the spool has room again")
             return result
 
@@ -144,7 +145,7 @@ class Intake:
             # Stores never return messages on other topics.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
-        # This is the time of storing, not of reading, so that record times never
+        # Records get the time of storing, not of reading, so that record times never
         # decrease.
         accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:

@@ -2,8 +2,8 @@
 
 The list is untrusted and may be large. C code holds Python's lock (GIL) and so blocks
 other threads. If a regular expression or `msgspec` read 64 MB at once, it would stop
-the server of probes and metrics for seconds. So the list is searched in small steps,
-and long elements are omitted.
+the server of probes and metrics for seconds. The list is therefore searched in small
+steps, and long elements are omitted.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import re
 from collections.abc import Iterator
 
 MAX_ELEMENTS = 100_000
-"""Maximum number of messages. A cache holds some thousands, and a page of a store
-100."""
+"""Maximum number of messages.
+
+A cache holds some thousands of messages, and a store page holds 100.
+"""
 
 MAX_ELEMENT_BYTES = 8 * 1024 * 1024
 """Maximum length of one message: the longest decoded frame, 4 MiB, in base64. Relays

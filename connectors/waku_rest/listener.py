@@ -25,8 +25,10 @@ them after five minutes. Relay subscriptions are not renewed, because that would
 restart."""
 
 _LONGEST_S = 2.0
-"""Maximum wait between two attempts at an unreachable node, s. After its restart, it
-caches nothing before a new subscription."""
+"""Maximum wait between two attempts at an unreachable node, s.
+
+After a restart, a node caches nothing before a new subscription.
+"""
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
 """Statuses of a proxy that did not get the node's answer, so the node may have deleted
@@ -73,7 +75,7 @@ class Listener:
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
-            # A restarted node may subscribe by its configuration, without
+            # A restarted node whose configuration has a subscription raises no
             # `NotSubscribed`.
             away = not error.may_have_arrived
             await self._lost(Loss.UNREACHABLE if away else Loss.PAGE_CUT_OFF)

@@ -32,12 +32,14 @@ from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures
 from sds_core.text import counted
 
 _WRITTEN_AT_ONCE = 500
-"""Records. A message is at most 150 kB (64/WAKU2-NETWORK), so they are at most 75
-MB."""
+"""Records.
+
+A message is at most 150 kB (64/WAKU2-NETWORK), so the records have at most 75 MB.
+"""
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""Time for which hashes stay stored after the last read of stores for their time."""
+"""Time for which a hash stays stored after the last store read that covers it."""
 
 _log = logging.getLogger("sds-monitor")
 
@@ -78,7 +80,7 @@ class Mirror:
         try:
             await self._run(ending)
         except ExceptionGroup as group:
-            # The other tasks were cancelled because of this one.
+            # The first error has cancelled all other tasks.
             error: Exception = group
             while isinstance(error, ExceptionGroup):
                 error = error.exceptions[0]
@@ -91,8 +93,8 @@ class Mirror:
                 for node in self._settings.nodes
             ]
             self._figures.nodes |= {node.url: NodeFigures() for node in nodes}
-            # Nodes are not read at the same moment, so up to two intervals may lie
-            # between.
+            # Nodes are read at different moments, so two reads may be up to two
+            # intervals apart.
             coverage = Coverage(
                 self._figures.nodes, 2 * self._interval_ms, self._spool.last_seq > 0
             )

@@ -26,7 +26,7 @@ _MOST_REQUESTED_S = 300.0
 
 
 class Trouble:
-    """Records since when an operation fails; repeated calls have no effect."""
+    """Remembers since when an operation fails; repeated calls have no effect."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -88,8 +88,8 @@ async def persist(
 
     Args:
         attempt: The call to try.
-        errors: Errors after which it is retried.
-        ending: If it is set, the error is raised without a retry.
+        errors: Errors after which the call is retried.
+        ending: If the event is set, an error is raised without a retry.
         failed: Called with each error.
         longest_s: Maximum wait between two attempts, unless a node requests more.
     """

@@ -35,7 +35,8 @@ class MirrorSettings:
         store: Whether the nodes' stores are read too.
         cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of the
             node; its filter cache is fixed at 50).
-        poll_interval_s: Time between two pages, seconds; zero after a full page.
+        poll_interval_s: Wait between two page reads, seconds; after a full page, the
+            next read starts immediately.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
         backfill_s: How far back a new mirror reads from stores, seconds.
         spool_bytes: Size of the spool above which reading pauses.

@@ -2,8 +2,8 @@
 
 The node deletes each page that was read. Each page is therefore stored before the next
 is read, in one transaction with its sequence numbers and hashes. A mirror that is
-killed loses at most the page that it was reading. If it writes a record to Kafka twice,
-both have the same `seq`.
+killed loses at most the page that it was reading. If the mirror writes a record to
+Kafka twice, both copies have the same `seq`.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class Spool:
 
     Args:
         directory: The directory; created if it is missing.
-        observer: Tap id for a new directory; for an existing directory None or its tap
-            id.
+        observer: Tap id of the directory; None selects the stored tap id or
+            `new_observer`.
         new_observer: Tap id for a new directory if `observer` is None.
 
     Attributes:
@@ -180,7 +180,7 @@ class Spool:
     def begin(self) -> bool:
         """Mark the spool as open; return whether it was marked as open before.
 
-        In that case an earlier mirror was killed.
+        A spool that is still marked as open belongs to a killed mirror.
         """
         with self._database as database:
             (was_closed,) = database.execute("SELECT is_closed FROM mirror").fetchone()
@@ -201,8 +201,8 @@ class Spool:
     ) -> int:
         """Store unknown messages durably; return their number.
 
-        They were received at `at_ms`, Unix ms. Messages that are not selected become
-        known without a record.
+        The messages were received at `at_ms`, Unix ms. Unselected messages (`unwanted`)
+        become known, but get no record.
         """
         known = self.known(message.message_hash for message in messages)
         new: dict[bytes, Incoming] = {}
@@ -276,7 +276,7 @@ class Spool:
         ]
 
     def written(self, records: Sequence[Spooled]) -> None:
-        """Delete records that Kafka has acknowledged; they are the next in order."""
+        """Delete the next records in order, which Kafka has acknowledged."""
         with self._database as database:
             freed = database.execute(
                 "DELETE FROM spool WHERE id <= ? "

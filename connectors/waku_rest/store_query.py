@@ -34,10 +34,10 @@ class StoreQuery:
         pubsub_topic: Pubsub topic of a message; None for any.
         content_topics: Allowed content topics, at most `MAX_CONTENT_TOPICS`; empty for
             all.
-        start_ns, end_ns: Sender's time, Unix ns, at least 1, both inclusive.
-        hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all.
-        page_size: Messages in a page, in [1, `MAX_PAGE_SIZE`].
-        ascending: Whether the oldest page is first; within a page the oldest message is
+        start_ns, end_ns: Inclusive bounds of the sender's time, Unix ns, at least 1.
+        hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all. page_size:
+        Messages in a page, in [1, `MAX_PAGE_SIZE`]. ascending: Whether the oldest page
+        is first; within a page the oldest message is
             always first.
 
     Raises:
@@ -83,8 +83,8 @@ def queries_of(
 ) -> Iterator[StoreQuery]:
     """Yield the queries for all messages on some topics in a time span.
 
-    `topics` has the content topics of each pubsub topic; none selects all. Times are
-    the sender's, Unix ns, at least 1, both inclusive.
+    `topics` has the content topics of each pubsub topic; an empty sequence selects all.
+    `start_ns` and `end_ns` are inclusive sender's times, Unix ns, at least 1.
     """
     for pubsub_topic, content_topics in topics.items():
         # If no content topics are given, one query selects all.

@@ -1,7 +1,7 @@
 """Reads one node's store for messages that were not received live.
 
 A store is queried by the sender's time, and may receive a message long after that time.
-It is therefore read again over longer spans at longer intervals. The first query
+A store is therefore read again over longer spans at longer intervals. The first query
 requests only hashes. Further queries request the messages with unknown hashes.
 """
 
@@ -34,17 +34,19 @@ _SETTLE_MS = 5_000
 """Minimum age of a message, because listeners receive newer messages sooner."""
 
 _SLICE_MS = 600_000
-"""Length of the part of a long span after which progress is stored."""
+"""A long span is read in parts of this length; progress is stored after each part."""
 
 LONGEST_REACH_MS = 3_600_000
-"""Maximum delay after which a message may reach a store and is still read."""
+"""Maximum delay of a message on its way to a store; later messages are not read."""
 
 _LONGEST_S = 30.0
 """Maximum wait between two attempts at a store that does not answer, s."""
 
 _AHEAD_MS = 60_000
-"""Maximum time by which a sender's time is after the receipt of the message. Stores
-accept live messages that are up to 20 s ahead of the store's clock."""
+"""Maximum lead of a sender's time over the receipt of the message.
+
+Stores accept live messages that are up to 20 s ahead of the store's clock.
+"""
 
 _REACHES = {20_000: 0, 300_000: 150_000, LONGEST_REACH_MS: 1_800_000}
 """Length of the span that is read, ms -> interval of these reads, ms. Each hash is
@@ -180,6 +182,6 @@ class Sweeper:
     def _failed(self, error: BaseException) -> None:
         self._figures.failures[Source.STORE] += 1
         self._trouble.begins(error)
-        # If the node has a listener, that decides whether the node is up.
+        # If the node has a listener, the listener decides whether the node is up.
         if self._is_alone:
             self._figures.is_up = False

@@ -41,7 +41,7 @@ class FrameWriter:
         self._producer: KafkaProducer | None = None
 
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
-        """Write records; return those that Kafka refuses permanently, with the reasons.
+        """Write records; return the records that Kafka refuses for good, with reasons.
 
         Kafka has acknowledged all other records. After an error, some records may be
         written; a retry writes them with the same `seq`.

@@ -46,7 +46,7 @@ class WebConfig:
 
     @property
     def chooses_clients(self) -> bool:
-        """Whether a client certificate needs one of some names."""
+        """Whether a client certificate must have an allowed name."""
         return isinstance(self.tls, ChosenClientsContext)
 
     @property
@@ -56,14 +56,14 @@ class WebConfig:
         return self.needs_certificate or has_secret_token
 
     def admits_peer(self, token: str) -> bool:
-        """Whether a peer with this token may send requests; empty if it has none."""
+        """Whether a peer may send requests with a token, which is empty if missing."""
         return not self.peer_tokens or is_token(token, self.peer_tokens)
 
 
 def is_token(token: str, hashes: Mapping[str, str]) -> bool:
     """Whether a hash, in hexadecimal digits, is the SHA-256 of a token."""
     digest = hashlib.sha256(token.encode()).hexdigest()
-    # The comparison never stops early, which would reveal how much of a hash is right.
+    # An early stop of the comparison would reveal how much of a hash is right.
     same = [hmac.compare_digest(digest, known) for known in hashes.values()]
     return any(same)
 

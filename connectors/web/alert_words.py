@@ -1,4 +1,4 @@
-"""Alerts in words: those that fire, and those that are held back."""
+"""Alerts in words: alerts that fire, and alerts that are held back."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class FiringHead:
     """The alerts in the head of a page.
 
     Attributes:
-        alerts: At most `LISTED_ALERTS` alerts, most severe first: name, severity, and
-            the channels for which it fires, empty if none.
+        alerts: At most `LISTED_ALERTS` alerts, most severe first, each with name,
+            severity and the channels for which the alert fires.
         by_name: Each alert that fires -> its most severe severity.
         note: Why the list of firing alerts is unknown; empty if it is known.
     """
@@ -77,7 +77,7 @@ def _note(firing: FiringAlerts) -> str:
 
 
 class HeldAlert(NamedTuple):
-    """An alert that is held back for one view; `href` is that of the view's page."""
+    """An alert that is held back for one view; `href` leads to the view's page."""
 
     alert: str
     runbook_href: str
@@ -88,7 +88,7 @@ class HeldAlert(NamedTuple):
 
 
 class HeldHead(NamedTuple):
-    """Some alerts that are held back, one per view, and the number of other ones."""
+    """Some alerts that are held back, one per view, and the number of other alerts."""
 
     alerts: Sequence[HeldAlert]
     hidden: int

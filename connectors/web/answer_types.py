@@ -42,9 +42,9 @@ class ViewObject(TypedDict):
     """A channel or group with its figures.
 
     Attributes:
-        muted: Whether its alerts are muted.
-        causes: Likely causes of its verdict.
-        held_back: Alerts that are held back for it.
+        muted: Whether alerts of the view are muted.
+        causes: Likely causes of the verdict.
+        held_back: Alerts that are held back for the view.
     """
 
     id: Id
@@ -60,8 +60,8 @@ class JobObject(TypedDict):
     Attributes:
         primed: Whether the figures of the checkpoint have been read.
         running: Whether the query runs.
-        error: Why it failed, in one line; empty if it did not.
-        retrying: Whether the monitor will start it again.
+        error: Why the job failed, in one line; empty without a failure.
+        retrying: Whether the monitor will restart the job.
         kafka_answered: When Kafka answered last, wall time, Unix ms.
         topic_missing_since: Since when the topic does not exist, wall time, Unix ms.
         version: Version of the monitor.
@@ -126,7 +126,7 @@ class ListedIncidentObject(IncidentObject):
     channel_name: Name
 
 
-# What it says of each key holds here too.
+# The docstring of `IncidentObject` describes all other keys.
 ListedIncidentObject.__doc__ = IncidentObject.__doc__
 
 
@@ -151,8 +151,8 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: Time by which its clock is ahead; null if it is unknown.
-        channel_count: Number of channels that it mirrored lately.
+        clock_offset_ms: Lead of the tap's clock; null if the lead is unknown.
+        channel_count: Number of channels that the tap mirrored lately.
     """
 
     id: Id

@@ -1,11 +1,11 @@
 """The JSON API: every figure and every incident, with the keys of the report.
 
 A view is its object of the report with its `id`, its name and whether it is muted.
-Paths under `/api/v1/views/<prefix>` name the kind of the views; the same without it,
-with `/api/v1/channels` for the list, are about the kind that is at the root.
-Times are Unix milliseconds; durations are milliseconds if the name ends in `_ms`.
-Lists come in pages (`connectors.web.paging`): if more entries follow, an answer has a
-`next`, which is the parameter `after` of the next request.
+Paths under `/api/v1/views/<prefix>` name the kind of the views. Paths without a prefix
+are about the kind at the root, whose list is `/api/v1/channels`. Times are Unix
+milliseconds; durations are milliseconds if the name ends in `_ms`. Lists come in pages
+(`connectors.web.paging`): if more entries follow, an answer has a `next`, which is the
+parameter `after` of the next request.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _SpanPlace(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ViewsQuery(ViewQuery, PageQuery):
-    """Selects a page of views, or one of them."""
+    """Selects a page of views, or one of the views."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,10 +116,10 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """Return the routes of the API."""
 
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
-        """Return a page of channels or groups, or one of them.
+        """Return a page of channels or groups, or one channel or group.
 
         `/api/v1/channels` adds the state of the job and begins with the most severe
-        verdicts. The other address sorts by name.
+        verdicts. The list under `/api/v1/views` is sorted by name.
         """
         place = query.place(_ViewPlace)
         is_root = "prefix" not in request.path_params
@@ -163,7 +163,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             msgspec.structs.replace(
                 query.query(views.totals),
                 after=None if place is None else place.find(views.totals),
-                # One more than the limit, to know whether more exist.
+                # One incident above the limit shows whether more exist.
                 limit=query.length + 1,
             ),
         )

@@ -150,7 +150,7 @@ Block = Chart | Table | Ranges | HeatMap | Lanes
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report. Wide screens show its blocks beside each other.
+    """A part of a report. Wide screens show the blocks of a section beside each other.
 
     Attributes:
         small: Whether the blocks are small multiples.
@@ -178,7 +178,7 @@ class Report:
 
 
 def pictured(blocks: Sequence[Block]) -> list[tuple[Block, Markup | None]]:
-    """Return each block with its picture; only charts with values have one."""
+    """Return each block with its picture; None except for charts with values."""
     return [
         (
             block,

@@ -22,8 +22,9 @@ class Series:
 
     Attributes:
         values: One value for each interval; None if nothing was measured.
-        is_limit: Whether it is a straight line for comparison.
-        spans: Ends of the interval around each value; empty if the values have none.
+        is_limit: Whether the series is a straight line for comparison.
+        spans: Ends of the interval around each value; empty for values without
+            intervals.
     """
 
     name: str
@@ -50,8 +51,8 @@ class Chart:
         unit: Returns the label of a value on the axis of counts.
         forecast_from: Number of bars before the forecast; None if the chart has no
             forecast.
-        heading: Heading of the intervals in the table. If it is empty, intervals are
-            times, and the table begins with the newest.
+        heading: Heading of the intervals in the table. If the heading is empty,
+            intervals are times, and the table begins with the newest time.
     """
 
     key: str

@@ -1,6 +1,6 @@
 """The web configuration file: TLS, users and headers of all servers.
 
-The format is that of Prometheus' exporter toolkit
+The format follows Prometheus' exporter toolkit
 (prometheus/exporter-toolkit:docs/web-configuration.md), with `bearer_tokens` and
 `peer_tokens` added.
 """

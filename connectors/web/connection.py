@@ -1,7 +1,7 @@
 """HTTP connections with time limits for their clients.
 
-Uvicorn closes a connection that is idle after a response. But it waits forever for the
-end of a request, and for a client that does not read its response. Its own limit,
+Uvicorn closes a connection that is idle after a response. But Uvicorn waits forever for
+the end of a request, and for a client that does not read its response. Uvicorn's limit,
 `limit_concurrency`, also refuses `/healthz`, and waiting clients can exclude all
 others.
 """
@@ -30,8 +30,8 @@ class ClientLimits:
 
     Attributes:
         connections: Maximum number of open connections. A further connection closes the
-            one that has waited longest for its client, so idle clients do not exclude
-            others.
+            connection that has waited longest for its client, so idle clients do not
+            exclude others.
         watching: Number of connections for `/metrics` and `/readyz` that other
             connections cannot close.
         request_s: Maximum time for a request, in seconds, from the start of the
@@ -39,8 +39,8 @@ class ClientLimits:
         unread_s: Time for which a client may read nothing, in seconds. On slow
             networks, a part takes seconds because the system buffers much.
         read_bytes_s: Minimum bytes that a client must read per further second.
-        idle_s: Time after which an idle connection is closed, in seconds: longer than
-            intervals of scrapes and polls, so that they never use a closing connection.
+        idle_s: Idle seconds after which a connection is closed: more than the interval
+            of scrapes and polls, so that no request meets a closing connection.
     """
 
     connections: int = 100
@@ -121,7 +121,7 @@ class LimitedConnection(H11Protocol):
         super().pause_writing()
 
     def _measure(self) -> None:
-        """Measure the bytes written since the client had last read everything."""
+        """Measure the bytes written since the last moment without unread bytes."""
         if self._unread_bytes == 0:
             self._unread_since, self._written_bytes = self.loop.time(), 0
         unread = _unread_bytes(self.transport)
@@ -164,7 +164,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def is_watching(self) -> bool:
-        """Whether its last request was for `/metrics` or `/readyz`."""
+        """Whether the connection's last request was for `/metrics` or `/readyz`."""
         return self.scope is not None and self.scope["path"] in WATCHING
 
     @property
@@ -177,7 +177,7 @@ class LimitedConnection(H11Protocol):
     def abort(self) -> None:
         """Close the connection immediately, even if data is unread."""
         self.is_aborted = True
-        # Otherwise the system would continue to send buffered data.
+        # Without this option, the system would continue to send buffered data.
         connection = self.transport.get_extra_info("socket")
         # A connection with TLS that the client has ended has no socket.
         if connection is not None:

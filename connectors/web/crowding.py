@@ -1,7 +1,7 @@
 """Refuses requests while too many others are being answered.
 
-Uvicorn continues to process a request after its client has disconnected. So a limit of
-connections does not bound the number of requests: clients could send requests and
+Uvicorn continues to process a request after its client has disconnected. A limit of
+connections thus does not bound the number of requests: clients could send requests and
 disconnect.
 """
 
@@ -17,7 +17,8 @@ from connectors.web.answers import plain_refusal
 
 MOST_REQUESTS = 50
 """Maximum number of concurrent requests for pages: half of the connections of a server,
-so that a new connection never finds all others busy (`connectors.web.connection`)."""
+so that a new connection never finds all other connections busy
+(`connectors.web.connection`)."""
 
 MOST_SCRAPES = 10
 """Maximum number of concurrent requests for each path in `WATCHING`, so that requests
@@ -42,7 +43,7 @@ class LimitedRequests:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        # Only the event loop's thread changes it.
+        # Only the event loop's thread changes the counter.
         self._under_way: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -4,9 +4,9 @@ Requests with an unknown name in the header Host are refused. So a page of anoth
 cannot read the monitor through a user's browser (DNS rebinding).
 
 Untrusted clients cannot determine the cost of logins. A bcrypt hash takes a large part
-of a second of CPU time. So a thread computes one hash at a time: once for each correct
-pair of user and password, and at most once a second for each client address. Only few
-requests may wait for this thread, because each keeps its connection.
+of a second of CPU time. A thread therefore computes one hash at a time: once for each
+correct pair of user and password, and at most once a second for each client address.
+Only few requests may wait for this thread, because each keeps its connection.
 """
 
 from __future__ import annotations
@@ -37,14 +37,17 @@ MOST_CHECKS = 8
 """Maximum number of passwords that are being verified or wait for verification."""
 
 MOST_WAITING = 20
-"""Maximum number of requests that wait for a password. Together with the limits of
-`connectors.web.crowding`, they are fewer than the connections of a server."""
+"""Maximum number of requests that wait for a password.
+
+This limit and the limits of `connectors.web.crowding` together stay below the
+connections of a server.
+"""
 
 MOST_WAITING_OF_ADDRESS = 8
-"""Maximum number of these requests from one address: a browser sends six."""
+"""Maximum number of waiting requests from one address: a browser sends six."""
 
 _FAILURE_S = 1.0
-"""Time after a wrong password in which its address cannot try another, in seconds."""
+"""Seconds after a wrong password in which the client's address cannot try again."""
 
 ANONYMOUS = "sds-monitor.anonymous"
 """Key in the scope of a request without login, which is answered only with a status."""
@@ -84,12 +87,12 @@ class Passwords:
     async def verify(
         self, users: Mapping[str, str], user: str, password: str, address: str
     ) -> bool:
-        """Return whether a password is that of a user.
+        """Return whether a password belongs to a user.
 
         `users` has at least one bcrypt hash by user. `address` is the client's address.
 
         Raises:
-            TooManyLogins: Verifying it now would cost too much.
+            TooManyLogins: Verifying the password now would cost too much.
         """
         # An unknown user takes as long as a known user.
         hashed = users.get(user) or next(iter(users.values()))

@@ -79,7 +79,7 @@ def draw(chart: Chart) -> Markup:
             show_dots=not series.is_limit,
         )
     picture.add_xml_filter(lambda root: _plain(root, chart))
-    # The words from `charts` are escaped nevertheless.
+    # pygal escapes the words from `charts`.
     return Markup(picture.render(is_unicode=True))  # noqa: S704
 
 

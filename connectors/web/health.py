@@ -27,16 +27,16 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     """Return `/healthz` and `/readyz`; `obstacle` returns why figures are not ready."""
 
     async def healthz(request: Request) -> Response:
-        """Answer 200 as long as the process can."""
+        """Answer 200 while the process runs."""
         return PlainTextResponse("ok\n")
 
-    # A separate thread, because pages may use all others.
+    # Pages may use all threads of Starlette, so `readyz` has a thread of its own.
     thread = CapacityLimiter(1)
 
     async def readyz(request: Request) -> Response:
         """Answer 200 while figures are complete and fresh, else 503.
 
-        The answer has the reason if the request has a login or needs none.
+        If a request has a login, or requires no login, the answer has the reason.
         """
         # `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):

@@ -60,11 +60,11 @@ class IncidentWords:
         trace_href: Address of the message's trace; empty if its protocol has no traces.
         runbook_href: Address of the runbook, with the view.
         stands: Whether the incident has not ended, and may still end.
-        standing: Whether it has ended, in words, with the time.
+        standing: Words that state whether the incident has ended, with the time.
         channel_href: Address of the view's page; empty if the view has ended.
-        lacked_by: The participants that have lacked the message longest, each with the
-            begin of that time.
-        others_lack: Number of further participants that lack it.
+        lacked_by: The participants that have lacked the message longest, each with a
+            start time.
+        others_lack: Number of further participants that lack the message.
         hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
         doubt: Why the incident may be wrong; empty if nothing suggests that.

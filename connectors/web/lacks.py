@@ -1,4 +1,4 @@
-"""Groups of lacked messages by participant, with their number and oldest time."""
+"""Groups of lacked messages by participant, with a count and the oldest time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LackWords:
     """A group of messages with one problem; addresses are relative to the site's root.
 
     Attributes:
-        doubt: How many of these messages the taps may have missed; empty if none.
+        doubt: How many messages of the group the taps may have missed; empty for zero.
         channel_href: Address of the view's page; empty if the view has ended.
         href: Address of the list of these messages; empty if the view has ended and has
             a long id.
@@ -52,7 +52,7 @@ class LackWords:
 
 @dataclass(frozen=True, slots=True)
 class LackGroups:
-    """Some groups of a page.
+    """The listed groups of a page, and the number of hidden groups.
 
     Attributes:
         groups: At most `LISTED_LACKS` groups, most severe first.
@@ -125,7 +125,7 @@ def group_words(
             [_words(snapshot, one, kind) for one in some[:LISTED_LACKS]],
             hidden=max(0, len(some) - LISTED_LACKS),
             messages=len(messages),
-            # Unread incidents are older than the last one that was read.
+            # Unread incidents are older than the last read incident.
             more=more and (read[-1].followed or not followed),
             overlap=named > len(messages),
         )

@@ -1,6 +1,6 @@
 """Pictures of events: each participant and each tap has a lane with marks.
 
-Templates draw them in percent of the width. So a stylesheet can zoom: the picture gets
+Templates draw marks in percent of the width. So a stylesheet can zoom: the picture gets
 wider, while texts and marks keep their size.
 """
 
@@ -16,18 +16,18 @@ _EDGE = 8.0
 _TICK_APART = 18.0
 """Percent of the width that a label needs on a phone."""
 _NUMBER_APART = 7.0
-"""With twice the width, as on a desktop, both are shown one zoom step earlier."""
+"""At twice the width (a desktop), labels and numbers appear one zoom step earlier."""
 
 
 class LaneEvent(NamedTuple):
     """An event that is drawn.
 
     Attributes:
-        at_ms: Its time, Unix ms.
-        lanes: Numbers of its lanes; its mark is on the first lane.
+        at_ms: Time of the event, Unix ms.
+        lanes: Numbers of the event's lanes; the mark is on the first lane.
         tone: Class of the mark.
-        is_square: Whether it is a conclusion instead of a frame.
-        text: Text of its tooltip.
+        is_square: Whether the event is a conclusion instead of a frame.
+        text: Text of the event's tooltip.
     """
 
     at_ms: int
@@ -43,7 +43,7 @@ class Lanes:
 
     Attributes:
         names: Label of each lane, from the top.
-        events: In order of time.
+        events: The events in order of time.
         ticks: Text of the time of each event.
         anchor: Prefix of the ids of the rows, which have numbers from 1 on.
         ZOOMS: Factors of the width; a text is shown from the first factor at which it
@@ -76,7 +76,7 @@ class Lanes:
 
     @property
     def labels(self) -> Iterator[tuple[float, str, int]]:
-        """Place and text of each label of time, and the first zoom that shows it."""
+        """Place and text of each time label, and the first zoom that shows it."""
         shown: list[float] = []
         ticks = list(zip(self.places, self.ticks, strict=True))
         for zoom in self.ZOOMS:

@@ -1,7 +1,7 @@
 """The figures of views in the last hour, and a small trend of each.
 
-The hour begins up to five minutes earlier, at a round time. So figures change only with
-new records, and the trends of all views have the same steps.
+The last hour starts at a round time, and so lasts up to 65 minutes. So figures change
+only with new records, and the trends of all views have the same steps.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class LastHour:
     def lately(self, name: str, totals: ViewTotals) -> Lately:
         """Return the figures of a view in the hour.
 
-        They are not cached, because thousands of objects would make the garbage
+        The figures are not cached, because thousands of objects would make the garbage
         collector visit the totals of all views.
         """
         if self._is_new(totals):

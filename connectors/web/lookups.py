@@ -22,7 +22,10 @@ from sds_core.observer.shown_verdicts import Span, spans_of
 from sds_core.observer.snapshot import Snapshot, Views
 
 _CONCURRENT = 2
-"""Maximum number of concurrent queries. Each uses a core and tens of megabytes."""
+"""Maximum number of concurrent queries.
+
+Each query uses a core and tens of megabytes.
+"""
 
 _PATIENCE_S = 8.0
 """An open page waits longer for its answer."""

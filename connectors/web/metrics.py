@@ -21,7 +21,10 @@ from connectors.prometheus.exposition import encoder
 from connectors.web.operations import Operation
 
 _COMPRESSION = 3
-"""Level of zlib. The highest level takes ten times as long and saves only a seventh."""
+"""Level of zlib.
+
+The highest level takes ten times as long, and reduces the size by only a seventh.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +55,9 @@ class _Made(NamedTuple):
 class Metrics:
     """Answers scrapes, one after the other in a separate thread.
 
-    With thousands of channels, an answer takes a large part of a second. Meanwhile the
-    event loop must answer other requests. Scrapes that arrive in this time share the
-    next answer.
+    With thousands of channels, an answer takes a large part of a second. During the
+    answer, the event loop must answer other requests. Scrapes that arrive in this time
+    share the next answer.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

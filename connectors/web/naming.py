@@ -18,12 +18,12 @@ from sds_core.text import visible
 
 
 def called(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the display name of a view; if it has none, its own name, shortened."""
+    """Return the display name of a view; by default its own name, shortened."""
     return words.short(display_name(snapshot, name, kind) or name)
 
 
 def display_name(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the name that the operator gave a view; empty if none."""
+    """Return the name that the operator gave a view; empty without a name."""
     return settings_of(snapshot, name, kind).name
 
 
@@ -106,15 +106,15 @@ def view_query(view: str, label: str = "id") -> str:
 
 
 def runbook_href(alert: str, view: str = "") -> str:
-    """Return the address of a runbook, for a view if its id can be in an address."""
+    """Return the address of a runbook, with the view if an address can hold its id."""
     of_view = view and not needs_key(view)
     return f"runbooks/{alert}" + (f"?{view_query(view, 'channel')}" if of_view else "")
 
 
 def needs_key(text: str) -> bool:
-    """Whether an address or form must have the key of an untrusted text instead of it.
+    """Whether an address or form must contain a text's key instead of the text.
 
-    Such a text is too long, or has hidden characters.
+    A text that is too long or has hidden characters needs a key.
     """
     # Most long texts are recognised without quoting them.
     return (

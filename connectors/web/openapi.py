@@ -30,12 +30,13 @@ ERRORS: Mapping[str, str] = {
     "500": "The monitor failed to answer.",
     "503": "The monitor is starting, or too many requests are under way.",
 }
-"""Errors of all operations, by status; 400 only for those that answer with JSON."""
+"""Errors of all operations, by status; 400 only for operations that answer with
+JSON."""
 
 _UNKNOWN = "No kind of view has this prefix."
 
 _SECURITY: Sequence[Schema] = ({}, {"basic": []}, {"bearer": []}, {"certificate": []})
-"""The operator decides which of them applies (docs/web-access.md)."""
+"""The operator decides which security scheme applies (docs/web-access.md)."""
 
 _SCHEMES: Schema = {
     "basic": {

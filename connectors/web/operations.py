@@ -1,7 +1,8 @@
 """Routes of the API, and the parts of their descriptions.
 
-The function that answers is the only source. Its parameters are the request and the
-query parameters. Its return type describes the answer, and its docstring the operation.
+The function that answers a request is the only source of the description. The
+function's parameters are the request and the query parameters. The function's return
+type describes the answer, and the docstring describes the operation.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Operation(Route):
         label: Name of `id` among the query parameters and in the answer.
         answers: Types that the answer's body can have.
         refusals: Errors in addition to those of all operations.
-        is_open: Whether it never needs a login.
+        is_open: Whether the operation never needs a login.
     """
 
     def __init__(
@@ -113,8 +114,8 @@ def of_views(
 ) -> list[Operation]:
     """Return the operations about views of the kind at the root, and of any kind.
 
-    `name` is the last part of their paths. `answer_of` returns the type of the answer
-    about views of a kind, if it depends on the kind.
+    `name` is the last part of the operations' paths. `answer_of` returns the type of
+    the answer about views of a kind, if it depends on the kind.
     """
     of_any = () if answer_of is None else [answer_of(kind) for kind in KINDS]
     at_root = of_any and [of_any[KINDS.index(ROOT_KIND)]]

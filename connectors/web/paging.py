@@ -1,7 +1,7 @@
 """Pages of the API's lists, and where the next page begins.
 
-A page begins after an entry, not after a number of entries. So no entry is omitted or
-repeated if others change between two requests.
+A page begins after an entry, not after a number of entries. If other entries change
+between two requests, no entry is omitted or repeated.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class PageQuery:
 
 
 def next_page(place: Sequence[object]) -> str:
-    """Return a place as the value of `next`, for an address."""
+    """Return a place, encoded for an address, as the value of `next`."""
     packed = json.dumps(place, separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
@@ -109,7 +109,7 @@ class Reference(NamedTuple):
         return cls(short_key(name), needs_key(name))
 
     def find(self, names: Iterable[str]) -> str:
-        """Return the id; an id with a key is searched among the names.
+        """Return the id; for a key, search the names for the id with this key.
 
         Raises:
             WrongParameter: No id has this key any more.
@@ -153,7 +153,8 @@ class ListedIncident(NamedTuple):
         """Return the place for a query; `channels` are all channel ids.
 
         Raises:
-            WrongParameter: The channel does not exist, and its begin is not given.
+            WrongParameter: The channel does not exist, and the place lacks the begin of
+                its id.
         """
         try:
             channel = self.channel.find(channels)

@@ -80,7 +80,7 @@ class IncidentSelection(ViewQuery):
 
     Attributes:
         kind: Incidents of this kind.
-        since: Incidents found at this event time or later, Unix ms, and those that
+        since: Incidents found at this event time or later, Unix ms, and incidents that
             have not ended.
         standing: Whether to select only incidents that have not ended.
     """
@@ -116,8 +116,8 @@ class TraceQuery(ViewQuery):
 
     Attributes:
         message: Id of the message, or the Waku hash of a copy.
-        since: Approximate time at which it appeared, Unix ms; by default the last 24
-            hours.
+        since: Approximate time at which the message appeared, Unix ms; by default, the
+            search covers the last 24 hours.
     """
 
     message: Annotated[str, Meta(min_length=1)]
@@ -128,8 +128,8 @@ class Parameter(NamedTuple):
     """A query parameter.
 
     Attributes:
-        name: Its name in an address.
-        field: Field of the dataclass that has it.
+        name: Name of the parameter in an address.
+        field: Field of the dataclass with the parameter's value.
         default: Value if the parameter is omitted; `dataclasses.MISSING` if it is
             required.
     """
@@ -159,8 +159,8 @@ Query = TypeVar("Query")
 def parameters_of(form: type, label: str = "id") -> Sequence[Parameter]:
     """Return the parameters that a dataclass describes.
 
-    `label` is the name of the field `id` in addresses. Another field may have its name
-    in its metadata.
+    `label` is the name of the field `id` in addresses. The metadata of any other field
+    may define the parameter's name.
     """
     types = get_type_hints(form, include_extras=True)
     return [

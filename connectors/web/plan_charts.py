@@ -15,7 +15,7 @@ from sds_core.planning.words import amount, figure_name, interval, limit_name, p
 from sds_core.text import day_and_month
 
 AHEAD_DAYS = BEFORE_DAYS
-"""Days ahead that a chart shows, if its limit is not reached later."""
+"""Days ahead that a chart shows; a chart whose limit is reached later shows more."""
 
 _TICKS = 5
 _WEEK_DAYS = 7
@@ -49,7 +49,7 @@ def figure_chart(
     note: str = "",
     limit: Reached | None = None,
 ) -> Chart:
-    """Return a figure's daily values: measured ones, and forecasts with intervals."""
+    """Return a figure's daily values: measured values, and forecasts with intervals."""
     outlook = forecast.figures[name]
     ahead = outlook.days[: _days_shown(forecast, outlook, limit)]
     before = outlook.before

@@ -66,8 +66,7 @@ def hours_routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
         """Return a page of the hours in which a figure changed, oldest first.
 
-        For each hour it has the last value of each counter and the maximum of each
-        gauge.
+        Each hour has the last value of each counter and the maximum of each gauge.
         """
         place = query.place(_HourPlace)
         snapshot = read_figures(sources)
@@ -123,7 +122,7 @@ def _hours_type(kind: AnyKind) -> type:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanningQuery(ViewQuery, PageQuery):
-    """Selects a page of forecasts, or all days of one."""
+    """Selects a page of forecasts, or all days of one forecast."""
 
 
 class ViewForecast(ForecastObject):
@@ -152,14 +151,14 @@ class Planning(TypedDict):
     """The newest forecasts of channels or groups.
 
     Attributes:
-        computed: When they were computed, wall time, Unix ms.
+        computed: When the forecasts were computed, wall time, Unix ms.
         problem: Why the newest computation failed; empty if it did not.
         days: Number of days that forecasts cover.
         interval: Probability of the intervals, percent.
         total: Forecast of the sum over all channels or groups.
         without_forecast: Channels or groups without a forecast, up to the limit of the
             computation.
-        not_computed: Number of channels or groups beyond that limit.
+        not_computed: Number of channels or groups above the limit of the computation.
     """
 
     clock: Clock

@@ -128,6 +128,6 @@ class HistoryBusy(Refusal):
 
 
 class HistoryUnreadable(Refusal):
-    """The history does not exist, or a file of it is damaged."""
+    """The history does not exist, or a file of the history is damaged."""
 
     status = 500

@@ -29,9 +29,9 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("i
 def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Markup:
     """Render a runbook; raw HTML in it is escaped.
 
-    The durations in the runbook are replaced by those of the settings. The channel's
-    id, properly quoted, replaces the example in commands, queries and links. If the id
-    is empty or needs a key, the example is kept.
+    The settings replace the durations in the runbook. The channel's id, properly
+    quoted, replaces the example in commands, queries and links. If the id is empty or
+    needs a key, the example is kept.
     """
     tokens = _MARKDOWN.parse(
         DURATION.sub(

@@ -27,7 +27,8 @@ _SWITCH_S = 0.0005
 """Maximum time for which a thread runs while others wait, seconds.
 
 After each of its system calls, the event loop waits this long for each thread that
-creates a page. With Python's 5 ms, many clients made it wait for a minute.
+creates a page. With Python's switch interval of 5 ms, many clients made the event loop
+wait for a minute.
 """
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
@@ -99,7 +100,7 @@ class WebServer:
                 log_config=None,
                 log_level="error",
                 access_log=False,
-                # Any local program could choose the address in such a header.
+                # Any local program could choose the address in a proxy header.
                 proxy_headers=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
                 timeout_keep_alive=self._limits.idle_s,

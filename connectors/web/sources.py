@@ -23,8 +23,9 @@ from sds_core.trace.trace import Trace
 class StoredViews(Protocol):
     """The stored data of the views of one kind; the server's threads call its methods.
 
-    Incidents, minutes and verdicts may be in files of the history. If so, their methods
-    may raise `DamagedHistory` or `NoHistory` of `connectors.history.errors`.
+    Incidents, minutes and verdicts may be in files of the history. Methods that read
+    files of the history may raise `DamagedHistory` or `NoHistory` of
+    `connectors.history.errors`.
     """
 
     def find_incidents(self, query: IncidentQuery) -> Sequence[ChannelIncident]:
@@ -35,14 +36,16 @@ class StoredViews(Protocol):
     ) -> Sequence[Row]:
         """Return the minutes of a view that began in [since, until), in order.
 
-        Times are Unix ms of event time. Each row has its minute and these fields.
+        Times are Unix ms of event time. Each row has its minute and the requested
+        fields.
         """
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the figures of each view at a time of the last hour, Unix ms.
 
-        They are `FigureTable.counted` at the end of the last minute that had ended by
-        this event time, or at a later start before which a view is unknown.
+        The figures are `FigureTable.counted` at the end of the last minute before this
+        event time. If a view is first known later, its figures are from its first known
+        time.
         """
 
     def find_steps(
@@ -50,8 +53,8 @@ class StoredViews(Protocol):
     ) -> Mapping[str, Sequence[Recorded]]:
         """Return the figures at the end of the last minute in each step, in order.
 
-        A step in which nothing changed is missing. Both times are of the last hour,
-        Unix ms of event time.
+        A step in which nothing changed is missing. `since_ms` and `until_ms` are in the
+        last hour, Unix ms of event time.
         """
 
     def find_verdicts(

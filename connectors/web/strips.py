@@ -28,8 +28,10 @@ LISTED_SPANS = 100
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
 _STEPS_MS = (60_000, 300_000, 900_000)
-"""Step lengths of a strip of at most 24 hours; the first that needs few enough bars is
-used."""
+"""Step lengths of a strip of at most 24 hours, in order.
+
+A strip uses the first length that needs at most `_MOST_BARS` bars.
+"""
 
 _WIDTH, _HEIGHT = 10, 16
 

@@ -47,7 +47,7 @@ class Summary:
     Attributes:
         level: Severity; `FINE` and `WARNING` only while `Snapshot.ok` is true.
         pieces: The verdict in words, with names of at most three views of each kind.
-            Its links lead to the problems.
+            Links in the words lead to the problems.
     """
 
     level: Level
@@ -146,8 +146,8 @@ def names_by_trouble(views: Views[Any]) -> list[str]:
     """
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
-    # A single sort by places takes several times as long. Its tuples also make the
-    # garbage collector visit all figures.
+    # A single sort by places takes several times as long. The tuples of places also
+    # make the garbage collector visit all figures.
     names: dict[tuple[bool, Verdict], list[str]] = {
         (is_muted, verdict): [] for is_muted in (False, True) for verdict in _RANK
     }

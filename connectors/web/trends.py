@@ -35,7 +35,8 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 class Growth(Counter[str | tuple[str, int]]):
     """Amounts by which the figures grew in an interval.
 
-    A key is a field of the totals. For durations, it is field and bucket number.
+    A key is a field of the totals. For durations, a key is the field and the bucket
+    number.
     """
 
     @classmethod
@@ -60,7 +61,7 @@ class Growth(Counter[str | tuple[str, int]]):
         return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
     def is_below(self, other: Growth) -> bool:
-        """Whether a figure is smaller than the other, so counting restarted."""
+        """Whether any figure is smaller than in `other`, because counting restarted."""
         return any(self[key] < count for key, count in other.items())
 
 
@@ -70,7 +71,8 @@ class Trend:
 
     Attributes:
         begin_ms: Start of the first interval, event time, Unix ms.
-        growth: Growth in each interval; None if the figures before it are unknown.
+        growth: Growth in each interval; None if the figures before the interval are
+            unknown.
     """
 
     begin_ms: int
@@ -103,9 +105,9 @@ def recent_trend(
 ) -> Trend:
     """Return the trend of the last hours, up to the interval that contains the clock.
 
-    It begins with the first known figures: a new view has fewer and shorter intervals.
-    `first_event_ms` is the event time of the view's first event on this checkpoint,
-    Unix ms. Earlier rows belong to another checkpoint.
+    The trend begins with the first known figures, so a new view has fewer and shorter
+    intervals. `first_event_ms` is the event time of the view's first event on this
+    checkpoint, Unix ms. Earlier rows belong to another checkpoint.
 
     Raises:
         NoHistory: The history does not exist.
@@ -119,8 +121,8 @@ def recent_trend(
     earlier = [row for row in rows if row["minute"] < begin_ms]
     rows = rows[len(earlier) :]
     if rows and not earlier:
-        # The view was quiet or is new. The 24 hours before are in files of at most one
-        # further day.
+        # The view was quiet or is new. The 24 hours before the trend are in files of at
+        # most one further day.
         before_ms = begin_ms - 24 * _HOUR_MS
         earlier = list(find_minutes(view, before_ms, begin_ms, fields))
     before = None

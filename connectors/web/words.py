@@ -57,7 +57,7 @@ _REASONS = {
     "no_topic": "the topic did not exist",
     "forgotten": "it had ended",
 }
-"""Reason of a verdict -> its words, which name the window of their figure."""
+"""Reason of a verdict -> words, which name the window of the figure."""
 
 LONGEST = 1_000
 """Maximum number of characters of an untrusted text on a page."""
@@ -85,7 +85,7 @@ def past_reason(code: str) -> str:
 
 
 def lately(window_ms: int) -> str:
-    """Return in words the time before the clock that a figure covers."""
+    """Return words for the window of a figure, which ends at the clock."""
     return f"the last {duration(window_ms)}"
 
 
@@ -158,7 +158,7 @@ def seconds(value: float | None) -> str:
 
 
 def age(milliseconds: int) -> str:
-    """Return a duration in the largest unit that gives at least two."""
+    """Return a duration in the largest unit of which it has at least two."""
     for unit_ms, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min")):
         if milliseconds >= 2 * unit_ms:
             return f"{milliseconds // unit_ms:,} {unit}"
@@ -171,14 +171,14 @@ def more_than(value: float) -> str:
 
 
 def no_answer(kafka: Freshness) -> str:
-    """Return since which wall time Kafka does not answer, without a full stop."""
+    """Return a clause that states since when Kafka does not answer."""
     if kafka.is_awaited:
         return f"Kafka has not answered since the start at {utc(kafka.asked_ms)}"
     return f"Kafka has not answered since {utc(kafka.answered_ms)}"
 
 
 def topic_missing(missing: MissingTopic) -> str:
-    """Return since which wall time the topic is missing, without a full stop."""
+    """Return a clause that states since when the topic is missing."""
     return f"Topic {missing.topic} has been missing since {utc(missing.since_ms)}"
 
 

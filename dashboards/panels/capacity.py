@@ -146,7 +146,7 @@ _FILTER_STEPS: colours.Steps = (
     (NEAR_SATURATION_RATIO, colours.WARNING),
     (SATURATED_RATIO, colours.BAD),
 )
-"""Limits: at the first an alert fires, at the second the verdict changes."""
+"""At the lower limit an alert fires; at the upper limit the verdict changes."""
 
 
 def _participants() -> list[Panel]:

@@ -31,8 +31,8 @@ def assemble(
     """Return one dashboard, with panels numbered from 1 in the given order.
 
     `sections` has the panels below each heading, in lines of 24 columns; an empty
-    heading is omitted. `variables` come after data source and monitor. `pages` are
-    paths on the status page.
+    heading is omitted. `variables` follow the variables for data source and monitor.
+    `pages` are paths on the status page.
     """
     builder = (
         dashboard.Dashboard(title)
@@ -156,7 +156,7 @@ def _query_variable(name: str, label: str, query: str) -> dashboard.QueryVariabl
 
 
 def _monitor_url(links: Links) -> dashboard.TextBoxVariable:
-    # Not a constant, because an address cannot set a constant.
+    # An address can set a text box, but not a constant.
     url = links.monitor_url
     return (
         dashboard.TextBoxVariable("monitor_url")

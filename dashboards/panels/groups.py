@@ -313,7 +313,8 @@ def _unacknowledged() -> str:
     missing = queries.in_range("mvds_unacknowledged_total", CHANNELS)
     resolved = queries.in_range("mvds_unacknowledged_resolved_total", CHANNELS)
     in_time = queries.in_range("mvds_acknowledged_in_time_total", CHANNELS)
-    # At least 0: a late acknowledgement may belong to a pair that ended before.
+    # The difference may be negative, because a late acknowledgement may belong to a
+    # pair that ended before the range.
     return queries.share(
         f"clamp_min({missing} - {resolved}, 0)", f"{missing} + {in_time}"
     )

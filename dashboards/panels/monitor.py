@@ -127,7 +127,8 @@ def _job() -> list[Panel]:
                 "since Kafka's last answer",
             ),
             Query(
-                # 0 while the topic exists: the series exists only for a missing one.
+                # The series exists only while the topic is missing; else the panel
+                # shows 0.
                 "time() - "
                 + queries.greatest(
                     "sds_monitor_topic_missing_since_timestamp_seconds", JOB

@@ -135,7 +135,7 @@ def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
 
 
 def lost_messages(scope: str, *by: str) -> str:
-    """Return dependencies found lost in the range, minus retracted losses."""
+    """Return the lost dependencies in the range, minus retracted losses."""
     lost = counted("sds_dependency_gaps_closed_total", scope, *by, outcome="lost")
     retracted = counted("sds_dependency_losses_retracted_total", scope, *by)
     # At least 0: a retraction may belong to a loss before the range.
@@ -143,7 +143,7 @@ def lost_messages(scope: str, *by: str) -> str:
 
 
 def lost_deliveries(scope: str, *by: str) -> str:
-    """Return deliveries found lost in the range, minus retracted losses."""
+    """Return the lost deliveries in the range, minus retracted losses."""
     lost = counted("sds_deliveries_total", scope, *by, outcome="lost")
     retracted = counted("sds_delivery_losses_retracted_total", scope, *by)
     return f"clamp_min({lost} - {retracted}, 0)"

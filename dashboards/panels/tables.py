@@ -28,8 +28,7 @@ from dashboards.panels.frame import KEPT, channel_page
 class Column:
     """A column of a table: an instant query, one value per row.
 
-    The expression is grouped by the key of the table; in the first column also by
-    further labels.
+    The expression is grouped by the table's key. The first column may add labels.
     """
 
     header: str

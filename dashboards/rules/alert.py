@@ -22,7 +22,7 @@ class Severity(enum.StrEnum):
 
 
 def graded(warning: T, critical: T) -> tuple[tuple[Severity, T], ...]:
-    """Return the value of a warning and that of a critical alert, with severities."""
+    """Return the values of a warning and of a critical alert, with severities."""
     return ((Severity.WARNING, warning), (Severity.CRITICAL, critical))
 
 
@@ -49,7 +49,8 @@ class Alert:
         expression: PromQL; each series in its result fires an alert.
         summary: One sentence without figures.
         description: Template with figures and their units.
-        holds: Real time for which the expression must have a result.
+        holds: Time for which the expression must have a result, for traffic in real
+            time.
         subject: Alerts on a channel or group have the label ``channel``.
         dashboard: Uid of the dashboard to open.
     """
@@ -84,7 +85,7 @@ class Alert:
         dashboard = links.dashboard(self.dashboard)
         runbook = links.runbook(self.name)
         if self.subject is Subject.MIRROR:
-            # Dashboards select a monitor's job; a mirror has a different one.
+            # Dashboards select a monitor's job; a mirror has a different job.
             return {"runbook_url": runbook, "dashboard_url": dashboard}
         # A monitor that never ran has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"

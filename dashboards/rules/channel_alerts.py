@@ -1,4 +1,4 @@
-"""Alerts on problems of a channel, except those on its SLOs."""
+"""Alerts on problems of a channel, except alerts on its SLOs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _alert = partial(Alert, subject=Subject.CHANNEL)
 
 def channel_alerts(pace: Pace) -> Iterator[Alert]:
     """Yield the alerts; problems that taps may have caused fire none."""
-    # Net losses fall when a loss is retracted, even one from long ago.
+    # Net losses fall when a loss is retracted, even if the loss is old.
     lost = growth(NET_LOSSES, at.LOSS_WINDOW, pace, may_fall=True)
     for severity, least in graded(at.LOST_MESSAGES, at.MANY_LOST_MESSAGES):
         yield _alert(
@@ -133,7 +133,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
 
 
 def _share(counter: str, matcher: str, window: str, share: float, least: int) -> str:
-    """Return the share of some events if the share and their number are large."""
+    """Return the share of some events; no result if share or number is small."""
     label = matcher.partition("=")[0]
     some = summed(f"increase({counter}{{{matcher}}}[{window}])", label)
     every = summed(f"increase({counter}[{window}])", label)

@@ -22,7 +22,7 @@ _shown = partial(shown, views=_VIEWS)
 
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; if taps can cause a problem, blind groups are omitted."""
+    """Yield the alerts; alerts on problems that taps can cause omit blind groups."""
     for severity, share in graded(
         at.UNACKNOWLEDGED_SHARE, at.MOSTLY_UNACKNOWLEDGED_SHARE
     ):

@@ -8,9 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Inhibition:
-    """One rule of Alertmanager: alerts that match `sources` mute those of `targets`.
+    """An Alertmanager rule: alerts that match `sources` mute alerts of `targets`.
 
-    The labels `equal` must be equal in both alerts; a label that both lack is equal.
+    The labels `equal` must be equal in both alerts; a label that is missing in both
+    alerts counts as equal.
     """
 
     sources: tuple[str, ...]

@@ -15,7 +15,7 @@ _alert = partial(Alert, subject=Subject.MIRROR, dashboard=MONITOR)
 
 def mirror_alerts(pace: Pace) -> Iterator[Alert]:
     """Yield alerts: a mirror or node is down, records wait, or messages are lost."""
-    # Any metric that each mirror exports once.
+    # The rule needs a metric that each mirror exports once.
     figure = "sds_mirror_paused"
     seen = f"last_over_time({figure}[{pace(at.MIRROR_SEEN_WITHIN)}])"
     for severity, same, text in (

@@ -16,7 +16,7 @@ _alert = partial(Alert, subject=Subject.MONITOR, dashboard=MONITOR)
 
 
 def monitor_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts, first those on which all other alerts depend."""
+    """Yield the alerts; alerts on which all other alerts depend come first."""
     ok = "sds_monitor_ok"
     seen = f"last_over_time({ok}[{pace(at.MONITOR_SEEN_WITHIN)}])"
     yield _alert(
@@ -39,8 +39,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsMonitorStopped",
         Severity.CRITICAL,
-        # Windows instead of `for`: a process that ends again and again leaves gaps in
-        # the series, and each gap would restart the wait.
+        # A process that ends again and again leaves gaps in the series. With `for`,
+        # each gap would restart the wait.
         f"{latest(f'max_over_time({ok}[{window}])')} == 0\n"
         f"and {latest(f'last_over_time({ok}[{first}] offset {start})')} == 0\n"
         f"unless {summed(batches)} > 0\n"
@@ -120,7 +120,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsHistoryStuck",
         Severity.WARNING,
-        # The number falls whenever files or topics accept rows.
+        # The number of pending rows falls whenever files or topics accept rows.
         f"{grown} > 0\nand {falls} == 0",
         "The monitor cannot write its history to files or topics.",
         'The number of unwritten rows grew by {{ printf "%.0f" $value }} in the last '

@@ -12,7 +12,7 @@ from sds_core.durations import duration_text
 class Pace:
     """Speed of the traffic that the rules watch: durations are divided by it.
 
-    Rates stay per second of wall time, and names of windows are those of real time.
+    A rate is per second of wall time. The name of a window states its real-time length.
 
     Raises:
         ValueError: The speed is not positive.
@@ -33,4 +33,4 @@ class Pace:
 
 
 LIFE = Pace()
-"""Real time; also used for the names of windows."""
+"""Speed of real time, which also determines the names of windows."""

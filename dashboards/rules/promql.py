@@ -1,7 +1,7 @@
 """PromQL of the rules.
 
-Every operand keeps the labels of its subject and those that the scrape configuration
-gave its target (``job``, perhaps ``cluster``). Labels that a restart may change are
+Every operand keeps the labels of its subject and the target labels of the scrape
+configuration (``job``, perhaps ``cluster``). Labels that a restart may change are
 dropped. So operands match without further clauses, and the figures of a monitor
 continue if it restarts on another host. Each monitor needs a ``job`` of its own:
 monitors with the same ``job`` look like one monitor that moves.
@@ -60,11 +60,11 @@ def growth(
     ``increase`` extrapolates, which gives fractions. ``increase`` misses the growth of
     a counter that returns with a higher value from another host or after a gap.
 
-    The figure is compared with its last value before the window. If the series began
-    within the window because its subject is new, it is compared with 0. If only the
-    series is new, as at the first scrape of a monitor or when a channel gets a label,
-    it is compared with its own lowest value. The lowest value also serves
-    for a counter that restarted, and for a figure that may fall.
+    The figure is compared with its last value before the window. If a new subject began
+    its series within the window, the figure is compared with 0. If only the series is
+    new, the figure is compared with the lowest value of the series. A series is new at
+    the first scrape of a monitor, or when a channel gets a label. The lowest value also
+    serves for a counter that restarted, and for a figure that may fall.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
@@ -97,7 +97,7 @@ def unexcused(kind: str, window: str) -> str:
 
 
 def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
-    """Drop channels with excused findings of a kind and fewer than `least` others.
+    """Drop channels with excused and fewer than `least` unexcused findings of a kind.
 
     The kind is a key of `sds_core.observer.sds.excused.ALERTS`.
     """

@@ -1,8 +1,9 @@
 """Recording rules: the events that SLOs count, in slices and longer windows.
 
 Deliveries and acknowledgements are counted in slices. A slice with excused failures
-counts at most as many failures as successes. Traffic that a tap missed must not look
-like loss. One short capture gap must not silence a channel's alerts for three days.
+counts at most as many failures as unexcused findings. Traffic that a tap missed must
+not look like loss. One short capture gap must not silence a channel's alerts for three
+days.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """The events that an SLO counts, and the failed ones among them.
+    """The events that an SLO counts, and the failed events.
 
-    `ended` and `failed` are recorded names; `kind` is the kind of finding of a failure.
+    `ended` and `failed` are recorded names; `kind` is the kind of the findings that
+    report failures.
     """
 
     objective: str
@@ -46,7 +48,7 @@ class Indicator:
 
     @property
     def detected(self) -> str:
-        """Recorded name of the failures in a slice, excused ones too."""
+        """Recorded name of the failures in a slice, including excused failures."""
         return f"channel:{self.failed}_found:increase{LIFE(SLICE)}"
 
     def ratio(self, window: timedelta) -> str:
@@ -54,7 +56,7 @@ class Indicator:
         return f"channel:{self.failed}:ratio_rate{LIFE(window)}"
 
     def events(self, window: timedelta) -> str:
-        """Recorded name of the number of events in a window."""
+        """Name of the recorded event count in a window."""
         return f"channel:{self.ended}:increase{LIFE(window)}"
 
     def failures(self, window: timedelta) -> str:
@@ -140,7 +142,7 @@ def _slices(
     holes = f"{excused(indicator.kind, window)} > 0"
     # The findings in a verdict's window, which is longer than a slice.
     most = unexcused(indicator.kind, window)
-    # Each rule reads the results of those above it.
+    # Each rule reads the results of earlier rules.
     return [
         _rule(detected, failed),
         _rule(
@@ -154,7 +156,7 @@ def _slices(
 
 
 def _sums(indicator: Indicator, window: timedelta, pace: Pace) -> list[dict[str, str]]:
-    # Slices overlap: each event is in all slices recorded within one slice's length.
+    # Slices overlap: each event is in `SLICE / SLICE_INTERVAL` slices.
     each = SLICE_INTERVAL / SLICE
     return [
         _rule(whole, f"{each:g} * sum_over_time({part}[{pace(window)}])")

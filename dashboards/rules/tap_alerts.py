@@ -16,7 +16,7 @@ _alert = partial(Alert, subject=Subject.TAP, dashboard=MONITOR)
 
 
 def tap_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield one alert on blindness for all channels, and others for each tap."""
+    """Yield one alert on blindness for all channels, and an alert for each tap."""
     for severity, holds in graded(at.BLIND_FOR, at.BLIND_STILL):
         yield _alert(
             "SdsTapBlind",

@@ -1,7 +1,7 @@
 """Command line of sds-monitor.
 
-A command's module is imported when the command is called. It only declares options; the
-action is in `streaming.cli.actions`.
+A command's module is imported when the command is called. The module only declares
+options; the action is in `streaming.cli.actions`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _PLACES = {
     "prepare": "broker.prepare_command",
     "rebuild": "run.rebuild_command",
 }
-"""Command -> module and function, where that is not the command's own module."""
+"""Command -> module and function of a command without a module of its own."""
 
 
 class _LazyGroup(Group):
@@ -126,7 +126,7 @@ def main() -> None:
     """Entry point: errors in one line, exit codes as documented."""
     arguments = sys.argv[1:]
     # Arrow's own allocator keeps the memory of each compaction of the history. pyarrow
-    # reads this variable on import, which no command has done yet.
+    # reads this variable on import.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))
@@ -149,7 +149,7 @@ def main() -> None:
 
 
 def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
-    # Imported here, because most commands end without an error.
+    # A local import saves time, because most commands end without an error.
     from connectors.broker.errors import BrokerError
     from connectors.java import JavaMissing
     from connectors.kafka.settings import KafkaUnreachable, RecordsLost, TopicMissing
@@ -162,7 +162,7 @@ def _foreseen(error: Exception) -> tuple[str, ExitCode] | None:
     if isinstance(error, OSError) and error.errno in REMEDIES:
         from streaming.failure import with_remedy
 
-        # Only standard output is written without a file name.
+        # An error without a file name comes from standard output.
         line = f"{error.filename or 'output'}: {error.strerror}"
         return with_remedy(line), ExitCode.FAILED
     return None

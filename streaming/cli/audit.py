@@ -32,7 +32,7 @@ _COMPARE = "compare"
 
 
 class _CompareByDefault(Group):
-    """Options without a command are those of ``compare``."""
+    """Options without a command are options of ``compare``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:

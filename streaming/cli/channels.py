@@ -80,8 +80,8 @@ def _counted(entries: int) -> str:
 def reload_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
     """Yield the file, and request its reload on each SIGHUP in the block.
 
-    If no path is given, it yields None, and SIGHUP ends the program. A recorded SIGHUP
-    takes effect now; see `DeferredHangup`.
+    If no path is given, the block gets None, and SIGHUP ends the program. A recorded
+    SIGHUP takes effect now; see `DeferredHangup`.
 
     Raises:
         streaming.cli.signals.EndedBySignal: SIGHUP was recorded, and no path is given.

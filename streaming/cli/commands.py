@@ -1,6 +1,7 @@
 """Commands with a help text in groups; only the help text needs rich.
 
-Errors are those of click, without a frame, because they are lines of the log.
+Commands report errors as click does, but without a frame, because errors are lines of
+the log.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 A setting at the top of the TOML file is for all commands. A table ``[command]``,
 ``[group]`` or ``[group.command]`` is for that command or group; the most specific table
-wins. The table ``[observer]`` has the settings of the model (docs/figures.md). These
-are no flags, because a checkpoint keeps the settings of its first start.
+wins. The table ``[observer]`` has the settings of the model (docs/figures.md). The
+settings of the model are no flags, because a checkpoint keeps the settings of its first
+start.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLE = "observer"
 TABLE_OF = {"doctor": "run", "rebuild": "run"}
-"""Command -> another command, whose options it takes and whose table it reads first."""
+"""Command -> another command, which defines the options and the table to read first."""
 
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
@@ -117,7 +118,7 @@ def _values(
     while (outer := path_of_command[0].parent) is not None:
         path_of_command.insert(0, outer)
     if len(path_of_command) > 1:
-        # The program itself has no table: settings for all stand at the top.
+        # The program has no table of its own: settings for all commands are at the top.
         program = path_of_command.pop(0)
         _check_top(path, given, program)
     values = {name: one for name, one in given.items() if not isinstance(one, dict)}

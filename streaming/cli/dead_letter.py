@@ -17,7 +17,7 @@ from streaming.cli.settings import Panel, json_option, setting
 from streaming.cli.values import Parsed, Time
 
 if TYPE_CHECKING:
-    # At run time they would import a Kafka client, which --help does not need.
+    # An import at run time would load a Kafka client, which --help does not need.
     from connectors.kafka.record_source import RecordSource
 
 

@@ -1,4 +1,4 @@
-"""Exit codes of commands, and errors that end a command with one of them."""
+"""Exit codes of commands, and errors that set the exit code."""
 
 from __future__ import annotations
 

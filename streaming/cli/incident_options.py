@@ -1,4 +1,4 @@
-"""Options of `incidents`: where incidents are read from, and which ones."""
+"""Options of `incidents`: the source of the incidents, and a selection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class IncidentFilter(NamedTuple):
     """Which incidents to list; None for all.
 
     `since_ms`, Unix ms, selects incidents that were found since then or are unresolved.
-    `standing` selects unresolved ones.
+    `standing` selects unresolved incidents.
     """
 
     channel: str | None
@@ -68,7 +68,8 @@ source_options = option_group(
             type=click.Path(dir_okay=False, path_type=Path),
             help="Read incidents from a report that a job with --report-detail wrote.",
         ),
-        # The option's name until 1.0; in other commands, --report writes a report.
+        # Until 1.0 the option was `--report`, but in other commands `--report` writes a
+        # report.
         setting(
             "--report", type=click.Path(dir_okay=False, path_type=Path), hidden=True
         ),

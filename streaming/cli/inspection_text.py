@@ -40,7 +40,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     table = Table.grid(padding=(0, 2))
     for word, value in facts:
         style = "bold red" if word in ("undecodable", "error") else ""
-        # Folded, not cut off, so that people can copy ids.
+        # The table folds long values, so that people can copy ids.
         table.add_row(Text(word, "dim"), Text(value, style, overflow="fold"))
     console.print(table)
 

@@ -85,7 +85,7 @@ def _kafka_settings(
 ) -> KafkaSettings | None:
     if bootstrap is None:
         return None
-    # The other options have the names of the attributes.
+    # The options of `security` have the names of the attributes of `KafkaSecurity`.
     checked = KafkaSecurity(
         **{name.removeprefix("kafka_"): value for name, value in security.items()}
     )

@@ -41,7 +41,7 @@ def set_log_format(log_format: LogFormat) -> None:
 
 
 class _StandardError(logging.Handler):
-    """Writes to `sys.stderr` as it is now, because a live table replaces it."""
+    """Writes to the current value of `sys.stderr`, which a live table replaces."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if sys.stderr is None:

@@ -43,7 +43,8 @@ def _refuse_from_file(
 @setting(
     "--from-file",
     hidden=True,
-    # Check this first: an import from a file does not need the required options.
+    # This option is checked first, because an import from a file lacks the required
+    # options.
     is_eager=True,
     expose_value=False,
     callback=_refuse_from_file,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class PlanSource(NamedTuple):
-    """Where the history is read from; at most one of the first two is set.
+    """Source of the history; at most one of `history` and `api` is set.
 
     `api` is the URL of a monitor. `views` is the prefix of a kind of view; None for
     channels of SDS. `channel` is a channel, view or group; None for all. Only the last
@@ -44,7 +44,7 @@ def _source(
 def nearest_source(
     history: Path | None, api: str | None
 ) -> tuple[Path | None, str | None]:
-    """Return the source that is given nearest, see `nearest_given`."""
+    """Return the source with the nearest option; see `nearest_given`."""
     if nearest_given("history", "api") == "history":
         return history, None
     return None, api

@@ -24,8 +24,8 @@ Changes = dict[str, str]
 class Question(NamedTuple):
     """A measured channel or the file of a plan, and changes to it.
 
-    `assumed` changes the base. Each variant has further changes, and each plan runs
-    with each of the `seeds`.
+    `assumed` has the changes to the base. Each variant has further changes, and each
+    plan runs with each of the `seeds`.
     """
 
     source: PlanSource | None
@@ -55,7 +55,7 @@ def changes_of(flag: str, texts: Iterable[str]) -> Changes:
 
 
 def variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Changes]:
-    """Return the changes of each variant; `sets` make the first one.
+    """Return the changes of each variant; `sets` are the changes of the first variant.
 
     Raises:
         click.UsageError: A variant has a wrong form or a name that is taken.

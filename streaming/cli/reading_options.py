@@ -24,7 +24,7 @@ class ReadingSettings:
     tasks: int
 
     def source(self, kafka: KafkaSettings, **others: Any) -> SourceSettings:
-        """Return settings of the reader of a topic, with these further attributes."""
+        """Return settings of the reader of a topic, with the attributes in `others`."""
         return SourceSettings(
             kafka, client=self.client, limits=self.limits, tasks=self.tasks, **others
         )

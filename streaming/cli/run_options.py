@@ -111,7 +111,10 @@ def checked_url(text: str) -> str | None:
 
 
 def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
-    """Refuse a URL, and return other paths; as a path, a URL lacks its second slash."""
+    """Refuse a URL, and return other paths.
+
+    A URL that was parsed as a path has only one slash.
+    """
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
             f"{shown(str(value))} is a URL, but the monitor needs a directory: mount a "
@@ -225,7 +228,7 @@ class RunSettings:
 
     @property
     def retry_for_s(self) -> float | None:
-        """Seconds for `streaming.retries.Retries`; by default 0 for a job that ends."""
+        """Seconds for `streaming.retries.Retries`; 0 by default for a job that ends."""
         ends = self.job.until_caught_up
         return 0.0 if self.retry_for is None and ends else self.retry_for
 

@@ -47,7 +47,7 @@ class JobView(Protocol):
 
 
 class PendingJob:
-    """A job that is served before it runs, without a history until then."""
+    """A job that is served before its start, when it has no history yet."""
 
     def __init__(self) -> None:
         self.board = Board()
@@ -137,8 +137,8 @@ def status_server(
 ) -> Iterator[str]:
     """Serve page, API and metrics while the block runs; yields their URL.
 
-    Port 0 selects a free one. The page lists the alerts of the Prometheus at a URL. See
-    `Sources` for `plans` and `trace`, and `current_snapshot` for `played`.
+    Port 0 selects a free port. The page lists the alerts of the Prometheus at a URL.
+    See `Sources` for `plans` and `trace`, and `current_snapshot` for `played`.
 
     Raises:
         connectors.sockets.listener.AddressUnusable: The machine has no such address.

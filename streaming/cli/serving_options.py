@@ -113,8 +113,8 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
     """Check that only this machine reaches an address, or that it `is_allowed`.
 
     Raises:
-        click.UsageError: Others can read it. The message has the option and the
-            `remedy`: what the web configuration file must have.
+        click.UsageError: Other machines can read the server's answers. The message has
+            the option and the `remedy`: what the web configuration file must have.
     """
     if not (is_allowed or is_loopback(host)):
         message = (
@@ -127,7 +127,7 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
 def _config(path: Path | None) -> Callable[[], WebConfig]:
     if path is None:
         return lambda: UNPROTECTED
-    # The import takes a tenth of a second, and most commands have no such file.
+    # The import takes a tenth of a second, and most commands have no --web-config.
     from connectors.web.config_file import BadWebConfig, WebConfigFile
 
     try:

@@ -87,12 +87,12 @@ class _Setting(RichOption):
 
 
 def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
-    """Add ``--log-format``; the command gets it if it is `exposed`."""
+    """Add ``--log-format``; if `exposed`, the command gets the format."""
     return setting(
         LOG_FLAG,
         type=MemberOf(LogFormat),
         default=LogFormat.TEXT.value,
-        # Read before the other options, so that errors in them have this format.
+        # Errors in other options have this format, so the format is read first.
         is_eager=True,
         expose_value=exposed,
         callback=_set_format,
@@ -172,7 +172,9 @@ Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
 def nearest_given(*names: str) -> str | None:
-    """Return which option is nearest: by command line, environment or file, or None.
+    """Return the option that has precedence; None if no option is given.
+
+    The command line precedes the environment, and the environment precedes the file.
 
     Raises:
         click.UsageError: Two options are equally near.
@@ -207,12 +209,13 @@ def option_group(
     """Return a decorator that adds options and passes on the result of `build`.
 
     The `argument` of the command gets the result. `build` gets the values of `options`.
-    If parameters of `build` name values of decorators above this one, it gets these
-    too. Other parameters need a default. `build` raises `click.UsageError` if values
-    contradict one another.
+    If parameters of `build` name values of earlier decorators, `build` gets these
+    values too. Other parameters need a default. `build` raises `click.UsageError` if
+    values contradict one another.
 
-    Options stand in the order of the help text, below the title `panel` unless an
-    option has its own. The command also gets the parameters `shared` of `build`.
+    The help text keeps the order of the options. An option without a panel of its own
+    is below the title `panel`. The command also gets the parameters `shared` of
+    `build`.
     """
     needed = _names_of(options) | inspect.signature(build).parameters.keys()
 

@@ -51,7 +51,7 @@ def end_on_signals(*, defer_hangup: bool = False) -> None:
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that end the program; SIGHUP only without another handler."""
+    """Return the signals that end the program; omit a SIGHUP with another handler."""
     ending = (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) in (signal.SIG_DFL, _end):
         return (*ending, signal.SIGHUP)
@@ -102,7 +102,7 @@ def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
 
 def _end(number: int, frame: FrameType | None) -> None:
     if number == signal.SIGHUP:
-        # Terminal and shell may both send the signal; the second must not disturb the
-        # end.
+        # Terminal and shell may both send the signal; the second signal must not
+        # disturb the end.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
     raise EndedBySignal

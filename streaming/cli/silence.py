@@ -47,8 +47,8 @@ class SilenceLog:
 
 _FIRST_S = STALE_S + 1
 _LATER_S = 10.0
-"""Maximum waits for the first answer and for later ones, seconds. The first one is long
-enough to report a silence."""
+"""Maximum waits for the first answer and for later answers, seconds. The first wait is
+long enough to report a silence."""
 
 
 def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:
@@ -82,5 +82,6 @@ def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:
         else:
             break
     silence.observe(Freshness(wall_ms(), time.monotonic()))
-    # Nothing asks Kafka while Spark starts. That must not look like a silence.
+    # Nothing asks Kafka while Spark starts. The start of Spark must not look like a
+    # silence of Kafka.
     board.set_job(kafka=Freshness())

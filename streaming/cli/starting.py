@@ -1,4 +1,4 @@
-"""Start of Spark and a job, and their end."""
+"""Starts and ends Spark and a job."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def running_spark(
 
     Raises:
         click.Abort: A signal came before the block, or ended the JVM too.
-        click.ClickException: Spark's JVM has ended otherwise.
+        click.ClickException: Spark's JVM has ended without a signal.
     """
     # An exception while Spark starts would leave a JVM that never ends.
     with end_requested() as ending:

@@ -24,7 +24,7 @@ def print_table(
     words: int = 1,
     is_whole: bool = False,
 ) -> None:
-    """Print a table, whose first `words` columns have words and others figures.
+    """Print a table: the first `words` columns have words, and the others have figures.
 
     Cells that are `is_whole` are not broken on a narrow terminal.
     """

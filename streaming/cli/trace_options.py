@@ -11,7 +11,7 @@ from sds_core.text import shown
 from streaming.settings import Window
 
 _LONGEST_ID = 512
-"""Maximum characters of an id; a frame with a longer one is a dead letter."""
+"""Maximum characters of an id; a frame with a longer id is a dead letter."""
 
 
 class TraceForm(enum.StrEnum):
@@ -31,8 +31,8 @@ class TraceForm(enum.StrEnum):
 class TraceRequest(NamedTuple):
     """Which messages to trace: by id or Waku hash, sender, or unresolved incidents.
 
-    `channel` is a channel or group; None if it is unknown. `window` has record times,
-    without bounds where the user gives none.
+    `channel` is a channel or group; None if it is unknown. `window` has record times;
+    an omitted bound means no bound.
     """
 
     message_id: str | None

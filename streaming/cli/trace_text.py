@@ -17,7 +17,7 @@ from sds_core.trace.words import Tone, facts_of, findings_of, relative_time, ton
 _LETTERS = "ABCDEFGHIJKL"
 _LONGEST_NAME = 48
 _OTHERS = "*"
-"""Lane of all participants beyond the letters."""
+"""Lane of all participants without a letter."""
 
 _STYLES = {
     Tone.BAD: "bold red",
@@ -81,7 +81,7 @@ def _head(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def _lanes(trace: Trace) -> dict[str, str]:
-    """Return the letter of each participant that has one."""
+    """Return the letter of each participant that has a letter."""
     names = [one.name for one in trace.evidence.people]
     return dict(zip(names, _LETTERS, strict=False))
 

@@ -45,7 +45,7 @@ class Number(click.FloatRange):
 class Duration(Number):
     """A duration in a range, such as 5m; see `sds_core.durations`.
 
-    `plain` is the unit of a bare number, the bounds and the result. If `is_whole`, the
+    A bare number, the bounds and the result have the unit `plain`. If `is_whole`, the
     result is an integer. If `min_open`, `min` itself is not allowed.
     """
 
@@ -114,7 +114,7 @@ class Parsed(click.ParamType[Any]):
 
 
 class Time(Parsed):
-    """A time, converted to Unix ms, or one of some words."""
+    """A time, converted to Unix ms, or an allowed word."""
 
     def __init__(self, *words: str) -> None:
         super().__init__("|".join([*words, "TIME"]), partial(_parse_time, words))

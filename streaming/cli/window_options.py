@@ -16,7 +16,7 @@ ALL_TIMES = Window(-(2**63), 2**63 - 1)
 
 
 def window_options(*, required: bool) -> Decorator:
-    """Add ``--from`` and ``--to``; ``window`` has no bound for one that is omitted."""
+    """Add ``--from`` and ``--to``; for an omitted option, ``window`` has no bound."""
     options = (
         setting(
             "--from",
@@ -72,7 +72,7 @@ class AuditSpan(NamedTuple):
         return self.from_ms is None and self.to_ms is None
 
     def bounds_ns(self, now_ms: int) -> tuple[int, int]:
-        """Return begin (inclusive) and end (exclusive) at a wall time, in Unix ns."""
+        """Return begin (inclusive) and end (exclusive) of the span, in Unix ns."""
         to_ms = self.to_ms
         if to_ms is None:
             to_ms = now_ms - round(self.settle_s * 1000)

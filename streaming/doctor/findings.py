@@ -44,12 +44,12 @@ class Checked(NamedTuple):
 
 
 def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
-    """Make a check; an error of a start that it raises is a finding."""
+    """Make a check; an error that the check raises is a finding."""
     findings: list[str] = []
     try:
         findings.extend(look())
     except _FORESEEN as error:
         findings.append(str(error))
-    except Exception as error:  # any: `run` must start, and other checks be made
+    except Exception as error:  # any: `run` and the other checks must run
         findings.append(f"the check failed ({error!r}): report it as a defect")
     return Checked(check, tuple(printable(one_line(one)) for one in findings))

@@ -156,9 +156,9 @@ def _cut_letters(
 def check_kafka(
     settings: JobSettings, wall_ms: Callable[[], int], *, writes_heartbeats: bool
 ) -> Iterator[Checked]:
-    """Check Kafka for a job; if it does not answer, report only that. Writes nothing.
+    """Check Kafka for a job; if Kafka does not answer, report nothing else.
 
-    `wall_ms` returns wall time, Unix ms.
+    Writes nothing. `wall_ms` returns wall time, Unix ms.
     """
     source = _soon(settings.source)
     answer = checked("kafka", partial(_answers, source.kafka))

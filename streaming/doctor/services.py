@@ -56,8 +56,8 @@ def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]
         except ValueError:
             yield f"{file} cannot be read as certificates: check {option}"
             continue
-        # A list of authorities may contain old ones; a chain needs all its
-        # certificates.
+        # A list of authorities may contain old certificates, but a chain needs all of
+        # its certificates.
         pick = max if "ca" in re.split("[-_]", option) else min
         until = pick(one.not_valid_after_utc for one in certificates)
         if until - now < _SOON:

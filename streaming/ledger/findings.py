@@ -4,7 +4,7 @@ The table ``incidents`` has the newest state of each recent incident. The *outbo
 queue of rows for the lasting history (`connectors.history`). Each change of an
 incident, each minute and each change of a shown verdict is added in the transaction
 that stores it, and gets the next sequence number (column ``told``). A row is deleted
-once every destination has confirmed it. So each destination gets every row at least
+once every destination has confirmed it. Each destination thus gets every row at least
 once and in order. Of rows with the same key, the one with the highest sequence number
 counts.
 """
@@ -65,8 +65,7 @@ AND (name, incident) NOT IN (
 )
 """
 
-# A null parameter means that the condition is absent; for SQLite, a negative limit
-# means none.
+# A null parameter means no condition; SQLite takes a negative limit as no limit.
 _FIND_INCIDENTS = """
 SELECT name, incident, tap_hole FROM incidents
 WHERE prefix = :prefix
@@ -200,7 +199,7 @@ class Findings:
     def forget_before(self, found_ms: int) -> None:
         """Remove incidents found before an event time, Unix ms.
 
-        Incidents stay while the Parquet files lack a change of them.
+        An incident stays until the Parquet files have its latest change.
         """
         with self.ledger.transaction() as connection:
             before = {"prefix": self.prefix, "found_ms": found_ms}

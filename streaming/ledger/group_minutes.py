@@ -3,7 +3,8 @@
 A view emits a minute of a group only if its own part has changed. For each other view,
 the part in its last emitted minute counts. Parts are stored beside the checkpoint.
 
-If a part's minute is older than its group's newest, the part counts in the newest.
+If a part's minute is older than the newest minute of its group, the part counts in the
+newest minute.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class GroupMinutes:
     """The parts of the minutes of one checkpoint.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods also raise it.
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise
+            `DamagedCheckpoint` too.
     """
 
     def __init__(self, ledger: Ledger, kinds: Kinds) -> None:

@@ -1,8 +1,8 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-Those releases had a file for each concern and kind of view. One transaction copies all
-files, and records that. The files are removed later. If the process ends in between,
-the next start copies the files again, or only removes them.
+Releases up to 0.15 had a file for each concern and kind of view. One transaction copies
+all files and records the import. The files are removed later. If the process ends
+before the removal, the next start copies the files again, or only removes them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Copy(NamedTuple):
         table: The table; a file of an early release may lack it.
         columns: The table's columns, in the order used here, without the prefix.
         rest: Rest of the statement. Releases stored the rows of the newest batches
-            separately, because Spark may repeat the last one.
+            separately, because Spark may repeat the last batch.
     """
 
     file: str
@@ -91,12 +91,12 @@ def open_ledger(
 ) -> tuple[CheckpointIdentity, Ledger]:
     """Open the ledger of a checkpoint, create it if it is missing, and count a start.
 
-    The caller has locked the checkpoint. The first sequence number is that of a new
-    outbox. The number must exceed all that another job has written to the same history,
-    so that this job's rows count.
+    The caller has locked the checkpoint. `first_sequence` is the first sequence number
+    of a new outbox. The number must exceed all numbers that another job has written to
+    the same history, so that the rows of the new job count.
 
     Returns:
-        The identity with this start counted, and the ledger.
+        The identity, whose `starts` includes this start, and the ledger.
 
     Raises:
         streaming.damage.DamagedCheckpoint: A file is damaged.
@@ -140,7 +140,7 @@ def _path(directory: Path, prefix: str, name: str) -> Path:
 
 
 class _OlderFiles:
-    """Copies older files; the known ones must be unchanged since a job wrote them."""
+    """Copies older files; known files must be unchanged since a job wrote them."""
 
     def __init__(
         self,
@@ -239,7 +239,7 @@ class _OlderFiles:
 
 
 def read_labels(path: Path) -> list[str]:
-    """Return the names in an older file of labels, in the order in which they got one.
+    """Return the names in an older file of labels, in the order of labelling.
 
     Raises:
         DamagedCheckpoint: The file cannot be read, or has the wrong content.

@@ -1,10 +1,10 @@
 """Decides which channels and taps have a metric label of their own.
 
-A name gets a label when it is first seen, while the limit allows it, and keeps it until
-it is forgotten. Later names are exported as ``other``. A series never moves into
-``other``. A series moves out only if a job starts with a larger limit or another
-channel table. So counters do not fall. At startup, freed labels go only to names that
-were not in ``other`` yet.
+If the limit allows, a name gets a label when it is first seen. A name keeps its label
+until the name is forgotten. Later names are exported as ``other``. A series never moves
+into ``other``. A series moves out only if a job starts with a larger limit or another
+channel table. Because of these rules, counters do not fall. At startup, freed labels go
+only to names that were not in ``other`` yet.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LabelLedger:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names that have a label, in the order in which they got it."""
+        """Names that have a label, in the order of labelling."""
         return tuple(self._labels)
 
     def admit(
@@ -53,14 +53,14 @@ class LabelLedger:
         names: Iterable[str],
         wish: Callable[[str], bool | None] = lambda name: None,
     ) -> None:
-        """Give a label to each new name that may have one.
+        """Give a label to each new name that may have a label.
 
         Untrusted senders choose names, so a long name gets no label.
 
         Args:
-            names: Names, known or new.
-            wish: The operator's setting for a name. True: a label even beyond the
-                limit, before other names. False: no label. None: a label if the limit
+            names: Known and new names.
+            wish: The operator's setting for a name. True: a label before other names,
+                even above the limit. False: no label. None: a label if the limit
                 allows.
         """
         before = dict(self._labels)
@@ -87,10 +87,10 @@ class LabelLedger:
             )
 
     def vacate(self, known: Collection[str]) -> None:
-        """Let new names take the labels of forgotten ones.
+        """Let new names take the labels of forgotten names.
 
-        A forgotten name that returns earlier gets its label back. Call this at startup,
-        after the existing names were admitted.
+        If a forgotten name returns before its label is taken, the name gets the label
+        back. Call this at startup, after the existing names were admitted.
         """
         self._vacant = dict.fromkeys(
             name for name in reversed(self._labels) if name not in known

@@ -1,16 +1,16 @@
 """One SQLite file beside the checkpoint, with one commit for each batch.
 
-The file contains everything that the driver stores. Modules beside this one have the
-statements for their tables; only this one handles repeated batches:
+The file contains everything that the driver stores. Each neighbouring module has the
+statements for its own tables; only this module handles repeated batches:
 
 - All rows of a batch are committed at once, with its number and its position.
-- If Spark repeats a batch as planned, number and position show that, and it adds
-  nothing.
+- If Spark repeats a batch as planned, the batch is recognised by number and position,
+  and adds nothing.
 - If a batch is planned again with another position, its changes are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
-batches. These writers wait for a batch, and a batch waits for them; readers do not
-wait.
+batches. Writers outside batches wait for a batch, and a batch waits for them; readers
+do not wait.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CHECKED_BYTES = 64 * 1024 * 1024
 """Size above which a file is not read completely at startup, to save seconds."""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Codes of errors; the last one means that a table lacks columns of our statements."""
+"""Codes of errors; the last code means that a table lacks columns of our statements."""
 
 _UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Errors of a file that is not a writable SQLite file."""
@@ -63,7 +63,7 @@ class Ledger:
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
-        DamagedCheckpoint: The file is damaged. Methods raise this error too.
+        DamagedCheckpoint: The file is damaged. Methods raise `DamagedCheckpoint` too.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
 
@@ -95,8 +95,9 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, committed when the block ends.
 
-        Within a batch or another such block of the same thread, it is the connection of
-        that block, and commits with that block. An error rolls the transaction back.
+        Within a batch or another transaction of the same thread, the block gets the
+        outer connection, and commits with the outer block. An error rolls the
+        transaction back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -162,13 +163,13 @@ class Ledger:
             position: All values that determine the batch's rows, as text.
 
         Raises:
-            ValueError: A later batch is stored, or this one with another position:
-                `begin` was not called.
+            ValueError: A later batch is stored, or the batch is stored with another
+                position, because `begin` was not called.
         """
         with self._lock, told_damage(self._path):
             connection = self._open_writer()
             with connection:
-                # An abandoned query may write the same batch.
+                # An abandoned query may write the same batch at the same time.
                 connection.execute("BEGIN IMMEDIATE")
                 newest = _newest(connection)
                 is_new = newest != (number, position)
@@ -200,16 +201,17 @@ class Ledger:
     def begin(self, committed: int | None, position: str | None) -> None:
         """At startup, undo the newest batch if Spark does not repeat it unchanged.
 
-        Call this before stored values are read into memory. The arguments are the
-        newest batch that Spark has committed, and the position of the next one, if it
-        is planned.
+        Call this before stored values are read into memory. `committed` is the newest
+        batch that Spark has committed. `position` is the position of the next batch;
+        None if no batch is planned.
 
-        The batch is also undone if it has forgotten views. Until Spark repeats it,
-        these views are still in the state, so sums over forgotten views must not count
-        them.
+        The batch is also undone if it has forgotten views. Until Spark repeats the
+        batch, the state still contains the forgotten views, so sums over forgotten
+        views must omit them.
 
         Raises:
-            DamagedCheckpoint: Spark has lost more batches; only one can be undone.
+            DamagedCheckpoint: Spark has lost several batches, but only one batch can be
+                undone.
         """
         following = 0 if committed is None else committed + 1
         with self.transaction() as connection:
@@ -268,8 +270,8 @@ class Ledger:
             del self._thread.connection, self._thread.committed
 
     def _open_writer(self) -> sqlite3.Connection:
-        # The connection stays open, because closing the last one writes the log into
-        # the file. When the query restarts, another thread writes the batches.
+        # The connection stays open, because closing the last connection writes the log
+        # into the file. When the query restarts, another thread writes the batches.
         if self._writer is None:
             writer = self._connect(check_same_thread=False)
             writer.execute("PRAGMA wal_autocheckpoint=0")
@@ -298,7 +300,7 @@ def _newest(connection: sqlite3.Connection) -> tuple[int, str] | None:
 
 @contextmanager
 def told_damage(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite that means damage into one with a remedy.
+    """Turn an error of SQLite that means damage into an error with a remedy.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -353,7 +355,7 @@ def check_database(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("PRAGMA wal_checkpoint")
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_bytes:
-        # Otherwise SQLite would read zeros for missing pages.
+        # SQLite would read zeros for missing pages.
         raise damaged_database(path, "its last page is incomplete")
     if path.stat().st_size <= _CHECKED_BYTES:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()

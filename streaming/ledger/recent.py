@@ -1,9 +1,9 @@
 """Stores the figures of views per minute for the last hour.
 
-The page uses them without a history, and without reading the history's files. Minutes
-are in the order of time, so that a minute of all channels is written to few pages of
-the file. ``baseline`` has the newest older figures of each channel. ``fields`` names
-the values in ``figures``, which have no names.
+The page can use the figures without a history, and without reading the history's files.
+Minutes are in the order of time, so that a minute of all channels is written to few
+pages of the file. ``baseline`` has the newest older figures of each channel. ``fields``
+names the values in ``figures``, which have no names.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class RecentMinutes:
     figures of the kind, its minutes are dropped.
 
     Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods also raise it.
+        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise
+            `DamagedCheckpoint` too.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -173,7 +174,7 @@ class RecentMinutes:
     def rows(self, channel: str, since_ms: int, until_ms: int) -> list[Row]:
         """Return the minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Rows are like those of the history, with the fields `FigureTable.grown`.
+        Rows are like rows of the history, with the fields `FigureTable.grown`.
         """
         with self._ledger.snapshot():
             baseline = self._ledger.rows(
@@ -260,6 +261,6 @@ def _end_ms(minute: Minute[Any]) -> int:
 
 
 def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
-    """Return the minutes after a time, and the last before; a batch may span hours."""
+    """Return the later minutes and the last earlier minute; a batch may span hours."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]

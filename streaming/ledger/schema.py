@@ -1,6 +1,6 @@
 """Tables of the ledger, and the data that undoes a batch.
 
-`name` is the name of a view or group, `prefix` that of its kind.
+`name` is the name of a view or group, and `prefix` is the prefix of its kind.
 """
 
 from __future__ import annotations
@@ -127,8 +127,8 @@ _UNDONE = (
 )
 """Tables whose rows are undone.
 
-Batches write no other tables, except labels, which a name keeps, and names of views,
-which every batch may set again.
+Batches write no other tables, with two exceptions: a name keeps its label, and every
+batch may set names of views again.
 """
 
 
@@ -169,7 +169,7 @@ def watch(connection: sqlite3.Connection) -> None:
 
 
 def undo(connection: sqlite3.Connection) -> None:
-    """Restore the rows that the newest batch has changed, and remove those it added."""
+    """Restore the rows that the newest batch has changed, and remove its new rows."""
     for table in _UNDONE:
         columns, key = _columns(connection, table)
         connection.execute(

@@ -38,7 +38,7 @@ class Stores:
     Attributes:
         by_kind: Stores of each kind that has incidents or minutes, by prefix.
         labels: Metric labels given so far, by prefix.
-        register: Names of views, and sums over forgotten ones.
+        register: Names of views, and sums over forgotten views.
         groups: Parts of the minutes of groups.
         details: Definite acknowledgements; None if the checkpoint stores none.
     """

@@ -1,7 +1,7 @@
 """Stores which verdicts were shown, for the page's strips and for the history.
 
-The stored verdicts are those that the page showed at the time (docs/figures.md, 8). One
-transaction adds the rows here and to the outbox of the history.
+The stored verdicts are the verdicts that the page showed at the time (docs/figures.md,
+8). One transaction adds the rows here and to the outbox of the history.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WHERE prefix = ? AND name = ? AND minute_ms >= ? AND minute_ms < ? ORDER BY minu
 
 
 def kept_since_ms(observed_ms: int) -> int:
-    """Return the time from which all rows are stored here: the day of 24 hours ago."""
+    """Return the start of the day 24 hours ago; all later rows are stored here."""
     return day_begin_ms(observed_ms - DAY_MS)
 
 

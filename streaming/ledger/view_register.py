@@ -1,4 +1,4 @@
-"""Names of all views, requests to forget views, and sums over forgotten ones.
+"""Names of all views, requests to forget views, and sums over forgotten views.
 
 The register contains three things, for kinds with `Kind.remains`:
 
@@ -35,7 +35,7 @@ _Rows = TypeVar("_Rows")
 
 
 class ForgottenView(NamedTuple):
-    """The last figures of a forgotten view; `in_other`: it had no label of its own."""
+    """The last figures of a forgotten view; `in_other`: the view had no label."""
 
     kind: AnyKind
     totals: Any
@@ -96,7 +96,7 @@ class ViewRegister:
         return self._checked(rows, list[tuple[str, bytes]])
 
     def update_keys(self, new: Iterable[str], gone: Iterable[str]) -> None:
-        """Add keys of views that are new, and remove those of views that are gone."""
+        """Add keys of new views, and remove keys of views that are gone."""
         self._ledger.write_all(_ADD_KEY, [(key,) for key in new])
         self._ledger.write_all(
             "DELETE FROM views WHERE key = ?", [(key,) for key in gone]

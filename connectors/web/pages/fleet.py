@@ -1,8 +1,8 @@
-"""All views of one kind, by default those with most trouble first.
+"""All views of one kind, by default the views with most trouble first.
 
-`/` has the views of the kind at the root, and `/views/<prefix>` those of any kind. By
-default, figures are of the last hour, or since the first record if no minutes are
-stored.
+`/` has the views of the kind at the root, and `/views/<prefix>` has the views of any
+kind. By default, figures are of the last hour, or since the first record if no minutes
+are stored.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from sds_core.observer.view_totals import ViewTotals
 
 LISTED_VIEWS = 200
 """Maximum number of rows that a browser updates every two seconds without a noticeable
-delay. It is also the default label limit."""
+delay. The number is also the default label limit."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
@@ -60,7 +60,7 @@ class Order:
     Attributes:
         columns: Columns of figures by key.
         key: Key of the column to sort by: a figure's key, `trouble` or `name`.
-        reverse: Whether the usual order of that column is reversed.
+        reverse: Whether the usual order of the column is reversed.
     """
 
     columns: Mapping[str, PageFigure]
@@ -126,10 +126,10 @@ class Row:
 
     Attributes:
         id: The view's own name, shortened, if it has a display name; else empty.
-        since: Begin of the verdict if it needs attention; else empty.
+        since: Start of a verdict that needs attention; else empty.
         figures: Figures of the columns; None if they are unknown.
-        counted_since: Begin of the figures if it differs from that of the page; else
-            empty.
+        counted_since: Start of the view's figures; empty if equal to the start of the
+            page's figures.
         trend: The last hour, step by step; None if the page has no trends.
         strip: The verdicts shown in the last hour; None if nothing was shown yet.
     """
@@ -153,7 +153,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """Return the page of all views of a kind."""
 
     def page(request: Request) -> Response:
-        """Query parameters: `sort`, see `Order`; `find`, part of a name; `window`."""
+        """Query parameters: `sort` (an `Order`), `find` (part of a name), `window`."""
         given = request.query_params
         snapshot = sources.current()
         views = views_of(request, snapshot)

@@ -28,7 +28,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""Longer than on other pages, because an answer may read a month of history."""
+"""An answer may read a month of history, so the interval is longer than elsewhere."""
 
 
 class _Place(NamedTuple):
@@ -117,7 +117,7 @@ def _read(
         named = _named(find, query, participant)
         query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        # One more than are grouped, to know whether more exist.
+        # One incident above the groups' limit shows whether more exist.
         limit = READ_INCIDENTS + 1
         shown += find(
             msgspec.structs.replace(query, standing=True, after=after, limit=limit)

@@ -75,8 +75,8 @@ class Layout:
         """Return a page as the response to a request.
 
         The first page has no title. An open page requests an update after `poll_s`
-        seconds. With the query parameter `light`, it requests only the parts that are
-        cheap to compute. The template receives further values.
+        seconds. With the query parameter `light`, an open page requests only the parts
+        that are cheap to compute. The template receives further values.
         """
         html = self._environment.get_template(template).render(
             root=_root(request),

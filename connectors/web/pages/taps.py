@@ -37,7 +37,7 @@ class Tap:
     Attributes:
         verdict: The verdict that gives the state its colour.
         last_seen: Event time of the last record, and its distance from the clock.
-        missed: Number of messages that it missed in the last hour, and of all messages.
+        missed: Number of missed messages in the last hour, and number of all messages.
         missing: Number of sequence numbers that never arrived.
         holes: Capture gaps, newest first.
         hidden: Number of older capture gaps.

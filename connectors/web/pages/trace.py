@@ -1,7 +1,7 @@
 """`/trace` and `/api/v1/trace`: what happened to one message.
 
 A trace reads Kafka, and takes seconds in a process of its own. The server creates only
-few traces at a time and stores none. It refuses further requests.
+few traces at a time and stores none. The server refuses further requests.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ MOST_AT_ONCE = 2
 """Maximum number of traces at a time, each of which uses a thread of requests."""
 
 POLL_S = 86_400
-"""An open page must not request its trace again: each address can have one at a
-time."""
+"""An open page must not repeat its trace: an address can have one trace at a time."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
@@ -76,7 +75,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     def trace(request: Request, query: TraceQuery) -> TraceObject:
         """Return what happened to a message.
 
-        A trace takes seconds. Each client can request one at a time.
+        A trace takes seconds. Each client can request one trace at a time.
         """
         return trace_object(made(request, query))
 
@@ -94,7 +93,8 @@ class _Turns:
 
     @contextmanager
     def turn(self, address: str) -> Iterator[None]:
-        # At most one for each address, and `MOST_AT_ONCE` in all.
+        # An address can have one trace at a time, and all addresses together
+        # `MOST_AT_ONCE`.
         with self._lock:
             known = self._addresses
             if address in known or len(known) >= MOST_AT_ONCE:

@@ -54,7 +54,7 @@ class History:
         charts: Each chart with its picture, which is empty if the chart has no values.
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Groups of lacked messages; None if incidents cannot be listed.
-        incidents: Single incidents: unresolved ones first, then the most severe ones.
+        incidents: Single incidents: unresolved incidents first, then the most severe.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 

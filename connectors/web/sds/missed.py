@@ -17,10 +17,10 @@ class Missed:
     """The messages that a tap missed in the last hour, in the channels that it shows.
 
     Attributes:
-        missed: Messages that participants had, and no tap of their channel showed.
+        missed: Messages that participants had, but that no tap of the channel showed.
         messages: `missed` messages, and the messages that a tap of the channel showed.
-        is_least: Whether another tap also shows one of the channels, so this tap may
-            have missed messages that only the other showed.
+        is_least: Whether the count is a minimum: another tap also shows one of the
+            channels, and may have shown messages that this tap missed.
     """
 
     missed: int = 0
@@ -28,7 +28,7 @@ class Missed:
     is_least: bool = False
 
     def is_much(self, settings: ObserverSettings) -> bool:
-        """Whether the tap missed more than participants may."""
+        """Whether the tap missed more messages than participants may miss."""
         return self.missed * 100 > self.messages * settings.undelivered_percent
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ def missed_by_tap(
 ) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
-    A channel counts only for taps that have shown it since its figures begin.
+    A channel counts only for taps that have shown the channel since its figures began.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():

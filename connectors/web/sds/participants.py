@@ -48,15 +48,15 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        heard: When it was last heard, event time, Unix ms.
-        lacks: Messages that it lacks now.
-        lacks_since: When it first lacked one of them, event time, Unix ms.
-        undelivered: Messages that it lacks after their deadline.
-        delivered: Deliveries to it that succeeded.
-        failed: Deliveries to it that failed.
-        delivered_ratio: Share of its ended deliveries that succeeded.
-        filter: Its newest filter; null if it is unknown.
-        epoch_messages: Messages that it sent in this rate-limit epoch.
+        heard: When the participant was last heard, event time, Unix ms.
+        lacks: Messages that the participant lacks now.
+        lacks_since: Event time, Unix ms, since which the participant lacks a message.
+        undelivered: Messages past the deadline that the participant lacks.
+        delivered: Deliveries to the participant that succeeded.
+        failed: Deliveries to the participant that failed.
+        delivered_ratio: Share of ended deliveries to the participant that succeeded.
+        filter: Newest filter of the participant; null if no filter is known.
+        epoch_messages: Messages that the participant sent in this rate-limit epoch.
     """
 
     id: Id
@@ -72,7 +72,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel, those that lack most messages first."""
+    """Participants of a channel, the most lacked messages first."""
 
     id: Id
     channel_name: Name
@@ -85,7 +85,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
-        """Return the participants of a channel, those that lack most messages first."""
+        """Return the participants of a channel, the most lacked messages first."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         channel = query.existing(views.totals)
@@ -143,8 +143,8 @@ def lacks_as_of_now(
             since_ms = figures.lacks_since_ms or lack.since_ms
             yield lack._replace(
                 messages=figures.undelivered,
-                # The table's time may include a message that may still arrive in time.
-                # The time of a group omits incidents that name others.
+                # The table's time may belong to a message before its deadline. The
+                # group's time omits incidents that name other participants.
                 since_ms=since_ms if lack.at_least else max(since_ms, lack.since_ms),
                 tap_hole=min(lack.tap_hole, figures.undelivered),
                 at_least=False,

@@ -85,8 +85,8 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
     """Return another mirror as the other side of an audit.
 
     Raises:
-        click.UsageError: Topics are given (trees do not distinguish them), a file
-            cannot be used, or others could read the token.
+        click.UsageError: Topics are given although trees do not distinguish topics, a
+            file cannot be used, or other users can read the token.
     """
     if traffic.pubsub_topics or traffic.content_topics:
         message = (

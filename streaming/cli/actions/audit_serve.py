@@ -155,7 +155,7 @@ def serve(
     """Serve until a signal; make the directory of the tree if it is missing.
 
     Raises:
-        click.ClickException: The server cannot start, or its state fails.
+        click.ClickException: The server cannot start, or cannot use its state.
     """
     try:
         state.mkdir(0o700, parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ class Side(Protocol):
         """Compare messages with a sender's time in [start_ns, end_ns), Unix ns."""
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Return messages that the mirror lacks and would not skip."""
+        """Return the requested messages, except messages that a mirror skips."""
 
 
 class StoreSide:
@@ -112,7 +112,7 @@ class StoreSide:
         return Differences(len(here), count, missing_here, missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch messages, and omit those that a mirror skips; raises as `compare`."""
+        """Fetch messages that a mirror does not skip; raises as `compare` does."""
         left = {each: self._pubsub_topic_of[each] for each in hashes}
         copied: list[Copied] = []
         for listing in self._listings:
@@ -122,7 +122,7 @@ class StoreSide:
                 if not of_mirror:
                     self._skipped.add(message_hash)
                 copied += of_mirror
-        # A store may list a message and not return it: the mirror lacks it.
+        # The mirror still lacks messages that the store listed but did not return.
         copied += [
             Copied(AuditedMessage(0, each, topic)) for each, topic in left.items()
         ]

@@ -56,7 +56,7 @@ _RECORDING_TIMEOUT_S = 120
 
 
 def prepare() -> None:
-    """Fetch the broker, and make files that let it and Spark start faster.
+    """Fetch the broker, and make files with which the broker and Spark start faster.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.

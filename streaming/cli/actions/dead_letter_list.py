@@ -42,7 +42,7 @@ class LetterFilter(NamedTuple):
 def list_letters(
     kafka: KafkaSettings, topic: str, selection: LetterFilter, limit: int, as_json: bool
 ) -> None:
-    """Print at most `limit` dead letters, the one written last first.
+    """Print at most `limit` dead letters, the newest first.
 
     Raises:
         click.exceptions.Exit: Dead letters were found.

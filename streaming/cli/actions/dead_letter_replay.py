@@ -113,7 +113,7 @@ class Replay:
 
 
 def _marked(record: RawRecord) -> RawRecord:
-    """Return the record with header `source` = `replay` in place of its `source`."""
+    """Return the record with its header `source` set to `replay`."""
     headers = [(name, value) for name, value in record.headers if name != "source"]
     return record._replace(headers=(*headers, ("source", b"replay")))
 

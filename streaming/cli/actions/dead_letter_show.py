@@ -96,7 +96,7 @@ def print_letter(
 def whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None:
     """Return the whole record of a dead letter, from its topic if the letter is cut.
 
-    Returns None if the topic has lost the record, or another one is in its place.
+    Returns None if the topic has lost the record, or has another record in its place.
     """
     if letter.is_whole:
         return letter.record

@@ -200,7 +200,7 @@ class Demo:
             if writing.done():
                 writing.result()
             snapshot = current_snapshot(job.board, played=True)
-            # The page's time is that of the traffic, which may be played faster.
+            # The page has the time of the traffic, which may be faster than real time.
             job.verdicts.look(snapshot, snapshot.clock_ms, wall_ms())
             display(snapshot)
             all_read = snapshot.job.records >= len(records)
@@ -232,7 +232,8 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     """Return how many messages were lost and where their names are; "" for none.
 
-    Messages that came later count as lost. The URL is None if the page ends.
+    Lost messages that arrived later count too. `url` is None if the page ends with the
+    command.
     """
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:

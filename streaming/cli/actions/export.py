@@ -46,7 +46,7 @@ def export(
         try:
             written = write_records(wanted, file)
         except KafkaUnreachable:
-            # This OSError is not an error of the file.
+            # A `KafkaUnreachable` is an OSError, but no error of the file.
             raise
         except OSError as error:
             message = f"{file} cannot be written: {error.strerror}"

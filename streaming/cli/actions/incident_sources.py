@@ -71,9 +71,9 @@ class ReadIncidents(NamedTuple):
 
     Attributes:
         causes: Likely causes by channel; a history and monitors up to 0.12 have none.
-        clock_ms: Event time of the source, Unix ms; of a history, the time now.
-        settings: Settings of the model; the defaults for a history and for monitors up
-            to 0.15, which give none.
+        clock_ms: Event time of the source, Unix ms; for a history, the current time.
+        settings: Settings of the model; for a history or a monitor up to 0.15, the
+            defaults.
     """
 
     incidents: list[Incident]

@@ -107,7 +107,7 @@ def mirror(
     """Mirror until a signal; if no observer is given, the state has the tap id.
 
     Raises:
-        click.ClickException: The mirror cannot start, or its state fails.
+        click.ClickException: The mirror cannot start, or cannot use its state.
     """
     figures, ending = MirrorFigures(), Ending()
     new_observer = f"mirror-{secrets.token_hex(4)}"

@@ -25,7 +25,7 @@ class Refused(Unreachable):
 
 
 class Foreign(Unreachable):
-    """The answer is not one of a monitor."""
+    """The answer is not from a monitor."""
 
     def __init__(self, url: str, what: str, error: Exception) -> None:
         super().__init__(f"{url} gives no {what} ({error}): is it sds-monitor's?")

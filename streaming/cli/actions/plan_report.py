@@ -20,7 +20,7 @@ from sds_core.planning.size import CostModel, Load
 from sds_core.text import byte_size, counted, number, utc_time
 
 DRAWN = 50
-"""Maximum views with their own charts: a browser opens such a page at once."""
+"""Maximum number of views with charts: a browser opens a page of this size at once."""
 
 _LISTED = 1_000
 _STEPS = 12

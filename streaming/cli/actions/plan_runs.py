@@ -17,7 +17,8 @@ from sds_core.planning.experiment import RECEPTIONS, Outcome, run
 from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
-"""Maximum receptions of all runs, for less than two minutes on two cores."""
+"""Maximum receptions of all runs together, which take less than two minutes on two
+cores."""
 
 _LEAST_RECEPTIONS = 5_000
 
@@ -31,7 +32,7 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    The more runs, the shorter they are. `done` is called with 1 after each run.
+    If there are more runs, each run is shorter. `done` is called with 1 after each run.
 
     Raises:
         click.ClickException: A process that simulates runs was ended.

@@ -24,7 +24,7 @@ _ALL_DIGITS = 17
 
 
 def check_summary(figures: Sequence[str], html: Path | None) -> None:
-    """Check before a sweep the arguments of `print_summary`.
+    """Check the arguments of `print_summary` before a sweep.
 
     Raises:
         click.UsageError: A figure is unknown, scipy is not installed, or the page

@@ -89,8 +89,9 @@ def replay(
 def _holds_records(source: SourceSettings, window: Window) -> bool:
     """Return whether a job that reads the window would read a record.
 
-    Kafka's index answers this, except if a partition's first record is after the
-    window. The job then also reads records that follow and have earlier times.
+    Kafka's index answers the question, except if a partition's first record is after
+    the window. If a first record is after the window, the job also reads following
+    records with earlier times.
     """
     with closing(TopicOffsets(source.kafka)) as offsets:
         ends = offsets.latest(offsets.partitions())

@@ -44,8 +44,8 @@ def run(settings: RunSettings) -> None:
     """
     report = settings.report
     with refusals_explained():
-        # Check before the address of the page is printed: then the monitor seems to
-        # run.
+        # Once the address of the page is printed, the monitor seems to run, so check
+        # before.
         check_start(settings.job)
         find_java()
         _log_findings(check_machine(settings.job, settings.reading.session.is_cluster))
@@ -62,7 +62,7 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
     job, address, kafka = settings.job, settings.address, settings.job.source.kafka
     with (
         reload_on_hangup(settings.channels) as table_file,
-        # Spark starts later: that takes so long that people open the page.
+        # The page starts before Spark, because Spark takes long to start.
         Planner(job.history, lambda: pending.board.snapshot) as plans,
         tracing(kafka) as trace,
         status_server(

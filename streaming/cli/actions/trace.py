@@ -115,7 +115,7 @@ class _Reading:
         self._feed = TraceFeed(reader, searched.protocol.name, key, wall_ms())
 
     def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
-        """Yield the traces, and again after new records until the event is set."""
+        """Yield the traces, and after new records again, until the event is set."""
         offsets, partitions = self._offsets, self._partitions
         window = self._window
         here = dict(offsets_at(offsets, partitions, window.first_ms))
@@ -167,8 +167,9 @@ class _Reading:
 def _window(searched: Search, follow: bool) -> Window:
     """Return the record times that can concern the messages.
 
-    A message is meant for participants that sent in the retention window before it.
-    Frames in the retention window after a message change its figures.
+    The receivers of a message are the participants that sent in the retention window
+    before the message. Frames in the retention window after a message change its
+    figures.
     """
     asked = searched.request.window
     if asked != ALL_TIMES:

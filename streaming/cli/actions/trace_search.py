@@ -48,7 +48,8 @@ class Search:
         window: Record times to search, or to read.
         protocols: Protocols that may have the messages, by name.
         channel: Channel of the messages, if an option or an incident gives it.
-        since_ms: Begin of the messages' first incident, Unix ms; None if none exists.
+        since_ms: Begin of the messages' first incident, Unix ms; None without
+            incidents.
         subjects: Time at which each found message appeared, Unix ms, in order of time.
         protocol: Protocol of the messages that were found.
         partitions: Partitions in which the messages were found.
@@ -97,7 +98,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
         if request.incidents and not incidents:
             message = f"there are no {request.what}"
             raise click.UsageError(message)
-    # Settings of the monitor, overridden by those of the file.
+    # Settings in the file override the settings of the monitor.
     settings = settings_of(values_of(model) | dict(observer_settings()))
     ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
     if request.message_id is not None:
@@ -243,7 +244,7 @@ def _is_meant(incident: Incident, request: TraceRequest) -> bool:
 
 
 def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
-    """Yield the partitions to which the key belongs, then the others."""
+    """Yield the partitions to which the key belongs, then all other partitions."""
     channel = begun.channel
     keyed = [one for one in begun.protocols.values() if one.tracing.is_keyed]  # type: ignore[union-attr]
     if channel is None or len(keyed) < len(begun.protocols) == 1:
@@ -269,7 +270,7 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    A record from the future moves no clock, so its time counts up to a limit.
+    A record from the future moves no clock, so a limit bounds its time.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)
@@ -279,7 +280,7 @@ def newest_ms(
 def _span(
     begun: Search, offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
 ) -> _Span:
-    """Return the record times to search that the topic has.
+    """Return the part of the record times to search that the topic contains.
 
     Raises:
         click.UsageError: The topic holds no record.

@@ -31,7 +31,7 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.worker import Workers, WorkFailed, work
 
 LIMIT_S = 30.0
-"""Maximum time for a trace and its process's start; most take a few seconds."""
+"""Maximum time for a trace and its process's start; most traces take a few seconds."""
 
 _COMMAND = [sys.executable, "-m", "streaming.cli.actions.trace_worker"]
 
