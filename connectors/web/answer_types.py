@@ -24,16 +24,17 @@ from sds_core.observer.tap_kind import TAP_FIGURES
 Clock = Annotated[
     int | None, Meta(description="Event time now, Unix ms; null before any record.")
 ]
-Id = Annotated[str, Meta(description="Its id.")]
+Id = Annotated[str, Meta(description="Id of the channel, group, tap or participant.")]
 Name = Annotated[
-    str | None, Meta(description="Name that the operator gave it; null if none.")
+    str | None,
+    Meta(description="Name in the channel table; null if none."),
 ]
 Next = Annotated[
     str | None, Meta(description="`after` of the next page; null on the last one.")
 ]
 Holes = Annotated[
     list[list[int]],
-    Meta(description="Periods in which it may have missed records: from, to, Unix ms."),
+    Meta(description="Periods with possibly missing records: from, to, Unix ms."),
 ]
 
 
@@ -41,9 +42,9 @@ class ViewObject(TypedDict):
     """A channel or group with its figures.
 
     Attributes:
-        muted: Whether its alerts are muted.
-        causes: Likely causes of its verdict.
-        held_back: Alerts that are held back for it.
+        muted: Whether alerts on the channel or group are muted.
+        causes: Likely causes of the verdict.
+        held_back: Alerts that are held back for the channel or group.
     """
 
     id: Id
@@ -59,8 +60,8 @@ class JobObject(TypedDict):
     Attributes:
         primed: Whether the figures of the checkpoint have been read.
         running: Whether the query runs.
-        error: Why it failed, in one line; empty if it did not.
-        retrying: Whether the monitor will start it again.
+        error: Why the query failed, in one line; empty if it did not fail.
+        retrying: Whether the monitor will start the query again.
         kafka_answered: When Kafka answered last, wall time, Unix ms.
         topic_missing_since: Since when the topic does not exist, wall time, Unix ms.
         version: Version of the monitor.
@@ -150,8 +151,8 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: Time by which its clock is ahead; null if it is unknown.
-        channel_count: Number of channels that it mirrored lately.
+        clock_offset_ms: Time by which the tap's clock is ahead; null if it is unknown.
+        channel_count: Number of channels that the tap mirrored lately.
     """
 
     id: Id
@@ -213,7 +214,9 @@ VerdictsPage = TypedDict(
         "next": Next,
     },
 )
-VerdictsPage.__doc__ = "A page of the verdicts shown of a view, oldest first."
+VerdictsPage.__doc__ = (
+    "A page of the shown verdicts of a channel or group, oldest first."
+)
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:

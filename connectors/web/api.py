@@ -119,7 +119,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         """Return a page of channels or groups, or one of them.
 
         `/api/v1/channels` adds the state of the job and begins with the most severe
-        verdicts. The other address sorts by name.
+        verdicts. `/api/v1/views/{prefix}` sorts by name.
         """
         place = query.place(_ViewPlace)
         is_root = "prefix" not in request.path_params

@@ -27,7 +27,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     """Return `/healthz` and `/readyz`; `obstacle` returns why figures are not ready."""
 
     async def healthz(request: Request) -> Response:
-        """Answer 200 as long as the process can."""
+        """Answer 200 as long as the process can answer."""
         return PlainTextResponse("ok\n")
 
     # A separate thread, because pages may use all others.
@@ -36,7 +36,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     async def readyz(request: Request) -> Response:
         """Answer 200 while figures are complete and fresh, else 503.
 
-        The answer has the reason if the request has a login or needs none.
+        If the request has a login, or needs no login, the answer has the reason.
         """
         # `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):

@@ -116,8 +116,8 @@ class TraceQuery(ViewQuery):
 
     Attributes:
         message: Id of the message, or the Waku hash of a copy.
-        since: Approximate time at which it appeared, Unix ms; by default the last 24
-            hours.
+        since: Approximate time at which the message appeared, Unix ms; by default, the
+            last 24 hours are searched.
     """
 
     message: Annotated[str, Meta(min_length=1)]

@@ -66,8 +66,7 @@ def hours_routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
         """Return a page of the hours in which a figure changed, oldest first.
 
-        For each hour it has the last value of each counter and the maximum of each
-        gauge.
+        Each hour has the last value of each counter and the maximum of each gauge.
         """
         place = query.place(_HourPlace)
         snapshot = read_figures(sources)
@@ -130,7 +129,7 @@ class ViewForecast(ForecastObject):
 
     Attributes:
         begin: Begin of the forecast, event time, Unix ms.
-        history_days: Whole days of history on which it is based.
+        history_days: Number of whole days of history that the forecast uses.
         figures: Forecast of each figure, by name.
         limits: When each limit is reached.
     """
@@ -151,14 +150,13 @@ class Planning(TypedDict):
     """The newest forecasts of channels or groups.
 
     Attributes:
-        computed: When they were computed, wall time, Unix ms.
+        computed: When the forecasts were computed, wall time, Unix ms.
         problem: Why the newest computation failed; empty if it did not.
         days: Number of days that forecasts cover.
         interval: Probability of the intervals, percent.
         total: Forecast of the sum over all channels or groups.
-        without_forecast: Channels or groups without a forecast, up to the limit of the
-            computation.
-        not_computed: Number of channels or groups beyond that limit.
+        without_forecast: Channels or groups that were computed and have no forecast.
+        not_computed: Number of channels or groups that were not computed.
     """
 
     clock: Clock

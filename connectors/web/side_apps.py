@@ -23,8 +23,8 @@ class AuditObject(TypedDict):
     """Result of an audit.
 
     Attributes:
-        ended_ms: When it ended, wall time, Unix ms.
-        is_complete: Whether the mirror lacks no message.
+        ended_ms: When the audit ended, wall time, Unix ms.
+        is_complete: Whether the mirror has every message.
         missing_here: Messages that the mirror still lacks.
         missing_there: Messages of the mirror that the other side lacks.
         missing_before_begin: Messages of `missing_here` that are older than the

@@ -19,9 +19,9 @@ class CauseObject(TypedDict):
     """A likely cause of a bad verdict.
 
     Attributes:
-        kind: Name of the rule that found it.
+        kind: Name of the rule that found the cause.
         sentence: The cause.
-        evidence: Counts and ids on which it is based, by name.
+        evidence: Counts and ids from which the cause follows, by name.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Cause(NamedTuple):
         brief: The cause in a few words, with the same names.
         names: Ids of participants or taps in the sentence; untrusted senders choose
             these ids.
-        evidence: Counts and ids on which it is based, by name.
+        evidence: Counts and ids from which the cause follows, by name.
     """
 
     kind: str

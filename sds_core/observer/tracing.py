@@ -64,7 +64,7 @@ class Step(msgspec.Struct, frozen=True):
         what: Kind of step, one word (docs/trace.md).
         text: What happened, without the names of participants.
         by: Participant that the step concerns; empty if none or unknown.
-        to: Peer that received it, if the protocol has peers.
+        to: Peer that received the frame, if the protocol has peers.
         tap: Tap that shows the step; empty for a conclusion of the view.
         names: Further participants, listed after the text.
     """
@@ -83,16 +83,18 @@ class Person(msgspec.Struct):
 
     Attributes:
         name: Participant id.
-        heard_before_ms: Time of its latest frame before the message appeared.
-        heard_after_ms, heard_last_ms: Times of its first and latest frame since the
-            message appeared.
-        silent_ms: Its longest silence since `heard_before_ms`.
-        named_ms: Time of its first frame whose history names the message.
-        named: Number of its frames whose history names the message.
-        held_ms: Time of its first frame whose filter holds the message.
-        lacked_ms, lacked_last_ms: Times of its first and latest frame that was composed
-            after the message appeared and whose filter lacks it.
-        requests: Number of its repair requests.
+        heard_before_ms: Time of the participant's latest frame before the message
+            appeared.
+        heard_after_ms, heard_last_ms: Times of the participant's first and latest frame
+            since the message appeared.
+        silent_ms: Longest silence of the participant since `heard_before_ms`.
+        named_ms: Time of the participant's first frame whose history names the message.
+        named: Number of the participant's frames whose history names the message.
+        held_ms: Time of the participant's first frame whose filter holds the message.
+        lacked_ms, lacked_last_ms: Times of the participant's first and latest frame
+            whose filter lacks the message, if the frame was composed after the message
+            appeared.
+        requests: Number of repair requests of the participant.
         outcomes: Conclusions of the view, in order.
     """
 

@@ -48,15 +48,16 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        heard: When it was last heard, event time, Unix ms.
-        lacks: Messages that it lacks now.
-        lacks_since: When it first lacked one of them, event time, Unix ms.
-        undelivered: Messages that it lacks after their deadline.
-        delivered: Deliveries to it that succeeded.
-        failed: Deliveries to it that failed.
-        delivered_ratio: Share of its ended deliveries that succeeded.
-        filter: Its newest filter; null if it is unknown.
-        epoch_messages: Messages that it sent in this rate-limit epoch.
+        heard: When the participant was last heard, event time, Unix ms.
+        lacks: Messages that the participant lacks now.
+        lacks_since: When the participant first lacked one of the messages in `lacks`,
+            event time, Unix ms.
+        undelivered: Messages of `lacks` whose deadline has passed.
+        delivered: Deliveries to the participant that succeeded.
+        failed: Deliveries to the participant that failed.
+        delivered_ratio: Share of ended deliveries to the participant that succeeded.
+        filter: The participant's newest filter; null if it is unknown.
+        epoch_messages: Messages that the participant sent in this rate-limit epoch.
     """
 
     id: Id
