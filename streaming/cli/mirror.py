@@ -38,7 +38,7 @@ def _refuse_from_file(
     "--pubsub-topic /waku/2/rs/1/0 --bootstrap localhost:9092 --state ./mirror",
 )
 @config_option
-@kafka_options(topic_help="Topic to write frames to. If it is missing, it is created.")
+@kafka_options(topic_help="Topic to write frames to. A missing topic is created.")
 @partitions_option
 @setting(
     "--from-file",
@@ -81,8 +81,8 @@ def command(
     The mirror reads messages when the nodes relay them, and reads missed messages from
     their stores. While Kafka is unreachable, records wait on disk.
 
-    You can kill the command at any moment. If you restart it with the same --state, it
-    resumes. Possible losses appear as a capture gap of the tap.
+    You can kill the command at any moment. If you restart the mirror with the same
+    --state, the mirror resumes. Possible losses appear as a capture gap of the tap.
     """
     from streaming.cli.actions.mirror import mirror, mirror_settings
 

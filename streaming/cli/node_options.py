@@ -107,17 +107,17 @@ peer_access_options = option_group(
             for name, content in (
                 (
                     "ca",
-                    "the authority of the other mirror's certificate; the mirror must "
-                    "use TLS",
+                    "the authority of the other mirror's certificate; the other mirror "
+                    "must use TLS",
                 ),
                 ("certificate", "the certificate of this mirror"),
-                ("key", "the key of this certificate"),
+                ("key", "the key of the certificate of this mirror"),
             )
         ),
         secret_setting(
             "--peer-token",
-            help="Token for the other mirror. Its peer_tokens must contain the hash "
-            "of the token.",
+            help="Token for the other mirror, whose peer_tokens must contain the hash of "
+            "the token.",
         ),
     ],
     PeerAccess,

@@ -58,8 +58,8 @@ def command(
     """Report on a past window of a topic, as if a job had started then.
 
     The command reads the records whose time lies in the window, and ignores earlier
-    ones. It writes only the report: the live job, its offsets and the dead letters
-    remain unchanged.
+    ones. The command writes only the report: the live job, its offsets and the dead
+    letters remain unchanged.
     """
     from streaming.cli.actions.replay import replay
 

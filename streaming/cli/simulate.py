@@ -23,7 +23,7 @@ from streaming.cli.values import Duration, Number
     "--scenario lossy --seed 7 --truth truth.json",
 )
 @config_option
-@kafka_options(topic_help="Topic to write frames to. If it is missing, it is created.")
+@kafka_options(topic_help="Topic to write frames to. A missing topic is created.")
 @partitions_option
 @setting(
     "--scenario",
@@ -69,8 +69,8 @@ def command(
 ) -> None:
     """Simulate SDS participants on a lossy network, mirrored into Kafka.
 
-    Participants and taps are simulated. Their frames are real SDS frames. If --speed is
-    above 1, record times begin in the past, and end at about the time when the last
+    Participants and taps are simulated, but the frames are real SDS frames. If --speed
+    is above 1, record times begin in the past, and end at about the time when the last
     record is written.
     """
     from streaming.cli.actions.simulate import read_scenario
