@@ -116,8 +116,8 @@ peer_access_options = option_group(
         ),
         secret_setting(
             "--peer-token",
-            help="Token for the other mirror, whose peer_tokens must contain the hash of "
-            "the token.",
+            help="Token for the other mirror, whose peer_tokens must contain the hash "
+            "of the token.",
         ),
     ],
     PeerAccess,
