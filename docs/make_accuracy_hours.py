@@ -37,7 +37,7 @@ Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
 Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with the simulator's truth: for the [scenarios](simulator.md#scenarios) of eight hours, with the seeds 1 to {seeds}, in {plays} simulations.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
-In all these simulations, {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file).
+In all these simulations, {differing} figures of the reports differ from the figures of a correct monitor in the [truth file](simulator.md#the-truth-file).
 Channels had the verdict `blind` for {blind} minutes although one of their taps had no gap.
 """  # noqa: E501 - one sentence per line
 

@@ -37,7 +37,7 @@ _BEHAVIOUR = """\
 - **Retracted losses do not count, and muted channels cause no alert** until their muting ends.
 - Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
   Only `SdsMonitorClockWrong` compares records with the wall clock, and only records stamped ahead of it count.
-  `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with Prometheus's.
+  `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with the clock of Prometheus.
 - If a monitor returns at another address, its figures continue.
   Use one Prometheus job per monitor: two monitors in one job look like one monitor that moves.
 - If Prometheus cannot reach the monitor for at most a day, the events of the outage count when Prometheus sees figures again.

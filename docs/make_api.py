@@ -50,7 +50,7 @@ From 0.18.0 on, as long as an address below `/api/v1` is served:
 ## For all addresses
 
 - Requests are GET or HEAD. Answers are JSON objects, which caches do not store.
-- If the operator requires it, a request needs a [login](web-access.md).
+- If the operator requires a [login](web-access.md), requests to the API need this login.
 - Below `/api/v1/views/{{prefix}}`, `channel` has the name `id`.
 - Until Spark has started, `/readyz` and the API answer with 503, except `/api/v1/channels` and `{path}`. While the job ends, the last figures stay available.
 
@@ -64,7 +64,7 @@ Errors are `{{"error": "…"}}`, or plain text if the address has no JSON:
 
 ### Pages
 
-An answer has at most {limit:,} entries of a list, or `limit` if that is less.
+An answer has at most {limit:,} entries of a list, or `limit` entries if `limit` is less.
 For more entries, request the same address with the answer's `next` as `after`, until `next` is null:
 
 ```sh

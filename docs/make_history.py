@@ -134,7 +134,8 @@ ORDER BY channel, hour;
 ```
 
 The query also reads days before the two days, because each channel's first row is compared with the channel's previous row.
-If a channel has no earlier row, it begins at 0; so does a [forgotten](figures.md#forgotten-channels) channel that has returned, if its totals are smaller than before.
+If a channel has no earlier row, the channel begins at 0.
+If a [forgotten](figures.md#forgotten-channels) channel has returned and its totals are smaller than before, the channel also begins at 0.
 If earlier rows of a channel have expired, its first hour contains all earlier figures: query only days after the oldest day.
 If a file disappears during your query because of a merge, repeat the query.
 
