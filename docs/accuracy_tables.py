@@ -271,8 +271,8 @@ SECTIONS = (
             Column("first-pass ratio", "the ratio that the monitor reports", _ratio(0)),
             Column(
                 "really",
-                "the real ratio: share of pairs that the first sending reached, of all "
-                "pairs of a message that a tap saw and a participant that was present",
+                "the real ratio: of all pairs of a message seen by a tap and a "
+                "participant present, the share that the first sending reached",
                 _ratio(1),
             ),
             Column("error", "the difference in percentage points", _ratio_error),

@@ -298,9 +298,9 @@ def _mvds(results: Results) -> Grid:
             (
                 "deliveries",
                 "pairs of a message and a node that acknowledged it, as the monitor "
-                "reports them. While nodes are offline, there are fewer deliveries "
-                "than *reached*; if senders acknowledge offers of their own messages, "
-                "there are more",
+                "reports them. While nodes are offline, deliveries are fewer than "
+                "*reached*; if senders acknowledge offers of their own messages, "
+                "deliveries are more",
             ),
             ("addressed", "pairs of a message and a receiver to which it was sent"),
             ("in time", "addressed pairs that were acknowledged by the deadline"),
