@@ -118,7 +118,7 @@ SECTIONS = (
         "Lost messages",
         "A message is lost if, at the monitor's decision, only its sender had it and "
         "no tap had seen it.\n"
-        "It leaves evidence if a frame that a tap saw names it.",
+        "A lost message leaves evidence if a frame that a tap saw names the message.",
         (
             Column("messages", "content messages sent", lambda f: f.messages),
             Column("found", "", lambda f: f.losses.found),
@@ -162,8 +162,8 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: hidden",
-                "no other participant received the message, and each frame that "
-                "names it allows that it is from [before the "
+                "no other participant received the message, and no frame that names "
+                "the message proves that the message was sent [after the "
                 "start](figures.md#6-missing-dependencies)",
                 lambda f: f.losses.hidden,
             ),
@@ -195,7 +195,8 @@ SECTIONS = (
             ),
             Column(
                 "missed",
-                "counts only if a usable frame composed after the 300 s shows the miss",
+                "not reported, although a usable frame that was composed after the "
+                "300 s shows the miss",
                 lambda f: f.undelivered.missed,
             ),
             Column(
@@ -216,8 +217,9 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: silent",
-                "the participant lacked the message, but sent nothing before it or "
-                "after the 300 s, or was silent for longer in between",
+                "the participant lacked the message, but sent nothing before the "
+                "message, sent nothing after the 300 s, or was silent for more than "
+                "300 s in between",
                 lambda f: f.undelivered.unseeable,
             ),
         ),
@@ -227,8 +229,8 @@ SECTIONS = (
         "This table counts pairs of a message and a participant, by the monitor's "
         "outcome and by which sending arrived: the first, a later one, or none.\n"
         "Lost includes retracted losses.\n"
-        "A miss that is repaired before the participant's next frame is *first pass, "
-        "later*.",
+        "If a miss is repaired before the participant's next frame, the pair counts as "
+        "*first pass, later*.",
         (
             Column(
                 "first pass, first",
@@ -266,11 +268,11 @@ SECTIONS = (
                 _delivered("lost", "first"),
             ),
             Column("lost, none", "", _delivered("lost", "none")),
-            Column("first-pass ratio", "the monitor's", _ratio(0)),
+            Column("first-pass ratio", "the ratio that the monitor reports", _ratio(0)),
             Column(
                 "really",
-                "share reached by the first sending, of all pairs of a message seen "
-                "by a tap and a participant present",
+                "the real ratio: of all pairs of a message seen by a tap and a "
+                "participant present, the share that the first sending reached",
                 _ratio(1),
             ),
             Column("error", "the difference in percentage points", _ratio_error),
@@ -278,7 +280,8 @@ SECTIONS = (
     ),
     Section(
         "Acknowledgements",
-        "The filters of the truth hold exactly what was received.",
+        "In the truth, a filter holds exactly the messages that its participant "
+        "received.",
         (
             Column(
                 "definite",
@@ -317,8 +320,8 @@ SECTIONS = (
             ),
             Column(
                 "unshown",
-                "reported as unacknowledged, although too few frames showed that "
-                "another participant had it",
+                "reported as unacknowledged, because too few frames showed that "
+                "another participant had the message",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),
@@ -367,8 +370,8 @@ SECTIONS = (
         "False alarms",
         "This table shows minutes of event time of all channels under each verdict, "
         "in networks that lose at most 1 % of the transmissions.\n"
-        "In `quiet` and `tap-blind` losses are real, and absent phones miss "
-        "messages, so `degraded` is right there.",
+        "`degraded` is right where messages are really missing: in `quiet` and "
+        "`tap-blind`, and for absent phones.",
         (
             Column("ok", "", minutes("ok")),
             Column("quiet", "", minutes("quiet")),
@@ -408,8 +411,9 @@ SECTIONS = (
         "Minutes under a wrong verdict",
         "This table shows minutes of event time of all channels in which no real "
         "event explains the verdict.\n"
-        "`failing` and `degraded` are right while their reason holds for the last "
-        "ten minutes.\n`ok` and `quiet` are right if no real loss was found in these "
+        "`failing` and `degraded` are right while real events of the last ten minutes "
+        "explain the reason of the verdict.\n"
+        "`ok` and `quiet` are right if no real loss was found in the last ten "
         "minutes.\n`blind` and `warming_up` do not judge the channel.",
         (
             Column("minutes", "all", lambda f: all_minutes(f.verdicts_ms)),

@@ -162,7 +162,7 @@ def _goals(results: Results) -> Grid:
             "every lost message that leaves evidence is found",
             not losses.missed,
             f"{losses.found:,} of {losses.found + losses.missed:,}; "
-            f"{losses.unnamed + losses.hidden:,} more leave none",
+            f"{losses.unnamed + losses.hidden:,} more lost messages leave no evidence",
         ),
         (
             "no message is falsely called lost",
@@ -172,8 +172,9 @@ def _goals(results: Results) -> Grid:
         (
             "every undelivered message that a usable frame shows is found",
             not pairs.missed,
-            f"{pairs.found:,} of {pairs.found + pairs.missed:,}; no frame shows "
-            f"{pairs.behind + pairs.unseeable:,} more",
+            f"{pairs.found:,} of {pairs.found + pairs.missed:,}; another "
+            f"{pairs.behind + pairs.unseeable:,} undelivered messages are shown by no "
+            "frame",
         ),
         (
             "no message is falsely called undelivered",
@@ -253,15 +254,16 @@ def _causes(results: Results) -> Grid:
         (
             (
                 "right, wrong",
-                "statements; those about the same participant or tap of a channel "
-                "count once, as wrong if any was wrong",
+                "number of statements; statements about the same participant or tap of "
+                "a channel count as one, which is wrong if one of them is wrong",
             ),
             (
                 "made",
                 "channels that were failing or degraded at some time, in scenarios "
-                "that produce this cause; many have too few failures to state it",
+                "that produce this cause; many of these channels have too few failures "
+                "for a statement",
             ),
-            ("found", "of the made, those with a right statement"),
+            ("found", "channels of *made* with a right statement"),
         ),
     )
 
@@ -296,8 +298,9 @@ def _mvds(results: Results) -> Grid:
             (
                 "deliveries",
                 "pairs of a message and a node that acknowledged it, as the monitor "
-                "reports them; fewer than reached while nodes are offline, and more "
-                "if senders acknowledge offers of their own messages",
+                "reports them. While nodes are offline, deliveries are fewer than "
+                "*reached*; if senders acknowledge offers of their own messages, "
+                "deliveries are more",
             ),
             ("addressed", "pairs of a message and a receiver to which it was sent"),
             ("in time", "addressed pairs that were acknowledged by the deadline"),
@@ -339,7 +342,7 @@ def text_of(grid: Grid) -> str:
     empty = empty if len(empty) > 2 else []
     lines += table(grid.heads, (row for row in grid.rows if row[0] not in empty))
     if empty:
-        lines += ["", f"Nothing to count: {', '.join(empty)}."]
+        lines += ["", f"The table omits rows without counts: {', '.join(empty)}."]
     if grid.notes:
         lines += ["", *(f"- **{head}**: {note}." for head, note in grid.notes)]
     return "\n".join(lines) + "\n"

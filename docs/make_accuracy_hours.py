@@ -37,8 +37,8 @@ Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
 Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with the simulator's truth: for the [scenarios](simulator.md#scenarios) of eight hours, with the seeds 1 to {seeds}, in {plays} simulations.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
-In all these simulations, {differing} figures of the reports differ from those of a correct monitor in the [truth file](simulator.md#the-truth-file).
-The monitor called {blind} minutes blind although a tap of the channel had no gap.
+In all these simulations, {differing} figures of the reports differ from the figures of a correct monitor in the [truth file](simulator.md#the-truth-file).
+Channels had the verdict `blind` for {blind} minutes although one of their taps had no gap.
 """  # noqa: E501 - one sentence per line
 
 
@@ -98,12 +98,13 @@ SECTIONS = (
             Column("undelivered: missed", "", lambda f: f.undelivered.missed),
             Column(
                 "unseeable",
-                "undelivered, but no frame shows it",
+                "undelivered, but no frame shows that the message is missing",
                 lambda f: f.undelivered.behind + f.undelivered.unseeable,
             ),
             Column(
                 "unshown",
-                "reported as unacknowledged, although another participant had it",
+                "reported as unacknowledged, although another participant had the "
+                "message",
                 lambda f: f.acknowledgements.unshown,
             ),
             Column(

@@ -37,13 +37,13 @@ _BEHAVIOUR = """\
 - **Retracted losses do not count, and muted channels cause no alert** until their muting ends.
 - Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
   Only `SdsMonitorClockWrong` compares records with the wall clock, and only records stamped ahead of it count.
-  `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with Prometheus's.
+  `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with the clock of Prometheus.
 - If a monitor returns at another address, its figures continue.
   Use one Prometheus job per monitor: two monitors in one job look like one monitor that moves.
-- If Prometheus misses at most a day, events of that time count once the figures are back.
+- If Prometheus cannot reach the monitor for at most a day, the events of the outage count when Prometheus sees figures again.
   When Prometheus sees a monitor or channel for the first time, its old figures cause no alert.
 - All channels beyond the [cardinality limit](glossary.md) are exported as one channel `other`.
-  Findings that taps may have caused do not count there either; muting has no effect there.
+  In `other`, findings that taps may have caused also do not count; muting a channel has no effect on `other`.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs a release of 3.
 """  # noqa: E501 - one sentence per line
 
@@ -55,8 +55,8 @@ Each channel has two SLOs (service level objectives), exported as `sds_channel_o
 - **delivery**, {delivery:.0%}: share of ended deliveries that were not finally lost ([figures.md](figures.md#5-delivery-per-participant));
 - **acknowledgement**, {acknowledgement:.0%}: among the messages that others could have acknowledged, the share acknowledged within {deadline_s} s ([figures.md](figures.md#4-acknowledgement)).
 
-The rest is the [error budget](glossary.md).
-An alert on it fires if the [burn rate](glossary.md) exceeds the factor in both windows of a row:
+The share of failures that an SLO allows is the [error budget](glossary.md).
+An alert on an error budget fires if the [burn rate](glossary.md) exceeds the factor in both windows of a row:
 
 | severity | factor | long window | short window | minimum events in the long window |
 |---|---|---|---|---|
@@ -65,9 +65,9 @@ An alert on it fires if the [burn rate](glossary.md) exceeds the factor in both 
 Factors and windows are for a period of 30 days, from The Site Reliability Workbook (Google), chapter 5; the windows of a day are from slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If some failures of a slice do not count because of a capture gap, the slice counts at most as many failures as the last ten minutes do.
+If a capture gap excludes failures of a slice, the slice counts at most as many failures as the last ten minutes have.
 While Prometheus has seen the monitor for less than a window, the window holds only the existing data.
-If Prometheus misses the monitor for more than a slice, no window has the events that ended meanwhile.
+If Prometheus cannot reach the monitor for longer than a slice, no window counts the events that ended in this time.
 """  # noqa: E501 - one sentence per line
 
 _INHIBITIONS = """\

@@ -27,7 +27,7 @@ PAGE = Path(__file__).with_name("http-api.md")
 _HEAD = """\
 # HTTP API
 
-What does each address of the API answer, and what of it is stable?
+What does each address of the API answer, and which parts of the API are stable?
 
 `.venv/bin/python -m docs.make_api` writes this page; do not edit it by hand.
 The monitor serves this description in OpenAPI 3.1 at `{path}`.
@@ -42,15 +42,15 @@ From 0.18.0 on, as long as an address below `/api/v1` is served:
 - **May change at any time**: sentences (`summary`, `sentence`, `why`, `text`, `error`), the order of keys, the content of `next`, and the [status page](status-page.md).
   The changelog names each changed definition of a [figure](figures.md).
 - **Deprecated** addresses, parameters and keys are marked here, in OpenAPI and in the changelog.
-  They work [for a limited time](compatibility.md#deprecation).
-- An incompatible change gets new addresses below `/api/v2` and deprecates those that it replaces.
+  Deprecated parts of the API work [for a limited time](compatibility.md#deprecation).
+- An incompatible change gets new addresses below `/api/v2` and deprecates the addresses that the new ones replace.
 
 `/metrics`, `/healthz` and `/readyz` are equally stable; [metrics.md](metrics.md) lists the metrics.
 
 ## For all addresses
 
 - Requests are GET or HEAD. Answers are JSON objects, which caches do not store.
-- If the operator requires it, a request needs a [login](web-access.md).
+- If the operator requires a [login](web-access.md), requests to the API need this login.
 - Below `/api/v1/views/{{prefix}}`, `channel` has the name `id`.
 - Until Spark has started, `/readyz` and the API answer with 503, except `/api/v1/channels` and `{path}`. While the job ends, the last figures stay available.
 
@@ -64,7 +64,7 @@ Errors are `{{"error": "…"}}`, or plain text if the address has no JSON:
 
 ### Pages
 
-An answer has at most {limit:,} entries of a list, or `limit` if that is less.
+An answer has at most {limit:,} entries of a list, or `limit` entries if `limit` is less.
 For more entries, request the same address with the answer's `next` as `after`, until `next` is null:
 
 ```sh
@@ -74,7 +74,7 @@ curl 'http://127.0.0.1:9108/api/v1/channels?limit=500&after=…'
 
 Each entry that keeps its place in the list is returned once.
 If a channel's verdict or muting changes between two requests, or an incident is found again, its entry may be returned twice or not at all.
-A `next` is valid as long as the monitor knows the channel of the entry. Do not interpret it.
+A `next` is valid as long as the monitor knows the channel of the entry. Do not interpret the text of a `next`.
 
 Intervals, participants, and steps of a trace have no pages, because their number is bounded.
 """  # noqa: E501 - one sentence per line
@@ -193,7 +193,7 @@ def _addresses(paths: Mapping[str, Any], usual: _Usual) -> Iterator[str]:
             for kind in _kinds(media, body["schema"])
         )
         if shared := [row[0] for row in rows if row in usual.parameters]:
-            yield f"{'Also' if own else 'Parameters'}: {', '.join(shared)}."
+            yield f"{'Other parameters' if own else 'Parameters'}: {', '.join(shared)}."
         yield f"Answer: {', '.join(answers)}."
         for status, sentence in _errors(first):
             if sentence not in usual.errors[status]:
@@ -254,9 +254,9 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
         rows, like = tables[name], _like(name, tables)
         if like is not None:
             lacking = [row[0] for row in tables[like] if row not in rows]
-            but = f", without {', '.join(lacking)}" if lacking else ""
+            but = f" except {', '.join(lacking)}" if lacking else ""
             rows = [row for row in rows if row not in tables[like]]
-            yield f"Keys of {_link(like)}{but}{', and:' if rows else '.'}\n"
+            yield f"All keys of {_link(like)}{but}{', and these:' if rows else '.'}\n"
         own = [row for row in rows if row not in usual]
         yield from _listed_keys(_abridged(own, figures))
         if shared := [row[0] for row in rows if row in usual]:

@@ -24,8 +24,8 @@ _SHARED_FROM = 3
 """Commands that take an option, from which on it is listed once for all."""
 
 _RESTART = """\
-After code 2, a restart fails in the same way; after the others, restart a service.
-The [systemd units](operations.md#systemd) do so; Kubernetes restarts always."""
+After code 2, a restart fails in the same way; after every other error code, restart the service.
+The [systemd units](operations.md#systemd) restart the service except after code 2; Kubernetes always restarts it."""  # noqa: E501 - one sentence per line
 
 
 class Row(NamedTuple):

@@ -25,7 +25,7 @@ _BROKEN = (
     "program that breaks the promise on purpose.",
     "`make promise-mutation` makes each change in a copy, and runs only the test that "
     "the change names.",
-    "A change is found if that test fails, and passes without the change.",
+    "A change is found if the named test fails with the change, and passes without it.",
     "",
 )
 
@@ -74,8 +74,8 @@ class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
             f"{victim} {count}" for victim, count in self.by_victim.items()
         )
         size = (
-            f"{self.kills:,} kills ({victims}), {self.starts:,} starts of the job "
-            f"(median {self.first_batch_s:g} s to the first batch), "
+            f"{self.kills:,} kills (by victim: {victims}); {self.starts:,} starts of "
+            f"the job (median {self.first_batch_s:g} s to the first batch); "
             f"{self.records:,} records"
         )
         run = f"`make chaos KILLS={self.kills} SEED={self.seed}`"

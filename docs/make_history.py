@@ -36,7 +36,7 @@ The history has three tables:
 |---|---|---|---|
 {tables}
 
-It names channels, participants and messages: protect it like the topic of frames.
+The history names channels, participants and messages: protect the history like the topic of frames.
 
 ## Files
 
@@ -48,10 +48,10 @@ history/channel_minutes/day=2026-08-10/0000000000.parquet
 history/channel_verdicts/day=2026-08-10/0000000000.parquet
 ```
 
-The day is the UTC day of `found` or `minute`: in event time, for verdicts in wall time.
+The day is the UTC day of `found` or `minute`, in event time; for verdicts, the day is in wall time.
 A file is complete when it appears, and never changes; files whose names begin with a dot are unfinished or about to be deleted.
 
-If a day has more than {file_limit} files, or several of which the last is {quiet_minutes} minutes old, they are merged.
+The files of a day are merged if a day has more than {file_limit} files, or if a day has several files and the last file is {quiet_minutes} minutes old.
 The merged file has the valid row of each key; a crash loses no rows, but may duplicate some.
 Whole days expire, even if incidents in them have not ended.
 
@@ -63,7 +63,8 @@ Each change of an incident adds a complete row.
 
 A minute's figures are totals from the checkpoint's first batch to the end of the minute.
 A minute without a change has no row: the preceding row applies.
-To get the figures between two minutes, subtract their rows, buckets too; if a channel was forgotten and has returned, its totals begin at 0.
+To get the figures between two minutes, subtract the rows of both minutes, including the buckets of histograms.
+If a forgotten channel has returned, its totals begin at 0.
 
 A [shown verdict](figures.md#verdict-over-time) applies from its minute until the next row of its channel, at most until the end of its day (UTC).
 If a channel has no row in a day, it was not watched on that day.
@@ -76,7 +77,7 @@ sds-monitor incidents --history ./history --since 2026-08-10T00:00:00Z
 sds-monitor incidents --history ./history --standing --json
 ```
 
-This works with and without a running monitor ([flags](incidents.md)).
+The command `incidents` works with and without a running monitor ([flags](incidents.md)).
 
 [DuckDB](https://duckdb.org) reads the files directly; in Python, it needs the package `pytz`, which is installed with sds-monitor.
 All unresolved incidents:
@@ -132,8 +133,9 @@ GROUP BY channel, hour
 ORDER BY channel, hour;
 ```
 
-The query also reads earlier days, to find the row before each channel's first row of these days.
-If a channel has no earlier row, it begins at 0; so does a [forgotten](figures.md#forgotten-channels) channel that has returned, if its totals are smaller than before.
+The query also reads days before the two days, because each channel's first row is compared with the channel's previous row.
+If a channel has no earlier row, the channel begins at 0.
+If a [forgotten](figures.md#forgotten-channels) channel has returned and its totals are smaller than before, the channel also begins at 0.
 If earlier rows of a channel have expired, its first hour contains all earlier figures: query only days after the oldest day.
 If a file disappears during your query because of a merge, repeat the query.
 
@@ -170,7 +172,7 @@ SELECT * FROM read_parquet('history/incidents/*/*.parquet', union_by_name = true
 LIMIT 0;
 ```
 
-Then merge new rows into it by key and `told`:
+Merge new rows into your own table by key and `told`:
 
 ```sql
 MERGE INTO incidents AS kept
@@ -185,7 +187,7 @@ WHEN MATCHED AND new.told > kept.told THEN UPDATE
 WHEN NOT MATCHED THEN INSERT;
 ```
 
-From Kafka, with the same rows:
+Kafka has the same rows as the files:
 
 | part | content |
 |---|---|
@@ -200,7 +202,7 @@ The monitor creates compacted topics (the newest row of each key stays) that ret
 Fields without a type are int64.
 New releases only add fields; in older rows, these are null.
 Groups of MVDS have `group_incidents` and `group_verdicts`, with the fields of `incidents` and `channel_verdicts`, and `group_minutes`.
-In them, `channel` is the group; their topics are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
+In the tables of groups, `channel` is the group; the topics of these tables are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
@@ -224,8 +226,8 @@ _HISTOGRAMS = """
 Each histogram has three fields, whose names end in:
 
 - `_count`: the number of durations;
-- `_sum`: their sum in milliseconds;
-- `_buckets` (list<int64>): the number in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
+- `_sum`: the sum of the durations in milliseconds;
+- `_buckets` (list<int64>): the number of durations in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
 
 | histogram | meaning |
 |---|---|

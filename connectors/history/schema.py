@@ -184,34 +184,36 @@ def _incidents_schema(names: Names) -> pa.Schema:
             _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
             _key("kind", pa.string(), "`lost`, `undelivered` or `unacknowledged`."),
             _key("message_id", pa.string(), "Id of the message."),
-            _field("sender", pa.string(), "Id of its sender; null if unknown."),
+            _field("sender", pa.string(), "Id of the sender; null if unknown."),
             _field(
                 "since",
                 _TIME,
-                "When it was first named (`lost`), when a frame first showed that a "
-                "participant lacked it (`undelivered`), or when its first copy was "
-                "seen (`unacknowledged`).",
+                "`lost`: when the message was first named. `undelivered`: when a frame "
+                "first showed that a participant lacked the message. "
+                "`unacknowledged`: when the first copy was seen.",
             ),
             _key(
-                "found", _TIME, "When the monitor decided so, by the channel's clock."
+                "found",
+                _TIME,
+                "When the monitor found the incident, by the channel's clock.",
             ),
             _field(
                 "ended",
                 _TIME,
-                "When the message arrived, was delivered to all who lacked it, or was "
-                "acknowledged; null until then.",
+                "When the message arrived, was delivered to every participant that "
+                "lacked the message, or was acknowledged; null until then.",
             ),
             _field(
                 "lacking",
                 _TIMES,
-                "Participants that lack the message, as far as their frames show, and "
-                "when that was first shown.",
+                "Participants that lack the message, as their frames show, and when a "
+                "frame first showed this lack.",
             ),
             _field(
                 "lacking_others",
                 pa.int64(),
-                "Number of further participants that lack it: `lacking` names the "
-                "first 100.",
+                "Number of further participants that lack the message: `lacking` names "
+                "the first 100.",
             ),
             _field(
                 "named_by",
@@ -221,8 +223,8 @@ def _incidents_schema(names: Names) -> pa.Schema:
             _field(
                 "waku_hash",
                 pa.string(),
-                "Hash of the Waku message of its first copy: `0x` and 64 hexadecimal "
-                "digits; null if no tap saw it or the tap wrote no hash.",
+                "Waku hash of the first copy: `0x` and 64 hexadecimal digits; null if "
+                "no tap saw the message or the tap wrote no hash.",
             ),
             _field(
                 "retrieval_hint",
@@ -232,8 +234,8 @@ def _incidents_schema(names: Names) -> pa.Schema:
             _field(
                 "tap_hole",
                 pa.bool_(),
-                "Whether every tap of the channel had a capture gap during it; then "
-                "the taps may be the cause.",
+                "Whether every tap of the channel had a capture gap during the "
+                "incident; if so, the taps may be the cause.",
             ),
             _field("why", pa.string(), "The evidence in words."),
             _TOLD,
@@ -257,7 +259,7 @@ def minutes_schema(table: FigureTable[Any]) -> pa.Schema:
             _key(
                 "minute",
                 _TIME,
-                "When the minute began; the figures are those at its end.",
+                "When the minute began; the row has the figures at the minute's end.",
             ),
             *(
                 _field(column.name, _TYPES[column.type], column.help)
@@ -275,8 +277,8 @@ def _verdicts_schema(names: Names) -> pa.Schema:
             _key(
                 "minute",
                 _TIME,
-                "When the minute began, in wall time; the row holds until the next one "
-                "of its day.",
+                "When the minute began, in wall time; the row holds until the next row "
+                "of the channel on the same day.",
             ),
             _field(
                 "verdict",

@@ -24,7 +24,7 @@ from sds_core.observer.tap_kind import TAP_FIGURES
 Clock = Annotated[
     int | None, Meta(description="Event time now, Unix ms; null before any record.")
 ]
-Id = Annotated[str, Meta(description="Its id.")]
+Id = Annotated[str, Meta(description="Id of the channel, group, tap or participant.")]
 Name = Annotated[
     str | None,
     Meta(description="Name from the channel table; null if the table has none."),

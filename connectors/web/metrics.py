@@ -71,7 +71,7 @@ class Metrics:
         return Operation("/metrics", self.answer, form=MetricsQuery)
 
     async def answer(self, request: Request) -> Response:
-        """Return the metrics as Prometheus text, or OpenMetrics if it is accepted."""
+        """Return the metrics as Prometheus text, or as OpenMetrics on request."""
         wanted = _Wanted(
             ",".join(request.headers.getlist("accept")),
             tuple(request.query_params.getlist("name[]")),

@@ -19,7 +19,7 @@ class CauseObject(TypedDict):
     """A likely cause of a bad verdict.
 
     Attributes:
-        kind: Name of the rule that found it.
+        kind: Name of the rule that found the cause.
         sentence: The cause.
         evidence: Counts and ids that support the cause, by name.
     """

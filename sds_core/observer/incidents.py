@@ -201,11 +201,11 @@ class IncidentObject(TypedDict):
         sender: Participant id of the message's sender; null if unknown.
         since: When it was first named, lacked or sent.
         found: When the problem was found.
-        ended: When it ended; null if it has not.
+        ended: When the incident ended; null if it has not ended.
         lacking: Participants known to lack the message, and since when.
         lacking_others: Number of further participants known to lack the message.
         named_by: Participants whose causal history named a lost message.
-        waku_hash: Waku message hash of its first copy, `0x` and 64 digits, or null.
+        waku_hash: Waku hash of the first copy, `0x` and 64 digits, or null.
         retrieval_hint: Hint of a causal history, in hexadecimal digits, or null.
         tap_hole: Whether every tap of the channel had a capture gap during the
             incident.

@@ -50,7 +50,7 @@ class TraceTapObject(TypedDict):
     """A tap, and the periods in which it may have missed records.
 
     Attributes:
-        name: Its id.
+        name: Id of the tap.
         holes: Pairs of from and to, event time, Unix ms.
     """
 
@@ -67,7 +67,7 @@ class TraceObject(TypedDict):
         channel: Id of the channel or group.
         message_id: Id of the message.
         summary: The most important conclusion; null if no conclusion was made.
-        facts: Facts of its first copy, by name.
+        facts: Facts of the message's first copy, by name.
         appeared_ms: When the message appeared, event time, Unix ms.
         read: What was read.
         participants: In order of appearance, the sender first.

@@ -21,7 +21,7 @@ from streaming.cli.values import Number
     "--restamp frames.jsonl.xz",
 )
 @config_option
-@kafka_options(topic_help="Topic to write frames to. If it is missing, it is created.")
+@kafka_options(topic_help="Topic to write frames to. A missing topic is created.")
 @setting(
     "--partitions",
     type=click.IntRange(1, MAX_PARTITIONS),

@@ -38,7 +38,7 @@ def _refuse_from_file(
     "--pubsub-topic /waku/2/rs/1/0 --bootstrap localhost:9092 --state ./mirror",
 )
 @config_option
-@kafka_options(topic_help="Topic to write frames to. If it is missing, it is created.")
+@kafka_options(topic_help="Topic to write frames to. A missing topic is created.")
 @partitions_option
 @setting(
     "--from-file",

@@ -107,11 +107,11 @@ peer_access_options = option_group(
             for name, content in (
                 (
                     "ca",
-                    "the authority of the other mirror's certificate; the mirror must "
-                    "use TLS",
+                    "the authority of the other mirror's certificate; the other mirror "
+                    "must use TLS",
                 ),
                 ("certificate", "the certificate of this mirror"),
-                ("key", "the key of this certificate"),
+                ("key", "the key of the certificate of this mirror"),
             )
         ),
         secret_setting(

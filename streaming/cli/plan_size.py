@@ -61,7 +61,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--frame-bytes",
     type=_ABOVE_ZERO(max=32 * 2**20),
     panel=Panel.TRAFFIC,
-    show_default="that of measured frames with a filter",
+    show_default="mean size of measured frames with a filter",
     help="Mean size of a frame.",
 )
 @setting(

@@ -132,7 +132,7 @@ def secret_setting(
         *names,
         cls=Secret,
         callback=_secret_value,
-        help=f"{help} Set it only in the environment or the --config file.",
+        help=f"{help} Set the value only in the environment or the --config file.",
         **attributes,
     )
 

@@ -23,7 +23,7 @@ from streaming.cli.values import Duration, Number
     "--scenario lossy --seed 7 --truth truth.json",
 )
 @config_option
-@kafka_options(topic_help="Topic to write frames to. If it is missing, it is created.")
+@kafka_options(topic_help="Topic to write frames to. A missing topic is created.")
 @partitions_option
 @setting(
     "--scenario",
