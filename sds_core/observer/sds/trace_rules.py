@@ -59,7 +59,7 @@ RULES: Mapping[str, Rule] = {
     "recovered": Rule(
         "deliveries.recovered",
         "5",
-        "the message was delivered after a frame of the participant that lacked it",
+        "the message was delivered, but an earlier frame of the participant lacked it",
     ),
     "gaps_repaired": Rule(
         "gaps.repaired", "6", "arrived within the repair window of a request"
