@@ -109,7 +109,8 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
             Metric(
                 f"{prefix}_{name}_timestamp_seconds",
                 MetricKind.GAUGE,
-                f"Time {how} a limit of the {one}; absent for a limit that is not reached.",
+                f"Time {how} a limit of the {one}; absent for a limit that is not "
+                "reached.",
                 ("limit",),
                 partial(_times, attribute),
             )
