@@ -97,13 +97,13 @@ def _found(
 
 
 def _against(data: str, other: str, goal: float, aim: float, why: str) -> Goal:
-    name = f"{data}: this job against the {other}"
+    name = f"{data} frames: CPU time of the {other} / of this job"
     ratio = _cpu_ratio(data, other, drain.JOB)
     return Goal(name, ratio, goal, aim, "x", is_least=True, why=why)
 
 
 def _without_spark(data: str, goal: float, aim: float) -> Goal:
-    name = f"{data}: our views without Spark against the naive process"
+    name = f"{data} frames: CPU time of the naive process / of this monitor's views"
     ratio = _cpu_ratio(data, drain.NAIVE, drain.SAME)
     return Goal(name, ratio, goal, aim, "x", is_least=True, why=_PYTHON)
 
@@ -126,13 +126,13 @@ OTHERS = (
         why=_RULES,
     ),
     Goal(
-        "the same, 3,650 messages",
+        "open a state, one frame, close: 3,650 messages",
         _found(CHANNEL, ": 3,650 messages"),
         *(0.4, None, "ms"),
         why=_RULES,
     ),
     Goal(
-        "the same, 20,000 messages",
+        "open a state, one frame, close: 20,000 messages",
         _found(CHANNEL, ": 20,000 messages"),
         *(1.5, None, "ms"),
         why=_RULES,
@@ -144,23 +144,23 @@ OTHERS = (
         why=_WAITS,
     ),
     Goal(
-        "the same, 2,000 small frames/s, 1,920 channels",
+        "age on `/metrics`, p95: 2,000 small frames/s, 1,920 channels",
         _found(AGE, "2,000 small", "p95"),
         *(1.5, 1.2, "s"),
         why=_STATE,
     ),
     Goal(
-        "the same, 200 channels at one message/s, an hour remembered",
+        "age on `/metrics`, p95: 200 channels with one message/s and an hour of memory",
         _found(HOUR, "p95"),
         *(2, 1.5, "s"),
         why=_STATE,
     ),
     Goal(
-        "a hostile record, by a normal frame of its size",
+        "CPU time of a hostile record / CPU time of a normal frame of equal size",
         _found(HOSTILE),
         *(8, 4, "x"),
         why="the monitor reads each id of a history and each record of a payload, "
-        "and follows most; a normal frame has one new id",
+        "and follows most of them; a normal frame has one new id",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",
@@ -169,7 +169,7 @@ OTHERS = (
         why="a batch a second has a fixed cost, most of it Spark's",
     ),
     Goal(
-        "memory, the same",
+        "memory at 3 frames/s on 8 channels",
         _found(FLOOR, "3 frames/s", "memory", factor=_GB_PER_MIB),
         *(0.75, None, "GB"),
         why="the JVM, the driver and two Python workers with their libraries",

@@ -240,8 +240,8 @@ def about() -> str:
         (
             f"{PARTICIPANTS} participants send in turn, over links that lose each "
             "transmission independently.",
-            f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; only the last "
-            "three columns are with the sender's retries.",
+            f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; the sender "
+            "retries only in the last three columns.",
             "No store repairs losses.",
             f"The wait for a missing message ends after {waits_ms // 60_000} minutes "
             "instead of never.",
@@ -250,9 +250,10 @@ def about() -> str:
             "",
             f"- *{_SOON}* and *{_LATE}*: percentage of deliveries (a payload and "
             "another participant), in causal order, within this time after the send.",
-            "- *bytes*: segments, parity, retries and repairs, times the "
-            f"{PARTICIPANTS - 1} receivers, per byte of payload that was delivered "
-            f"within {_LATE}; 1 would be no overhead.",
+            "- *bytes*: bytes of segments, parity, retries and repairs for all "
+            f"{PARTICIPANTS - 1} receivers, divided by the bytes of payload delivered "
+            f"within {_LATE}.",
+            "  Without overhead, this figure is 1.",
         )
     )
 
@@ -274,8 +275,9 @@ def block(cells: Iterable[Cell]) -> str:
     )
     lines += [
         "",
-        f"The bytes exclude sync messages: {min(rates):.1f} to {max(rates):.1f} a "
-        f"minute, of {mean_bytes:,.0f} bytes on average.",
+        f"The bytes exclude sync messages: participants send {min(rates):.1f} to "
+        f"{max(rates):.1f} sync messages a minute, with {mean_bytes:,.0f} bytes on "
+        "average.",
         "",
         PART.end,
     ]
@@ -289,7 +291,7 @@ def _table(load: Load, cells: list[Cell]) -> Iterator[str]:
     yield (
         f"*{load.name.capitalize()}*: {load.messages} payloads of "
         f"{load.payload_bytes:,} bytes, one every {load.interval_ms // 1_000} s; "
-        f"segments of each: {data}, with parity {data + parity}."
+        f"segments of each payload without and with parity: {data} and {data + parity}."
     )
     yield ""
     measures = [_SOON, _LATE, "bytes"]

@@ -95,8 +95,8 @@ SECTIONS = (
     *(
         Section(
             f"Settings of {kind.names.many}",
-            "The [channel table](channels.md) sets them. Channel `other` has the "
-            "defaults.",
+            f"The [channel table](channels.md) has the settings of {kind.names.many}. "
+            "Channel `other` has the default settings.",
             kind.names.label,
             settings_metrics(kind),
             ChannelSettings(),
@@ -109,15 +109,15 @@ SECTIONS = (
         for section in (
             Section(
                 f"Forecasts of {kind.names.many}",
-                f"The monitor [computes](planning.md) them once an hour for each "
-                f"{kind.names.one} with a label of its own.",
+                "Once an hour, the monitor [computes](planning.md) a forecast of each "
+                f"{kind.names.one} that has its own label.",
                 kind.names.label,
                 plan_metrics(kind),
                 _FORECAST,
             ),
             Section(
                 f"Forecasts of all {kind.names.many}",
-                "They have no label `channel`.",
+                "These metrics have no label `channel`.",
                 "",
                 plan_totals_metrics(kind),
                 Plan(),
@@ -131,21 +131,22 @@ SECTIONS = (
     ),
     Section(
         "All channels and groups together, and the job",
-        "Only some have a label `channel` or `observer`.",
+        "Only some of these metrics have a label `channel` or `observer`.",
         "",
         snapshot_metrics(_KINDS),
         Snapshot(views={kind.prefix: Views(kind) for kind in _KINDS}),
     ),
     Section(
         "Mirror",
-        "`sds-monitor mirror` serves them at `/metrics` and counts since its start.",
+        "`sds-monitor mirror` serves these metrics at `/metrics`, and counts since the "
+        "start of the mirror.",
         "",
         MIRROR_METRICS,
         MirrorFigures(),
     ),
     Section(
         "Nodes of a mirror",
-        "The mirror serves them at the same address. `node` is the URL of the Waku "
+        "`sds-monitor mirror` also serves these metrics. `node` is the URL of the Waku "
         "node.",
         "node",
         NODE_METRICS,
@@ -153,16 +154,16 @@ SECTIONS = (
     ),
     Section(
         "Audit",
-        "`sds-monitor audit --every` serves them at `/metrics` and counts since its "
-        "start.",
+        "`sds-monitor audit --every` serves these metrics at `/metrics`, and counts "
+        "since the start of the command.",
         "",
         AUDIT_METRICS,
         AuditFigures(),
     ),
     Section(
         "Audit that is served",
-        "`sds-monitor audit serve` serves them at `/metrics` and counts since its "
-        "start.",
+        "`sds-monitor audit serve` serves these metrics at `/metrics`, and counts "
+        "since the start of the command.",
         "",
         SERVING_METRICS,
         ServingFigures(),

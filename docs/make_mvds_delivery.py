@@ -155,11 +155,12 @@ def about() -> str:
             "- *p50*, *p95*: epochs from `append` until a receiver has the message; "
             "undelivered pairs count as slower than all others.",
             f"- *undelivered*: not delivered within {HORIZON_EPOCHS:,} epochs.",
-            "- *payloads*, *records*, *bytes*: sent by all nodes until the end, "
-            "acknowledgements included, per delivery.",
+            "- *payloads*, *records*, *bytes*: what all nodes send until the end, "
+            "acknowledgements included, divided by the deliveries.",
             "- back-off *document*: waits of 2, 4, … 128, 2, … epochs, as the "
             "specification says.",
-            "- back-off *linear*: two epochs more each time (the upstream simulation).",
+            "- back-off *linear*: each wait is two epochs longer than the last wait, "
+            "as in the upstream simulation.",
             "- back-off *deployed*: 90 epochs, doubling, plus up to 29 random epochs "
             "(status-go, whose epochs are 300 ms long).",
         )

@@ -203,7 +203,12 @@ def block(rows: Iterable[tuple[Profile, Sequence[Losses]]]) -> str:
     """
     head = ["clock", "history", "profile"]
     for situation in SITUATIONS:
-        head += [f"{situation.name}: lost", "reported", "joins", "bytes a frame"]
+        head += [
+            f"lost messages: {situation.name}",
+            "reported",
+            "joins",
+            "bytes a frame",
+        ]
     lines = []
     for profile, row in rows:
         cells = [

@@ -69,7 +69,7 @@ def _about(run: SyncRun) -> str:
         "### The run",
         "",
         f"sds-monitor {run.version}, {run.date}, {run.minutes:g} minutes; a test "
-        "compares bytes and rounds with those of this version.",
+        "compares bytes and rounds of the present version with this run.",
         f"{run.machine}; load before the run {run.load:g}.",
         f"{versions}.",
         f"Every figure is the median of {run.seeds} sets of messages with "
@@ -98,8 +98,12 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
         and (theirs := _rival(run, "main", *place)) is not None
     ]
     for name, shapes, aim in (
-        ("bytes against negentropy, recent and burst", SHAPES[1:], MOST_BYTES),
-        ("bytes against negentropy, scattered", SHAPES[:1], None),
+        (
+            "bytes of batched / negentropy, recent and burst differences",
+            SHAPES[1:],
+            MOST_BYTES,
+        ),
+        ("bytes of batched / negentropy, scattered differences", SHAPES[:1], None),
     ):
         ratios = [
             ours.bytes / theirs.bytes
@@ -125,7 +129,7 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
             for (_, _, shape), ours, theirs in pairs
             if shape in shapes
         ]
-        title = f"rounds against negentropy, {name}"
+        title = f"rounds of batched beside negentropy, {name} differences"
         if not rounds:
             yield title, "fewer", _UNMEASURED, ""
             continue
@@ -134,22 +138,22 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
         yield (
             title,
             "fewer",
-            f"fewer in {fewer}, as many in {same}, more in "
-            f"{len(rounds) - fewer - same} of {len(rounds)} rows",
+            f"of {len(rounds)} rows, {fewer} have fewer rounds, {same} as many, "
+            f"{len(rounds) - fewer - same} more",
             _outcome(fewer == len(rounds)),
         )
     largest = SIZES[-1]
-    of_all = f"of {TUNED_DIFFERENCES} in {largest:,}"
+    which = f"{TUNED_DIFFERENCES} differences of {largest:,} messages"
     places = [(largest, TUNED_DIFFERENCES, shape) for shape in SHAPES]
     walks = [run.timing("ours", f"difference {shape}", largest) for shape in SHAPES]
     sessions = [run.find("main", "batched", *place) for place in places]
     for name, found in (
         (
-            f"CPU time of a difference {of_all}, both trees at hand",
+            f"CPU time to find {which}, with both trees in one process",
             [one.median_ms for one in walks if one is not None and one.values_ms],
         ),
         (
-            f"CPU time of a batched synchronisation {of_all}, both sides",
+            f"CPU time of a batched synchronisation with {which}, both sides",
             [one.cpu_ms for one in sessions if one is not None],
         ),
     ):
@@ -325,7 +329,7 @@ def _stretches(run: SyncRun) -> str:
         f"### One difference among chosen hashes, {STRETCH_NUMBER:,} messages",
         "",
         "The first column counts neighbouring messages whose hashes are not "
-        "boundaries; the middle one is missing.",
+        "boundaries; the client lacks the middle message.",
         "",
     ]
     return "\n".join([*lines, *table(head, rows)])

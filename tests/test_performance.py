@@ -96,7 +96,9 @@ def test_goal_says_by_how_much_it_is_missed() -> None:
         known.add(drain.cpu("big"), drain.COUNTS, "µs/record", 3 * theirs)
     rows = {name: cells for name, *cells in cells_of(known)}
     assert len(rows) == len(GOALS)
-    missed = rows["big: this job against the Spark job with three figures"]
+    missed = rows[
+        "big frames: CPU time of the Spark job with three figures / of this job"
+    ]
     assert missed[:4] == [
         "1.9 x (1.8 to 2)",
         "2.4 x",
@@ -104,11 +106,11 @@ def test_goal_says_by_how_much_it_is_missed() -> None:
         "missed: 0.79 x the goal",
     ]
     assert missed[4]
-    assert rows["big: this job against the Spark job that only counts"][3:] == [
-        "met",
-        "",
+    counts = rows[
+        "big frames: CPU time of the Spark job that only counts / of this job"
     ]
-    assert rows["the same, 20,000 messages"][3] == "not measured"
+    assert counts[3:] == ["met", ""]
+    assert rows["open a state, one frame, close: 20,000 messages"][3] == "not measured"
 
 
 def test_goal_of_few_is_missed_by_what_is_too_much() -> None:

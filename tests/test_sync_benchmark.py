@@ -173,8 +173,13 @@ def test_goal_is_met_by_the_worst_row(ours: int, outcome: str) -> None:
         cell = Cell("main", contender, 10_000, 10, "recent", "", [])
         known.add(cell, Session(1, total - 500, 500, 1.0, 1.0))
     found = {name: result for name, _, _, result in make_sync.goals(known)}
-    assert found["bytes against negentropy, recent and burst"] == outcome
-    assert found["rounds against negentropy, recent and burst"] == "missed"
+    assert (
+        found["bytes of batched / negentropy, recent and burst differences"] == outcome
+    )
+    assert (
+        found["rounds of batched beside negentropy, recent and burst differences"]
+        == "missed"
+    )
 
 
 def test_what_was_not_measured_is_neither_met_nor_missed() -> None:

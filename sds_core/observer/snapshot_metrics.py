@@ -35,7 +35,7 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
         Metric(
             name,
             MetricKind.INFO,
-            f"Name of the {one}; its id if it has none.",
+            f"Name of the {one}, or the id of a {one} without a name.",
             ("name",),
             lambda c: [((c.name,), 1)],
         ),
@@ -150,16 +150,16 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_unexcused_findings",
             MetricKind.GAUGE,
-            "Findings of a kind that count; present only beside "
-            "`sds_excused_findings`.",
+            "Findings in the verdict's window that count; present only if the kind "
+            "also has findings that do not count.",
             ("channel", "kind"),
             _by_view(lambda views: _excused(views, lambda one: one.counted)),
         ),
         Metric(
             "sds_alert_held_back",
             MetricKind.GAUGE,
-            "Findings for which an alert would fire if taps and the mirror had missed "
-            "nothing; absent if no alert is held back.",
+            "Findings of an alert that does not fire, because taps or the mirror may "
+            "have missed messages; absent if no alert is held back.",
             ("channel", "alert", "reason"),
             _by_view(
                 lambda views: (
@@ -171,8 +171,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_tap_clock_offset_seconds",
             MetricKind.GAUGE,
-            "Clock of the tap minus Kafka's clock, or minus this machine's if Kafka's "
-            "is unknown; absent while the tap writes no records.",
+            "Clock of the tap minus Kafka's clock; minus this machine's clock if "
+            "Kafka's clock is unknown; absent while the tap writes no records.",
             ("observer",),
             _tap_clocks,
         ),
@@ -221,7 +221,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_clock_behind_seconds",
-            "Kafka's clock minus this machine's clock; absent if Kafka's is unknown.",
+            "Kafka's clock minus this machine's clock; absent if Kafka's clock is "
+            "unknown.",
             lambda s: in_seconds(s.job.clock.behind_ms),
         ),
         one_sample(

@@ -93,8 +93,8 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
     if not measures_of(kind.published).gauges:
         return figures
     times = (
-        ("limit", "in half of the possible futures", "at_ms"),
-        ("limit_earliest", "at the earliest", "earliest_ms"),
+        ("limit", "by which half of the possible futures reach", "at_ms"),
+        ("limit_earliest", "at which the earliest futures reach", "earliest_ms"),
     )
     return [
         *figures,
@@ -109,7 +109,8 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
             Metric(
                 f"{prefix}_{name}_timestamp_seconds",
                 MetricKind.GAUGE,
-                f"When the {one} reaches a limit {how}; absent if it does not.",
+                f"Time {how} a limit of the {one}; absent for a limit that is not "
+                "reached.",
                 ("limit",),
                 partial(_times, attribute),
             )
@@ -130,8 +131,8 @@ def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
         Metric(
             f"{prefix}_{many}",
             MetricKind.GAUGE,
-            f"{many.capitalize()} with a forecast, without one, and beyond the limit "
-            "of the computation.",
+            f"{many.capitalize()} with a forecast (yes), without a forecast (no), and "
+            "not computed because of a limit.",
             ("forecast",),
             lambda plan: [
                 (("yes",), len(plan.views)),

@@ -65,8 +65,8 @@ _PAYLOADS = counter(
 _RECORDS = counter("mvds_records_total", "Records by type.", "type")
 _BYTES = counter(
     "mvds_bytes_total",
-    "Bytes by type of record; bytes outside of records have type other, in the group "
-    "unknown.",
+    "Bytes by type of record; the group unknown has the bytes outside of records, with "
+    "type other.",
     "type",
 )
 _RETRANSMISSIONS = counter(
@@ -238,8 +238,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "unwitnessed",
-        "Pairs of a message and a receiver that was not heard, or that holds it: not a "
-        "fault.",
+        "Pairs without an acknowledgement that are no fault: the receiver was not "
+        "heard, or holds the message.",
         report=("unwitnessed",),
         series=(counter("mvds_unwitnessed_total").of(),),
         heading="Receiver not heard",

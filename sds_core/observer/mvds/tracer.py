@@ -34,7 +34,7 @@ RULES: Mapping[str, Rule] = {
     "unacknowledged": Rule(
         "unacknowledged",
         "14",
-        "heard meanwhile, and no acknowledgement by the deadline",
+        "the receiver was heard, but did not acknowledge the message by the deadline",
     ),
     "unanswered_request": Rule(
         "unanswered_requests", "14", "no MESSAGE answered a REQUEST by the deadline"
@@ -44,7 +44,10 @@ RULES: Mapping[str, Rule] = {
     ),
     "resolved": Rule("resolved", "14", "acknowledged after the deadline"),
     "unwitnessed": Rule(
-        "unwitnessed", "14", "no ACK, but no fault either: not heard, or holds it"
+        "unwitnessed",
+        "14",
+        "no fault: the receiver did not acknowledge the message, but was not heard or "
+        "holds the message",
     ),
     "acknowledged_in_time": Rule(
         "acknowledged_in_time", "14", "acknowledged before the deadline"

@@ -10,45 +10,56 @@ RULES: Mapping[str, Rule] = {
     "gaps_lost": Rule(
         "gaps.lost",
         "6",
-        "counts as lost: named, and by the deadline no frame showed that anybody but "
-        "its sender had it",
+        "the message counts as lost: by the deadline, frames showed it only at its "
+        "sender",
     ),
     "undelivered": Rule(
         "deliveries.lost",
         "5",
-        "counts as not delivered: still lacked after the deadline",
+        "the message counts as not delivered: the participant lacked it after the "
+        "deadline",
     ),
     "unacknowledged": Rule(
         "unacknowledged",
         "4",
-        "counts as unacknowledged: another participant had an opportunity, and no "
-        "frame showed the message by the deadline",
+        "the message counts as unacknowledged: another participant had an "
+        "opportunity, but no frame showed the message by the deadline",
     ),
     "segmented_incomplete": Rule(
         "segmented.incomplete",
         "13",
-        "its payload counts as incomplete: too few segments were seen",
+        "the payload of the message counts as incomplete: taps saw too few segments",
     ),
     "gaps_tap_gap": Rule(
         "gaps.tap_gap",
         "6",
-        "counts as missed by the taps only: no tap showed it, and another participant "
-        "had it",
+        "the message counts as missed only by the taps: another participant had it, "
+        "but no tap showed it",
     ),
     "gaps_retracted": Rule(
-        "gaps.retracted", "6", "arrived after it had counted as lost"
+        "gaps.retracted",
+        "6",
+        "the message arrived after it had counted as lost",
     ),
     "retracted": Rule(
-        "deliveries.retracted", "5", "arrived after it had counted as not delivered"
+        "deliveries.retracted",
+        "5",
+        "the message arrived after it had counted as not delivered",
     ),
     "gaps_recovered_late": Rule(
         "gaps.recovered_late",
         "6",
         "arrived after the repair window of the latest request",
     ),
-    "missing": Rule("", "5", "counts as lacking the message: the deadline runs"),
+    "missing": Rule(
+        "",
+        "5",
+        "the participant counts as lacking the message: the deadline runs",
+    ),
     "recovered": Rule(
-        "deliveries.recovered", "5", "delivered after a frame that lacked it"
+        "deliveries.recovered",
+        "5",
+        "the message was delivered, but an earlier frame of the participant lacked it",
     ),
     "gaps_repaired": Rule(
         "gaps.repaired", "6", "arrived within the repair window of a request"
@@ -89,13 +100,19 @@ RULES: Mapping[str, Rule] = {
         "probably acknowledged: filters of enough participants hold it",
     ),
     "first_pass": Rule(
-        "deliveries.first_pass", "5", "delivered, and no earlier frame lacked it"
+        "deliveries.first_pass",
+        "5",
+        "the message was delivered, and no earlier frame of the participant lacked it",
     ),
     "gaps_opened": Rule(
-        "gaps.opened", "6", "a gap: named, and missing for longer than the settle time"
+        "gaps.opened",
+        "6",
+        "a gap: the message was named, and was missing for longer than the settle time",
     ),
     "gaps_before_start": Rule(
-        "", "6", "named before the start: it never counts as a gap"
+        "",
+        "6",
+        "a message that was named before the start never counts as a gap",
     ),
     "repair_answered": Rule("repair.answered", "7", "answers the repair request"),
     "repair_redundant": Rule(
@@ -114,7 +131,9 @@ RULES: Mapping[str, Rule] = {
         "rebroadcasts.retry", "2", "broadcast again without a repair request"
     ),
     "segmented_complete": Rule(
-        "segmented.complete", "13", "its payload is complete: enough segments were seen"
+        "segmented.complete",
+        "13",
+        "the payload of the message is complete: taps saw enough segments",
     ),
 }
 """The meaning of each note of the view, the gravest first."""

@@ -96,8 +96,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "bloom_one_percent_ms",
-        "When the fullest filter exceeds a false-positive rate of 1 %, if its growth "
-        "continues.",
+        "Time at which the fullest filter exceeds a false-positive rate of 1 %, with "
+        "the present growth.",
         Unit.TIME,
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),

@@ -61,7 +61,7 @@ ENTRIES = under(
     ),
     Figure(
         "deliveries_retracted",
-        "Deliveries counted as lost that a later frame proved.",
+        "Deliveries that had counted as lost until a later frame showed the message.",
         report=("deliveries.retracted",),
         series=(counter("sds_delivery_losses_retracted_total").of(),),
         heading="Came later",

@@ -21,7 +21,7 @@ _RESPONSES = counter(
 )
 _TIMING = counter(
     "sds_repair_timing_total",
-    "First requests and responses whose time could be verified from a hash.",
+    "First requests and first responses of repairs whose time a hash could verify.",
     "step",
     "conformant",
 )
