@@ -9,7 +9,7 @@ class Reason(StrEnum):
     """Why a record is a dead letter: the value of header `dead-letter-reason`.
 
     The list is closed (docs/records.md). The decoder of SDS gives the first six and the
-    last. The others concern the record around the frame or payloads of MVDS.
+    last. The other reasons concern the record around the frame, or payloads of MVDS.
     """
 
     EMPTY_VALUE = "empty_value"

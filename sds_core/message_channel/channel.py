@@ -55,8 +55,8 @@ class MessageChannel(ParticipantView):
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates it.
         hint_provider: Function that returns the retrieval hint of a message, empty if
-            unknown; None by default. Before each frame, the participant calls it for
-            each message of the causal history without a hint. It must not raise an
+            unknown; None by default. Before each frame, the participant calls
+            `hint_provider` for every history entry without a hint. It must not raise an
             error. nim-sds calls it `onRetrievalHint`.
     """
 
@@ -292,9 +292,9 @@ class MessageChannel(ParticipantView):
         """Return the whole state as bytes for `restore`.
 
         Times are absolute: a deadline that passes before `restore` is due immediately.
-        But the wait for a missing message pauses until the first call after `restore`,
-        because no repair is possible meanwhile. By default, `now_ms` is the time of the
-        last call.
+        The wait for a missing message pauses until the first call after `restore`,
+        because no repair is possible while the process is off. By default, `now_ms` is
+        the time of the last call.
         """
         if now_ms is not None:
             self._at(now_ms)

@@ -71,7 +71,8 @@ class Packer:
 class Outbox:
     """Acknowledgements and ephemeral messages for the next payload to each peer.
 
-    They are not part of the state (2/MVDS, "State").
+    The waiting acknowledgements and messages are not part of the state (2/MVDS,
+    "State").
     """
 
     def __init__(self, options: Options) -> None:
@@ -89,7 +90,7 @@ class Outbox:
         return {peer: tuple(ids) for peer, ids in self._acks.items()}
 
     def add_ack(self, peer: bytes, message_id: bytes) -> bool:
-        """Acknowledge a message to a peer, once; returns False if too many wait."""
+        """Queue an acknowledgement once; returns False if the peer's queue is full."""
         acks = self._acks.setdefault(peer, {})
         if message_id not in acks and len(acks) >= self._options.max_acks:
             return False

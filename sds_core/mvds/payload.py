@@ -138,7 +138,7 @@ class Payload:
     group_offers: tuple[GroupOffer, ...] = ()
 
     def offered(self) -> Iterable[bytes]:
-        """Yield the ids of all offers, those of `group_offers` last."""
+        """Yield the ids of all offers, and last the ids of `group_offers`."""
         yield from self.offers
         for offer in self.group_offers:
             yield from offer.message_ids
@@ -169,7 +169,7 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
             MESSAGE; the ids of group offers follow those of other offers.
 
     Returns:
-        The payload with these records, and the number of the other records.
+        The payload with the returned records, and the number of omitted records.
 
     Raises:
         ValueTooLarge, NotAPayload: See `decode`.

@@ -95,8 +95,8 @@ class Reception:
     def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
         """Acknowledge a message that is refused.
 
-        The document requires an acknowledgement of every received MESSAGE, and only
-        this ends its retransmission.
+        The document requires an acknowledgement of every received MESSAGE. Only an
+        acknowledgement ends the retransmission.
         """
         self._events.append(Refused(reason, self._sender, one))
         if _is_ephemeral(message):

@@ -19,9 +19,9 @@ class CauseObject(TypedDict):
     """A likely cause of a bad verdict.
 
     Attributes:
-        kind: Name of the rule that found it.
+        kind: Name of the rule that found the cause.
         sentence: The cause.
-        evidence: Counts and ids on which it is based, by name.
+        evidence: Counts and ids that support the cause, by name.
     """
 
     kind: str
@@ -34,10 +34,10 @@ class Cause(NamedTuple):
 
     Attributes:
         text: The sentence, with `{}` in place of each name.
-        brief: The cause in a few words, with the same names.
+        brief: The cause in a few words, with the names of `text`.
         names: Ids of participants or taps in the sentence; untrusted senders choose
             these ids.
-        evidence: Counts and ids on which it is based, by name.
+        evidence: Counts and ids that support the cause, by name.
     """
 
     kind: str

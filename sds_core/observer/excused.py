@@ -58,7 +58,7 @@ class ExcusedFindings(NamedTuple):
 def excused_of(
     kind: str, alert: str, found: Sequence[Found], limit: float, excusing: Excusing
 ) -> ExcusedFindings | None:
-    """Return the findings of one kind; None if all count.
+    """Return the findings of one kind; None if all findings count.
 
     The condition of the alert is true if more than `limit` findings count.
     """

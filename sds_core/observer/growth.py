@@ -17,7 +17,7 @@ class Recorded(NamedTuple):
 
     Attributes:
         end_ms: End of the minute, Unix ms of event time.
-        values: Values of the fields `FigureTable.counted`, in that order.
+        values: Values in the order of the fields `FigureTable.counted`.
     """
 
     end_ms: int
@@ -38,7 +38,8 @@ class GrowthSince:
     each view. A histogram has no sum here.
 
     Args:
-        before: Values at the moment, see `counted_values`; None if all were zero.
+        before: Values at the earlier moment (see `counted_values`); None if all values
+            were zero.
     """
 
     __slots__ = ("_before", "_places", "_totals")

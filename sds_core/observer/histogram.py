@@ -71,7 +71,7 @@ class Histogram(msgspec.Struct, array_like=True):
         return {f"p{percent}": self.percentile_ms(percent) for percent in PERCENTILES}
 
     def summary(self) -> dict[str, int | None]:
-        """Count, sum in milliseconds and percentiles, as in report and API."""
+        """Count, sum in milliseconds and percentiles; report and API have this form."""
         return {"count": self.count, "sum": self.sum_ms} | self.percentiles()
 
 

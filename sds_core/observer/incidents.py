@@ -45,14 +45,16 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     Attributes:
         sender: Participant id of its sender; empty if unknown.
-        since_ms: Lost: when it was first named. Undelivered: when a frame first showed
-            that a participant lacked it. Unacknowledged: its t0.
+        since_ms: Lost: when a frame first named the message. Undelivered: when a frame
+            first showed that a participant lacked the message. Unacknowledged: t0 of
+            the message.
         found_ms: The channel's clock when the problem was found.
-        ended_ms: The channel's clock when the problem ended: when the message arrived,
-            was delivered to all who lacked it, or was acknowledged. None before.
-        lacking: Participants that lack the message as far as is known, with the time of
-            the first frame that showed it. Empty if the incident has ended; if its kind
-            is unacknowledged, participants may still lack the message.
+        ended_ms: The channel's clock when the problem ended: the message arrived, was
+            delivered to every participant that lacked it, or was acknowledged. None
+            before.
+        lacking: Participants that are known to lack the message, each with the time of
+            the first frame that showed the lack. Empty if the incident has ended; if
+            its kind is unacknowledged, participants may still lack the message.
         waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if none exists.
@@ -126,12 +128,12 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     Attributes:
         since_ms: Only incidents that were found at or after this event time, Unix ms,
             or have not ended.
-        standing: Only incidents that have not ended.
+        standing: Whether to select only incidents that have not ended.
         limit: Maximum number of incidents; those found last are selected.
         after: Incidents that come after this position.
-        resolved: Only incidents that have ended.
-        participant: Only undelivered messages that the participant with this id is
-            known to lack.
+        resolved: Whether to select only incidents that have ended.
+        participant: Id of a participant; selects only undelivered messages that this
+            participant is known to lack.
     """
 
     channel: str | None = None
@@ -165,8 +167,8 @@ class Incidents:
     def drain(self) -> list[Incident]:
         """Return and drop the incidents recorded since the last call.
 
-        After `_NAMES_AT_ONCE` names of participants in all, each further incident has
-        at most `_FEW_NAMES` names and counts the rest.
+        After `_NAMES_AT_ONCE` names in all incidents together, each further incident
+        names at most `_FEW_NAMES` participants, and counts the others.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE
@@ -197,9 +199,9 @@ class IncidentObject(TypedDict):
         kind: The problem.
         message_id: Id of the message.
         sender: Participant id of its sender; null if it is unknown.
-        since: When it was first named, lacked or sent.
+        since: Time from which the problem exists.
         found: When the problem was found.
-        ended: When it ended; null if it has not.
+        ended: When the problem ended; null while the problem exists.
         lacking: Participants known to lack the message, and since when.
         lacking_others: Number of further participants known to lack it.
         named_by: Participants whose causal history named a lost message.

@@ -17,7 +17,7 @@ class Note(NamedTuple):
         key: Fingerprint of the message's id, or of the payload of its segment.
         what: The conclusion, in the words of the figure that counts such conclusions.
         time_ms: Event time of the evidence, or deadline that passed, Unix ms.
-        who: Id of the participant that it concerns; empty if none.
+        who: Id of the participant that the conclusion concerns; empty if none.
     """
 
     key: int
@@ -32,8 +32,9 @@ class Journal:
     Attributes:
         keys: Fingerprints of the watched messages.
         copy: How the view classified the last frame.
-        is_first: Whether that frame was composed shortly before its time. The sender of
-            such a frame lacked the messages that the frame's filter does not hold.
+        is_first: Whether the last frame was composed shortly before its own event time.
+            The sender of such a frame lacked the messages that the frame's filter does
+            not hold.
     """
 
     def __init__(self, keys: set[int]) -> None:

@@ -48,7 +48,7 @@ class Performance(msgspec.Struct):
         """Return the channels, frames, and mean bytes per frame of a data set.
 
         Raises:
-            NotMeasured: The run lacks it.
+            NotMeasured: The run lacks the data set.
         """
         words = self.data.get(name, "").replace(",", "")
         channels, frames, size, *_ = [*map(float, re.findall(r"\d+", words)), 0, 0, 0]

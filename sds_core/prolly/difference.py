@@ -2,8 +2,8 @@
 
 At each level from the root, the comparison drops nodes that both trees have, and
 replaces the others by their children. Equal Merkle hashes mean equal subtrees, so it
-finds every difference. The time depends on the size of the difference, not on that of
-the trees.
+finds every difference. The time depends on the size of the difference, not on the size
+of the trees.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root after adding levels of one node up to this height."""
+        """Return the root, raised to `level` by levels that have one node."""
         root = self.root
         if root.level == 0 and level:
             root = LeafBucket(TAIL_KEY, root.merkle)

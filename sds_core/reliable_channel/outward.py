@@ -3,7 +3,7 @@
 The document puts the rate limiter above SDS. Here it is below SDS, because retries,
 sync messages and repairs begin in SDS and use the same budget. New content gets its
 frame only when it is dispatched, because its causal history needs the final hashes of
-the previous messages. A message also gets its time and Waku hash then, because stores
+the previous messages. A message gets its time and Waku hash at the dispatch too: stores
 refuse messages whose time is wrong by more than 20 s.
 """
 
@@ -139,7 +139,7 @@ class Outward:
         """Return a frame in the form in which it is dispatched.
 
         Raises:
-            EncryptionError: It cannot be encrypted.
+            EncryptionError: The frame cannot be encrypted.
         """
         return Queued(cause, sds_id, self._encryption.encrypt(frame))
 

@@ -52,7 +52,7 @@ class Message(msgspec.Struct, array_like=True):
     )
 
     def mark(self, chunk: int, stage: Stage) -> ChunkInfo:
-        """Record a stage of a chunk, and return all chunks that have reached it."""
+        """Record a chunk's stage, and return all chunks that have reached the stage."""
         self.stages[stage].add(chunk)
         return ChunkInfo(tuple(sorted(self.stages[stage])), len(self.sds_ids))
 

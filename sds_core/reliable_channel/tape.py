@@ -30,7 +30,7 @@ class TapedEncryption:
         return recorded
 
     def encrypt(self, plaintext: bytes) -> bytes:
-        """Encrypt a frame; see `Encryption`. If no cipher is set, return it."""
+        """Encrypt a frame; see `Encryption`. If no cipher is set, return the frame."""
         if self._encryption is None:
             return plaintext
         if self._replayed:

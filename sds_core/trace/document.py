@@ -25,7 +25,7 @@ class ConclusionObject(TypedDict):
 
     Attributes:
         at_ms: Event time, Unix ms.
-        figure: Figure that counts the conclusion; null if none does.
+        figure: Figure that counts the conclusion; null if no figure does.
         section: Section of docs/figures.md that has the rule.
         text: The conclusion.
         names: Participants that the conclusion concerns.
@@ -51,7 +51,7 @@ class TraceTapObject(TypedDict):
 
     Attributes:
         name: Its id.
-        holes: Pairs of from and to, event time, Unix ms.
+        holes: Start and end of each period, event time, Unix ms.
     """
 
     name: str
@@ -67,10 +67,10 @@ class TraceObject(TypedDict):
         channel: Id of the channel or group.
         message_id: Id of the message.
         summary: The most important conclusion; null if no conclusion was made.
-        facts: Facts of its first copy, by name.
+        facts: Facts of the message's first copy, by name.
         appeared_ms: When the message appeared, event time, Unix ms.
         read: What was read.
-        participants: In order of appearance, the sender first.
+        participants: Participants in order of appearance, the sender first.
         taps: Taps of the records.
         steps: In order of time.
         steps_omitted: Number of further steps.

@@ -45,11 +45,11 @@ class Outline(NamedTuple):
     other fields, and the outline is invalid.
 
     Attributes:
-        sender_id: Not checked to be UTF-8; empty if unknown.
-        message_id, channel_id: Not checked to be UTF-8; never empty.
+        sender_id: Id of the sender, which may be invalid UTF-8; empty if unknown.
+        message_id, channel_id: Ids that may be invalid UTF-8; never empty.
         causal_history: Each entry in its wire form.
-        bloom_filter: In its wire form, possibly a view of the frame's bytes; empty if
-            absent.
+        bloom_filter: The filter in its wire form, possibly a view of the frame's bytes;
+            empty if absent.
         sizes: Bytes by part; as `part_sizes` counts them.
     """
 

@@ -25,7 +25,7 @@ MOST_LINKS = 200_000
 """Maximum number of peers and pairs of all message ids of a view."""
 
 MOST_GROUPS = 500
-"""Maximum number of groups of a view, including the group of unknown ones."""
+"""Maximum number of groups of a view, including the group for unknown groups."""
 
 OTHER_GROUPS = "other_groups"
 """Group in which all groups beyond the limit are counted."""

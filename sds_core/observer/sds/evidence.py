@@ -20,7 +20,7 @@ Found = tuple[int, int, int]
 """Evidence of one kind: its start, when it was found, and the number of events.
 
 Both times are clocks in Unix ms, in multiples of `STEP_MS`. The start is rounded down,
-the time of finding up.
+and the finding time is rounded up.
 """
 
 
@@ -30,8 +30,8 @@ class Counts:
     """Events in the window of a verdict.
 
     Attributes:
-        messages, unacknowledged: Number of messages whose deadline was in the window,
-            and number of unacknowledged ones among them.
+        messages, unacknowledged: Numbers of all and of unacknowledged messages whose
+            deadline was in the window.
         pairs, undelivered: Number of deliveries that ended in the window, and number of
             lost, not retracted ones among them.
         lost: Number of messages that are lost to all participants.
@@ -91,7 +91,8 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         gaps: The open gap that began last.
         lacking: `undelivered` by participant id, for the participants to which most
             messages are lost.
-        lacking_others: Number of further participants to which messages are lost.
+        lacking_others: Number of participants beyond `lacking` to which messages are
+            lost.
     """
 
     messages: int

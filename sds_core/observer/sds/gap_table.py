@@ -19,19 +19,19 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
     """One id that is named but not seen. The state stores the fields by position.
 
     Attributes:
-        named_ms: Event time of the naming at which the gap began.
+        named_ms: Event time of the naming that opened the gap.
         since_ms: The channel's clock at that naming, from which deadlines count.
         last_named_ms: The channel's clock when it was last named.
         sender: Sender according to the history: participant index or `UNKNOWN`.
-        mentions: Index of each of the first two participants that named it, and event
-            time of its first naming.
+        mentions: For each of the first two participants that named the id: participant
+            index, and event time of the first naming.
         witnesses: Participants that had it, other than the named sender.
         message_id: The id, while it waits or is lost; otherwise empty.
         naming: Dialect and Lamport timestamp of the frame at which the gap began. Later
             frames could have had the id.
         lacking: Participants that lack it as far as is known, with the event time of
-            the first frame that showed this. `MOST_LACKING` limits them, because
-            untrusted senders may invent names.
+            the first frame that showed this. `MOST_LACKING` limits the participants,
+            because untrusted senders may invent names.
         hint: A retrieval hint for it; empty if none exists.
     """
 

@@ -36,7 +36,7 @@ _MOST_NAMED = 10
 """Maximum number of participants that the evidence names."""
 
 _MOST_RETRIED = 200
-"""Maximum number of messages whose retries are counted: those retried last."""
+"""Maximum number of messages whose retries are counted; the latest are kept."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
@@ -50,7 +50,7 @@ class HealthState(msgspec.Struct, array_like=True):
         losses: When each lost message was found, by fingerprint; excluding retracted
             losses.
         ended: By second of the deadline, ascending: number of messages, and number of
-            these that were unacknowledged. The key is the end of the second.
+            these that were unacknowledged. The keys of `ended` are the ends of seconds.
         undelivered: When each lost delivery was found, by order of the message and
             participant index; excluding retracted losses.
         last_recovered_ms: When the latest delivery recovered; None if the window has
@@ -63,7 +63,7 @@ class HealthState(msgspec.Struct, array_like=True):
             participant lacked the message. States of releases before 0.8 have none.
         recovered, expired: Latest start of the deliveries that recovered, or of the
             repair episodes that expired, in a step, by the step's end, ascending.
-        newest_gap_ms: When the id of the gap that opened last was first named.
+        newest_gap_ms: When the id of the latest gap was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
         retries: By fingerprint of a message: number of retries, and time of the latest
@@ -96,7 +96,7 @@ _LATEST = (
     "last_expired_ms",
     "last_recovered_ms",
 )
-"""Fields that are None if the window has no such event."""
+"""Fields that are None if the window has no event of their kind."""
 
 
 @native
@@ -119,7 +119,7 @@ class Health:
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
         self._pairs = sum(state.pairs.values())
-        # Number of lost deliveries by begin and end, rounded to steps.
+        # Number of lost deliveries by start and end; both times are rounded to steps.
         self._undelivered = Counter(
             self._span_of(order, by, found_ms)
             for order, lost_to in state.undelivered.items()
@@ -191,7 +191,7 @@ class Health:
             del retries[oldest]
 
     def gap_opened(self, named_ms: int) -> None:
-        """Record that a gap has opened, and when its id was first named."""
+        """Record that a gap has opened; its id was first named at `named_ms`."""
         self._state.newest_gap_ms = max(self._state.newest_gap_ms, named_ms)
 
     def pairs_ended(self, count: int, time_ms: int) -> None:
@@ -201,7 +201,7 @@ class Health:
         pairs, end_ms = self._state.pairs, step_after(time_ms)
         pairs[end_ms] = pairs.get(end_ms, 0) + count
         self._pairs += count
-        # If a delivery leaves the window, the share of lost ones changes.
+        # If a delivery leaves the window, the share of lost deliveries changes.
         self._leaves_after(next(iter(pairs)))
 
     def undelivered(self, order: int, by: int, time_ms: int, lacked_ms: int) -> None:
@@ -242,7 +242,7 @@ class Health:
     def expired(self, time_ms: int) -> None:
         """Record a repair episode that expired."""
         self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
-        # The dialect's repair window is unknown here, so the longer one is used.
+        # The dialect's repair window is unknown here, so the longer window is used.
         began_ms = time_ms - self._settings.repair_window_nim_ms
         _begin_last(self._state.expired, time_ms, began_ms)
         self._leaves_after(time_ms)
@@ -256,7 +256,7 @@ class Health:
             self._state.saturated.pop(by, None)
 
     def judge(self, clock_ms: int, gaps_open: int) -> None:
-        """Update the verdict to the clock. Call this after every event."""
+        """Update the verdict to the clock. Call `judge` after every event."""
         has_left = clock_ms > self._edge_ms
         if has_left:
             self._forget(clock_ms)
@@ -274,7 +274,7 @@ class Health:
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
-        # `judge` may have kept old events that do not affect the verdict.
+        # `judge` may keep old events that do not affect the verdict.
         self._forget(clock_ms)
         ack_ms, gap_ms = settings.ack_deadline_ms, settings.gap_deadline_ms
         gaps: list[Found] = []

@@ -24,14 +24,16 @@ class Receiver:
     Messages are identified by their order.
 
     Attributes:
-        checked_to: Order of the first message after its latest first copy.
+        checked_to: Order of the first message after the participant's latest first
+            copy.
         missing: The waiting messages that it lacks, with the event time of the first
             frame that showed this.
         lost: The waiting messages that count as lost to it.
-        watched: Messages that its newest filter held, at most `WATCHED`.
-        returns: Event times of the latest two first copies that ended a silence longer
-            than the deadline, the latest first; 0 if none exists.
-        failed: Number of deliveries to it that count as lost and are not retracted.
+        watched: At most `WATCHED` messages that the participant's newest filter held.
+        returns: Event times of the latest two returns, the latest first; 0 if none
+            exists. A return is a first copy that ends a silence longer than the
+            deadline.
+        failed: Number of lost, not retracted deliveries to the participant.
         first, bitmap: See `PackedReceiver`; invalid once `unpacked` is set.
         unpacked: The waiting messages; None before their first use, because a batch
             concerns few receivers.
@@ -50,7 +52,7 @@ class Receiver:
 
     @property
     def waiting(self) -> set[int]:
-        """Messages before `checked_to` that it is not known to have."""
+        """Messages before `checked_to` that the participant may lack."""
         if self.unpacked is None:
             self.unpacked = unpack_set(self.first, self.bitmap)
         return self.unpacked

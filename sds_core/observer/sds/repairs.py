@@ -64,7 +64,8 @@ class Repairs:
         """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
-        # Removed first, so that the table stays in order of the latest request.
+        # The request moves to the end, so that the table stays in order of the latest
+        # request.
         request = self._requests.pop(key)
         window_ms = self._settings.repair_window_ms(dialect)
         if request is None:

@@ -25,7 +25,7 @@ class SeenId:
             returned.
         latest_ms: The channel's clock when it was last seen or named, Unix ms.
         lamport: Lamport timestamp, in the dialect's unit.
-        is_content: Whether it is a content message that returned.
+        is_content: Whether the id is from a content message that returned.
     """
 
     seen_ms: int

@@ -35,7 +35,7 @@ class SeenSegment(NamedTuple):
         data_count, parity_count: Number of segments of each kind, at most 256 together;
             None if the segment does not state the number.
         whole_bytes: Length of the whole payload; None if the segment does not state it.
-        has_wrong_hash: Whether it is the whole payload, but has a different hash.
+        has_wrong_hash: Whether the segment is the whole payload, but the hash differs.
     """
 
     payload: int
