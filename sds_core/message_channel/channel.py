@@ -5,8 +5,9 @@ Bytes and times are the input; frames to broadcast and events are the output:
     send(), sync() ──▶ Step.broadcasts ──▶ the transport ──▶ receive() of the others
     receive(), advance() ──▶ Step.events ──▶ the application
 
-Call `advance` at or after `next_deadline_ms`: it does everything that is due. No frame
-from the network raises an error or takes more memory than the profile's limits allow.
+At or after `next_deadline_ms`, call `advance`, which does everything that is due. No
+frame from the network raises an error or takes more memory than the profile's limits
+allow.
 """
 
 from __future__ import annotations

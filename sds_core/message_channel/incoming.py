@@ -24,7 +24,7 @@ class MissingDependency(NamedTuple):
     """A message that a causal history named and that was not received.
 
     Attributes:
-        entry: Entry of the causal history that named it, with the newest hint.
+        entry: Entry of the causal history that named the message, with the newest hint.
         since_ms: When it was first noticed, Unix ms.
     """
 

@@ -165,8 +165,8 @@ class Profile:
     participants_limit: int = 10_000  # drops the longest silent participant
     requests_per_message: int = 3
     # How many requests of a received frame are read. Frames of the guide and of both
-    # libraries carry 3. Without a limit, one hostile frame of 20 kB could request all
-    # stored messages. None: all requests are read, as the guide says.
+    # libraries carry 3 requests. Without a limit, one hostile frame of 20 kB could
+    # request all stored messages. None: all requests are read, as the guide says.
     requests_taken_per_message: int | None = 10
     # Maximum messages and bytes of our answers in one sweep period: 52 kB a second.
     # Further answers are sent later, or by another participant.

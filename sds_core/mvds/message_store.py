@@ -12,7 +12,7 @@ from sds_core.mvds.payload import Message
 
 
 class _Pool:
-    """The stored messages of one kind (our own, or those of others), oldest first."""
+    """The stored messages of one kind, ours or others', oldest first."""
 
     def __init__(self) -> None:
         self.sizes_bytes: dict[bytes, int] = {}

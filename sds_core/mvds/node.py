@@ -101,7 +101,7 @@ class Node:
 
     @property
     def epoch(self) -> int:
-        """Number of ticks so far, including those before a restart."""
+        """Number of ticks so far, including ticks before a restart."""
         return self._state.epoch
 
     @property

@@ -46,7 +46,7 @@ class Timed(Protocol):
 
     @property
     def offset(self) -> int:
-        """Offset in its partition."""
+        """Offset of the record in its partition."""
 
     @property
     def timestamp_ms(self) -> int:

@@ -25,7 +25,7 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence from the times when it began and was found, Unix ms.
+"""Returns the excuse for evidence, from its start and its finding time, Unix ms.
 
 None if the evidence counts.
 """

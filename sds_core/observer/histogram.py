@@ -83,7 +83,7 @@ def nearest_rank(count: int, percent: int) -> int:
 def exact_percentiles(durations_ms: Sequence[int]) -> dict[str, int | None]:
     """`PERCENTILES` of durations in milliseconds, in any order; None if none exists.
 
-    The keys are those of `Histogram.percentiles`.
+    The result has the keys of `Histogram.percentiles`.
     """
     ordered = sorted(durations_ms)
     return {

@@ -130,7 +130,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
             or have not ended.
         standing: Whether to select only incidents that have not ended.
         limit: Maximum number of incidents; those found last are selected.
-        after: Incidents that come after this position.
+        after: Position; only incidents that come after the position are selected.
         resolved: Whether to select only incidents that have ended.
         participant: Id of a participant; selects only undelivered messages that this
             participant is known to lack.
@@ -205,7 +205,8 @@ class IncidentObject(TypedDict):
         lacking: Participants known to lack the message, and since when.
         lacking_others: Number of further participants known to lack it.
         named_by: Participants whose causal history named a lost message.
-        waku_hash: Waku message hash of its first copy, `0x` and 64 digits, or null.
+        waku_hash: Waku message hash of the message's first copy, `0x` and 64 digits, or
+            null.
         retrieval_hint: Hint of a causal history, in hexadecimal digits, or null.
         tap_hole: Whether every tap of the channel had a capture gap during the
             incident.

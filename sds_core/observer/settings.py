@@ -31,7 +31,7 @@ class ObserverSettings:
     warm_up_ms: int = 30_000  # 6
     settle_ms: int = 2_000  # 6
     gap_deadline_ms: int = 300_000  # 6
-    # 2 and 7: T_max + sweep + transport: js-waku 120 + 10 + 5 s, nim-sds 300 + 10 + 5 s.
+    # 2 and 7: T_max + sweep + transport: js-waku 120 + 10 + 5, nim-sds 300 + 10 + 5 s.
     repair_window_spec_ms: int = 135_000
     repair_window_nim_ms: int = 315_000
     # 7: values of the SDS-R guide and js-waku.

@@ -195,7 +195,7 @@ class VerdictLog:
         self._sample(self._minute_ms, names, shown)
         if minute_ms > self._minute_ms:
             self._sample(self._minute_ms + MINUTE_MS, names, shown)
-        # Days without a row in this time count as not watched.
+        # If a day in the stopped period has no row, the day counts as not watched.
         self._sample(max(self._minute_ms, day_begin_ms(minute_ms)), names, shown)
         self._minute_ms = minute_ms
 

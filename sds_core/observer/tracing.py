@@ -94,7 +94,7 @@ class Person(msgspec.Struct):
         lacked_ms, lacked_last_ms: Times of the first and the latest frame that shows
             the lack: the frame was composed after the message appeared, and the filter
             lacks the message.
-        requests: Number of its repair requests.
+        requests: Number of the participant's repair requests.
         outcomes: Conclusions of the view, in order.
     """
 
@@ -201,8 +201,8 @@ class Tracing(Protocol[_FrameIn]):
     """Finds and traces messages of a protocol.
 
     Attributes:
-        is_keyed: Whether a channel's name is the key of all its records. Otherwise, the
-            records of a message may be in any partition.
+        is_keyed: Whether a channel's name is the key of all its records. If `is_keyed`
+            is False, the records of a message may be in any partition.
     """
 
     @property

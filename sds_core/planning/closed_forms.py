@@ -155,9 +155,9 @@ def false_acknowledgement_rate(plan: ChannelPlan) -> float:
     """Return the probability that filters acknowledge a message without receivers.
 
     Filters of a channel hold nearly the same ids and have the same size, so an id is a
-    false positive in all of them or in none. So the probability is the false-positive
-    rate of one filter. Filters above the rate that participants accept do not count
-    (`possible_acks_max_false_positive_rate`).
+    false positive in all of them or in none. The probability is therefore the
+    false-positive rate of one filter. Filters above the rate that participants accept
+    do not count (`possible_acks_max_false_positive_rate`).
     """
     profile = plan.participant()
     if profile.possible_acks_threshold is None:

@@ -9,7 +9,7 @@ import numpy as np
 from sds_core.planning.hours import Floats
 
 _ROLLED_OVER = 0.2
-"""If a filter loses more than this share of its ids, it has rolled over."""
+"""Share of its ids that a filter loses only at a roll-over."""
 
 
 def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:

@@ -182,8 +182,8 @@ class ReliableChannelCore:
     def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
         """Return an id before a message is sent: `Send(payload, message_id)`.
 
-        The application can then await the message's events from the first one. `random`
-        must not be the channel's own source.
+        The id lets the application await all events of the message. `random` must not
+        be the channel's own source.
         """
         identity = self.channel_id, self.sender_id
         return new_message_id(*identity, payload, now_ms, random)

@@ -138,7 +138,7 @@ class ParticipantDriver:
             return None
 
     def report(self, events: Iterable[sds.Event], now_ms: int, out: Output) -> None:
-        """Handle events of the participant, and emit those of the channel."""
+        """Handle events of the participant, and emit events of the channel."""
         multipliers = self._options.sync_multipliers
         for event in events:
             match event:

@@ -41,7 +41,8 @@ class Message(msgspec.Struct, array_like=True):
 
     Attributes:
         message_id: Id for the application.
-        sds_ids: SDS ids of its chunks, by index; empty for a chunk without a frame yet.
+        sds_ids: SDS ids of the message's chunks, by index; empty for a chunk without a
+            frame yet.
         stages: For each `Stage`, the chunks that have reached it.
     """
 

@@ -298,8 +298,8 @@ class Tap(Link, frozen=True, kw_only=True):
             Its sequence numbers continue afterwards.
         deaf: periods in which the tap runs but receives nothing. The tap sends
             heartbeats, and no sequence number is missing.
-        record_loss: share of its records that are lost after the tap, so that sequence
-            numbers are missing.
+        record_loss: share of the tap's records that are lost on the way to the topic,
+            so that sequence numbers are missing.
         replica_share: share of frames that the tap records twice.
         clock_offset_ms: offset of the tap's clock; positive if the clock is ahead.
         clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.

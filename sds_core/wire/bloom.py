@@ -296,10 +296,10 @@ def _split_nim(
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
     """Return the checked bits of a nim-sds filter, its header, and m_bits and k.
 
-    nim-sds writes the bits first, so only the rest needs to be parsed. Any other order
-    is valid protobuf too, but costs a copy. The size in the header never causes an
-    allocation. nim-sds requires all fields; this function requires only the fields that
-    it uses.
+    nim-sds writes the bits first, so only the rest needs to be parsed. A filter whose
+    bits are not first is valid protobuf too, but costs a copy. The size in the header
+    never causes an allocation. nim-sds requires all fields; this function requires only
+    the fields that it uses.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)

@@ -3,7 +3,8 @@
 Most parts of a frame are known from previous frames. An `Outline` keeps ids and entries
 as bytes, so that the caller can look them up and decode only new ones. A frame has an
 outline if it is in the specification's dialect, has no unknown field, and has every
-field once, in its shortest form. `decode` decodes all other frames and reports errors.
+field once, in its shortest form. `decode` decodes all frames without an outline, and
+reports errors.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class Outline(NamedTuple):
 
 @native
 def outline_of(value: bytes, most_entries: int) -> Outline | None:
-    """Return the outline of a frame; None if it cannot have one.
+    """Return the outline of a frame; None if the frame has no outline.
 
     Args:
         value: The frame in its wire form.

@@ -1,7 +1,7 @@
 """Limits what untrusted senders can make a view remember (docs/figures.md, 14).
 
-Only hostile traffic, or groups of hundreds of peers, reach these limits. Dropped
-entries are counted.
+Only hostile traffic, or groups of hundreds of peers, reach the limits. Dropped entries
+are counted.
 """
 
 from __future__ import annotations

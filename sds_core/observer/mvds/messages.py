@@ -1,4 +1,4 @@
-"""Message ids with the state of their peers, and the encoded form of both."""
+"""Message ids with the state of their peers; live objects and their encoded form."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Peer(msgspec.Struct, array_like=True):
         sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before it.
         sent_ms: Event time of the first MESSAGE to the peer.
         due_ms: Clock until which its ACK is in time; 0 if none is expected.
-        missed_ms: The deadline that its ACK missed; 0 if none, or if the ACK came
-            later.
+        missed_ms: The deadline that the ACK missed; 0 if the ACK missed no deadline or
+            came later.
     """
 
     print: int
@@ -206,7 +206,7 @@ class MessageTable(Table[Message]):
         super().__init__(_MessageCodec(), packed)
 
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
-        """Deadline and key of the messages due from `from_ms` to before `to_ms`.
+        """Deadline and key of the messages due in [`from_ms`, `to_ms`).
 
         The values are from the last `flush`; an entry may have changed later.
         """

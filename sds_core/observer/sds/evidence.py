@@ -89,8 +89,8 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         recovered, expired: For each step in which events were found, the event that
             began last.
         gaps: The open gap that began last.
-        lacking: `undelivered` by participant id, for the participants to which most
-            messages are lost.
+        lacking: `undelivered` by participant id, for the participants with the most
+            lost messages.
         lacking_others: Number of participants beyond `lacking` to which messages are
             lost.
     """

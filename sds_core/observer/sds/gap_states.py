@@ -52,7 +52,7 @@ class GapEvent(enum.IntEnum):
     DEADLINE_PASSED = 4
     """The deadline passes, and no evidence shows that the network had the message."""
     DEADLINE_PASSED_WITH_EVIDENCE = 5
-    """The deadline passes, and participants other than its sender had the message."""
+    """The deadline passes, and participants other than the sender had the message."""
     ARRIVED = 6
     """The first copy arrives; no participant requested the message."""
     ARRIVED_AFTER_REQUEST = 7

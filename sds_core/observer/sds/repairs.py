@@ -124,7 +124,7 @@ class Repairs:
             del self._requests[self._requests.first()]
 
     def evict(self) -> None:
-        """Drop the oldest requests beyond the limit; open ones expire."""
+        """Drop the oldest requests beyond the limit; open requests expire."""
         while len(self._requests) > self._settings.remembered:
             key = self._requests.first()
             self._totals.repair_expired += self._requests.is_open(key)

@@ -77,6 +77,6 @@ class SeenIdTable(Table[SeenId]):
         super().__init__(_SeenIdCodec(), packed)
 
     def silent_since(self, clock_ms: int) -> list[int]:
-        """Keys of ids neither seen nor named since this clock, in order."""
+        """Keys of ids neither seen nor named since `clock_ms`, in order."""
         self.flush()
         return integers(self.keys[self.column(_LATEST) < clock_ms])

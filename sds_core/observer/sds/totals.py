@@ -151,7 +151,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # Entries that limits dropped, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
-    # Evidence of a bad verdict (section 8). Minutes omit this momentary value.
+    # Evidence of a bad verdict (section 8). The figures of a minute omit this momentary
+    # value.
     evidence: Evidence | None = None
 
     # Encoded `participant_figures.ParticipantTable` (section 5). Momentary too.

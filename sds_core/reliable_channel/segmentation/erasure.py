@@ -44,7 +44,7 @@ class ErasureCode(StrEnum):
 
 
 LEOPARD_ALIGNMENT_BYTES = 64
-"""The length of shards of Leopard-RS must be a multiple of this."""
+"""The length of shards of Leopard-RS must be a multiple of 64 bytes."""
 
 
 def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:

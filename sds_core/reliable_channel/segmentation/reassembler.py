@@ -1,6 +1,6 @@
 """Reassembles payloads from segments that arrive in any order.
 
-The limits are those of nim-segmentation. Repeated segments do not extend the time after
+nim-segmentation has the same limits. Repeated segments do not extend the time after
 which an incomplete payload is dropped.
 
 If the same payload arrives twice, it counts as two payloads: SDS drops repeated
@@ -156,7 +156,8 @@ class Reassembler:
         Raises:
             NotASegment: The bytes are no segment.
             SegmentTooLarge: The segment is too long.
-            SegmentsDisagree: The segment contradicts an earlier one, and is dropped.
+            SegmentsDisagree: The segment contradicts an earlier segment, and is
+                dropped.
             SetTooLarge: The payload exceeds the memory limit, and is dropped.
             PayloadHashMismatch: The payload's hash is wrong, and the payload is
                 dropped.
