@@ -21,7 +21,7 @@ from sds_core.reliable_channel.retries import Retry
 from sds_core.sealed import Seal
 
 # Our messages and the state of their chunks, for `chunk_info`. Every chunk is an SDS
-# message with its own id; events carry the id of the whole message, and list the chunks
+# message with its own id. Events carry the id of the whole message, and list the chunks
 # cumulatively (document, "Event lifecycle").
 
 

@@ -33,8 +33,8 @@ _CHANGE_BYTES = 12
 _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
 """A history, compared with `Histories.indices`.
 
-The parts are the history's index in `Histories.indices`, its new entries, the sizes of
-the new entries in the frame, and the new entries that no earlier history has.
+The first part is the history's index in `Histories.indices`. The others are its new
+entries, their sizes in the frame, and the entries that no earlier history has.
 """
 
 

@@ -1,7 +1,8 @@
 """Seen ids that are not tracked as messages, and their encoded form.
 
-The table has ids of sync frames, which nim-sds names and repairs, and of content
-messages that returned after they were forgotten (docs/figures.md, 2).
+The table has the ids of two kinds of frame: sync frames, which nim-sds names and
+repairs, and content messages that returned after they were forgotten (docs/figures.md,
+2).
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
 class Unrequested(msgspec.Struct, array_like=True, frozen=True):
     """Lost deliveries for which requests were due, but no participant sent any.
 
-    If a later message of the same sender had arrived, and the participant sent a frame
-    after the maximum request time, a request was due.
+    A request was due under two conditions: a later message of the same sender had
+    arrived, and the participant sent a frame after the maximum request time.
 
     Attributes:
         deliveries: Number of such deliveries.
