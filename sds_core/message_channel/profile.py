@@ -110,10 +110,10 @@ class Profile:
     # Whether one filter of each other participant suffices if fewer participants than
     # the threshold were heard.
     possible_acks_capped: bool = False
-    # A filter with a higher false-positive rate does not count. Filters of one channel
-    # hold nearly the same ids and have the same false positives, so each must meet the
-    # limit by itself. None: the rate that filters are designed for; js-waku and nim-sds
-    # have no limit.
+    # A filter above the maximum false-positive rate does not count. Filters of one
+    # channel hold nearly the same ids and have the same false positives, so each must
+    # meet the limit by itself. None: the rate that filters are designed for; js-waku
+    # and nim-sds have no limit.
     possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. js-waku and nim-sds do not distinguish unacknowledged from

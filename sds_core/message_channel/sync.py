@@ -13,7 +13,7 @@ from sds_core.message_channel.profile import Profile
 
 # Factors on the drawn time of the next sync message, by the frame that caused the draw.
 # After received content, the sync message is earlier, to acknowledge the content.
-# js-waku's ReliableChannel has the same factors.
+# The factors come from js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0

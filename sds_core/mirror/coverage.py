@@ -25,10 +25,10 @@ class Coverage:
     """Records for how long each node has answered without a break.
 
     Args:
-        patience_ms: If a node's last answer is at most this old, the answer counts as
-            current. Nodes are read at different moments.
-        goes_on: Whether the mirror ran before. If so, messages that nodes have stored
-            since the mirror's last run can be lost too.
+        patience_ms: Maximum age at which a node's last answer counts as current. Nodes
+            are read at different moments.
+        goes_on: Whether the mirror ran before. After an earlier run, messages that
+            nodes have stored since that run can be lost too.
     """
 
     def __init__(

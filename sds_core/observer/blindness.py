@@ -44,9 +44,9 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     blindness ends, if that time is still known.
 
     If no record arrives in the whole topic, every view is blind. The silence of the
-    topic is checked at the moment of `Snapshot.as_of`. A report has no such moment, so
-    only event time counts in a report. Only event time counts too while Kafka does not
-    answer or the topic does not exist.
+    topic is checked at the moment of `Snapshot.as_of`. A report has no `as_of` moment,
+    so only event time counts in a report. Only event time counts too while Kafka does
+    not answer or the topic does not exist.
     """
     settings = snapshot.observer
     silent = (

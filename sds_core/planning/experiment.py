@@ -85,7 +85,7 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     The number of measured messages, from `LEAST_MESSAGES` to `MOST_MESSAGES`, follows
     from the receptions and a rough estimate of the sync messages and repairs of each
     message. If participants are offline, the measured time is at least one mean cycle.
-    This rule increases the number of messages at most fivefold.
+    The longer time increases the number of messages at most fivefold.
 
     Args:
         plan: The channel.

@@ -15,7 +15,7 @@ import msgspec
 _CLOCK_DRIFT_MS = 20_000
 """Maximum clock error of senders that stores accept (logos-delivery), ms.
 
-After a query, a store may still receive messages of the queried period for this time.
+For `_CLOCK_DRIFT_MS` after a query, a store may still receive messages of its period.
 """
 
 

@@ -52,7 +52,8 @@ class ShardView:
         state: ShardState | None = None,
     ) -> None:
         self._settings = settings
-        # Within this time after a payload, a figure or a verdict may change by itself.
+        # Within `_active_ms` after a payload, a figure or a verdict may change by
+        # itself.
         self._active_ms = (
             settings.verdict_window_ms + settings.ack_deadline_ms + STEP_MS
         )

@@ -36,9 +36,9 @@ class MissingDeliveries:
         self._participants = participants
         self._incidents = incidents
         self._undelivered = undelivered
-        # Both tables are by order of the message. `_missing` has the receivers that
-        # lack the message, and `_lost` has the receivers to which the message is lost.
-        # The value is the time of the first frame that showed the lack.
+        # By order of the message: `_missing` has the receivers that lack the message,
+        # and `_lost` has the receivers to which the message is lost. The value is the
+        # time of the first frame that showed the lack.
         self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
         for by, receiver in receivers.items():

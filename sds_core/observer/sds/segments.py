@@ -121,8 +121,8 @@ class Segments:
             self._totals.segments_parity += 1
         else:
             self._totals.segments_data += 1
-        # The entry moves to the end, so that both tables stay in order of the latest
-        # segment.
+        # The entry moves to the end, so that `_open` and `_complete` stay in order of
+        # the latest segment.
         self._open.pop(key, None)
         self._complete.pop(key, None)
         if not found.is_complete:

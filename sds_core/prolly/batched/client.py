@@ -30,7 +30,7 @@ from sds_core.prolly.tree import ProllyTree
 _MANY_MORE: Final = 6
 """Ratio of the server's differing nodes to ours above which messages are requested.
 
-Above this ratio, comparing the nodes costs more than transferring the common messages.
+Above the ratio, comparing the nodes costs more than transferring the common messages.
 """
 
 

@@ -1,6 +1,6 @@
 """Reassembles payloads from segments that arrive in any order.
 
-nim-segmentation has the same limits. Repeated segments do not extend the time after
+The limits come from nim-segmentation. Repeated segments do not extend the time after
 which an incomplete payload is dropped.
 
 If the same payload arrives twice, it counts as two payloads: SDS drops repeated
@@ -118,7 +118,8 @@ class Reassembler:
 
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
-        # Entries of both tables are in order of the last change, oldest first.
+        # Entries of `_sets` and `_finished` are in order of the last change, oldest
+        # first.
         self._sets: dict[_Key, SegmentSet] = {}
         self._finished: dict[_Key, _Finished] = {}
         self._held_bytes = 0
