@@ -1,8 +1,9 @@
 """Loads the compiled form of the core if it was built from exactly these sources.
 
-`python -m compiler` builds it. If it is absent, the sources run interpreted. A changed
-module runs interpreted until the core is compiled again. Either all modules are
-compiled or none, because each depends on the C structures of the others.
+`python -m compiler` builds the compiled form. Without the compiled form, the sources
+run interpreted. A changed module runs interpreted until the core is compiled again.
+Either all modules are compiled or none, because each depends on the C structures of the
+others.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
 TAG = _SUFFIX.rpartition(".")[0]
-"""A dot, Python version and platform; the directory's name ends with this."""
+"""The tag at the end of the directory's name: a dot, Python version and platform."""
 
 FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
 """Names of the files of a compiled form."""
@@ -115,7 +116,7 @@ def form() -> str:
 
 
 def describe() -> str:
-    """The form that this process runs; if interpreted, with the reason and a remedy."""
+    """The form that this process runs; for `interpreted`, also reason and remedy."""
     if is_compiled():
         return form()
     if os.environ.get(SWITCH) == form():
@@ -129,8 +130,8 @@ def describe() -> str:
 def load() -> None:
     """Import the modules in their compiled form, if it exists.
 
-    If this machine cannot load it, for example because it needs a newer C library,
-    `load` issues a warning and uses the sources.
+    If this machine cannot load the compiled form, for example because the form needs a
+    newer C library, `load` issues a warning and uses the sources.
 
     Raises:
         ImportError: `SWITCH` requires the compiled form, and this form does not exist

@@ -37,7 +37,7 @@ def parse_duration_ms(text: str, plain: Unit) -> float:
     """Return a duration in milliseconds.
 
     Args:
-        text: A number with a unit, several of these in sequence, or a plain number.
+        text: A number with a unit, a sequence of numbers with units, or a plain number.
         plain: Unit of a plain number.
 
     Raises:

@@ -53,8 +53,8 @@ class Metric(Generic[Source]):
     Attributes:
         name: Full name as scraped, without the suffixes of histograms and of `INFO`.
         help: One sentence.
-        labels: Names of its labels, except the label that names the source itself
-            (`channel`, `observer`, `node`).
+        labels: Label names without the label that names the source itself (`channel`,
+            `observer`, `node`).
         samples: Reads the samples of a source. If the result is empty, no series is
             exported.
         summable: Whether the sum over several sources is meaningful and exported as
@@ -77,7 +77,7 @@ def one_sample(
 ) -> Metric[Source]:
     """Return a metric that adds no labels; a value of None exports no series.
 
-    By default, it is a counter if the name ends in ``_total``, else a gauge.
+    By default, the metric is a counter if its name ends in ``_total``, else a gauge.
     """
 
     def samples(source: Source) -> Iterable[Sample]:

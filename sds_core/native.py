@@ -1,8 +1,8 @@
 """A decorator and types for the build that compiles the core modules.
 
-CONTRIBUTING, "The compiled core", explains what the build does with them. If the
-modules are interpreted, the decorator changes nothing, and an array of integers is a
-`memoryview`.
+CONTRIBUTING, "The compiled core", explains what the build does with the decorator and
+the types. If the modules are interpreted, the decorator changes nothing, and an array
+of integers is a `memoryview`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks a mapping, for example from a TOML file, against a msgspec struct.
 
-msgspec does the check. This module converts its errors to errors with the position, the
-value, and the allowed values.
+msgspec does the check. This module converts msgspec's errors to errors that contain the
+position, the value, and the allowed values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 class TableError(ValueError):
-    """A mapping has an unknown key, lacks one, or holds a value that is not allowed.
+    """A mapping has an unknown key, lacks a key, or holds a value that is not allowed.
 
     Attributes:
         path: position in the mapping, for example `taps[0].loss`; empty for the whole
@@ -48,12 +48,12 @@ class TableError(ValueError):
 
 
 def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
-    """Return `mapping` as an `into`, a msgspec struct.
+    """Return `mapping` as a struct of class `into`.
 
     Args:
         mapping: names and plain values.
-        into: the struct's class. Its `__post_init__` may raise ValueError with a text
-            that contains the value and the allowed values.
+        into: the struct's class. The class's `__post_init__` may raise ValueError with
+            a text that contains the value and the allowed values.
         within: the path of the mapping inside a larger mapping.
 
     Raises:

@@ -1,7 +1,7 @@
 """When SDS-R allows a participant to request a message, and to answer a request.
 
-Both times depend on public hashes, so participants choose different times without
-coordination, and an observer can verify them.
+Public hashes determine both times, so participants choose different times without
+coordination, and an observer can verify the times.
 
 Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
 nim-sds sds/sds_utils.nim.
@@ -35,8 +35,8 @@ def hash_of(text: str, hashed_with: RepairHash) -> int:
 def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int:
     """Return the distance of two participants, in [0, 2**64); 0 if they are equal.
 
-    Their hashes are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the sign of
-    the result, not of the hashes.
+    The hashes of the ids are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the
+    sign of the result, not of the hashes.
     """
     distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
     return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)

@@ -101,7 +101,7 @@ class NodeDriver(Driver):
 
         Raises:
             UnknownGroup: The node is not in the group.
-            MessageTooLarge: It is longer than `Options.max_message_bytes`.
+            MessageTooLarge: The message is longer than `Options.max_message_bytes`.
         """
         timestamp = self._clock_s()
         while True:

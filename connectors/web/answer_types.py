@@ -26,14 +26,15 @@ Clock = Annotated[
 ]
 Id = Annotated[str, Meta(description="Its id.")]
 Name = Annotated[
-    str | None, Meta(description="Name that the operator gave it; null if none.")
+    str | None,
+    Meta(description="Name from the channel table; null if the table has none."),
 ]
 Next = Annotated[
     str | None, Meta(description="`after` of the next page; null on the last one.")
 ]
 Holes = Annotated[
     list[list[int]],
-    Meta(description="Periods in which it may have missed records: from, to, Unix ms."),
+    Meta(description="Periods of possible misses of the tap: from, to, Unix ms."),
 ]
 
 
@@ -174,7 +175,7 @@ class TapsPage(TypedDict):
 
 
 class ViewMinutes(TypedDict):
-    """Growth of figures per interval, oldest first.
+    """Amounts by which the figures grew in each interval, the oldest first.
 
     The first interval contains the oldest known minute. The last interval contains the
     monitor's clock and is incomplete.
@@ -195,7 +196,9 @@ SpanObject = TypedDict(
         "from": Annotated[int, Meta(description="Wall time, Unix ms.")],
         "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
         "verdict": str,
-        "reason": Annotated[str, Meta(description="Why, in one word.")],
+        "reason": Annotated[
+            str, Meta(description="Reason of the verdict, in one word.")
+        ],
     },
 )
 SpanObject.__doc__ = "A period in which the same verdict was shown."
@@ -213,7 +216,7 @@ VerdictsPage = TypedDict(
         "next": Next,
     },
 )
-VerdictsPage.__doc__ = "A page of the verdicts shown of a view, oldest first."
+VerdictsPage.__doc__ = "A page of the verdicts that a view had, the oldest first."
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:
@@ -265,7 +268,9 @@ def minutes_type(kind: AnyKind) -> type:
         ]
         for figure in kind.published.grown
     }
-    growth = record(f"{name}Growth", grown, "Growth of figures in an interval.")
+    growth = record(
+        f"{name}Growth", grown, "Amounts by which the figures grew in an interval."
+    )
     figures = Annotated[
         growth | None,  # type: ignore[valid-type]
         Meta(description="Null if the values before the interval are unknown."),

@@ -157,13 +157,13 @@ class WebConfigFile:
         """Check that a change removes no protection: an editor may empty a file."""
         old = self._config
         if (new.tls is None) != (old.tls is None):
-            message = f"{self._path}: TLS can only begin or end with a restart"
+            message = f"{self._path}: TLS can only be switched on or off with a restart"
             raise BadWebConfig(message)
         for what, before, after in (
             ("the last login", old.needs_login, new.needs_login),
             ("the last peer token", old.peer_tokens, new.peer_tokens),
             (
-                "the need of a client certificate",
+                "the requirement of a client certificate",
                 old.needs_certificate,
                 new.needs_certificate,
             ),

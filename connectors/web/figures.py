@@ -87,7 +87,7 @@ def _value(figure: Figure) -> PageFigure:
     text = _TEXTS[figure.unit]
     meaning = figure.help
     if figure.retracted:
-        meaning = f"{meaning[:-1]}, without those that came later."
+        meaning = f"{meaning} Late arrivals are subtracted."
     return PageFigure(
         figure.key or figure.field,
         figure.heading,
@@ -112,7 +112,7 @@ def _percentile(figure: Figure, percentile: Percentile) -> PageFigure:
     return PageFigure(
         f"{figure.key or figure.field}_{name}",
         f"{figure.heading} {name}".strip(),
-        f"{figure.help[:-1]}: {percentile.percent} % took at most this long.",
+        f"{figure.help[:-1]}, {percentile.percent}th percentile.",
         lambda totals: words.percentile(figure.read(totals), percentile.percent),
         value,
         column=percentile.column,

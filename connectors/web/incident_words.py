@@ -45,7 +45,7 @@ _ENDED = {
 }
 _NEVER_ENDED = {
     IncidentKind.LOST: "Arrival not seen",
-    IncidentKind.UNDELIVERED: "Delivery to all not seen",
+    IncidentKind.UNDELIVERED: "Complete delivery not seen",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
 _TAP_HOLE = "The taps were interrupted meanwhile and may have missed messages."

@@ -46,7 +46,7 @@ _SCHEMES: Schema = {
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A token of `bearer_tokens` in that file.",
+        "description": "A token of `bearer_tokens` in the file of `--web-config`.",
     },
     "certificate": {
         "type": "mutualTLS",
@@ -185,7 +185,7 @@ def document(operations: Sequence[Operation]) -> Schema:
         "info": {
             "title": "sds-monitor",
             "version": "v1",
-            "description": "docs/http-api.md has what is stable.",
+            "description": "docs/http-api.md defines which parts are stable.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "security": _SECURITY,

@@ -38,7 +38,7 @@ class PlanBlocks(NamedTuple):
         many = counted(len(plan.views), self.names.one)
         share = f"{plan.interval} % of the possible futures"
         yield (
-            f"{many} with a forecast, from {counted(total.history_days, 'day')} of "
+            f"The forecasts of {many} use {counted(total.history_days, 'day')} of "
             f"history until {utc_time(total.begin_ms)}. Each interval contains "
             f"{share}."
         )

@@ -114,7 +114,8 @@ def _hours_type(kind: AnyKind) -> type:
         for field in measures_of(table).fields
     }
     minute = Annotated[
-        int, Meta(description="Begin of the hour's last minute, event time, Unix ms.")
+        int,
+        Meta(description="Event time at which the hour's last minute begins, Unix ms."),
     ]
     hour = record(f"{name}Hour", {"minute": minute, **fields})
     return extended(f"{name}Hours", ViewHours, {"hours": list_of(hour)})
@@ -130,7 +131,7 @@ class ViewForecast(ForecastObject):
 
     Attributes:
         begin: Begin of the forecast, event time, Unix ms.
-        history_days: Whole days of history on which it is based.
+        history_days: Number of whole days of history that the forecast uses.
         figures: Forecast of each figure, by name.
         limits: When each limit is reached.
     """

@@ -60,7 +60,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
     def obstacle() -> str:
         if figures.is_paused:
-            return "the spool is full, because Kafka does not accept its records"
+            return "the spool is full, because Kafka accepts no records of the mirror"
         if not any(node.is_up for node in figures.nodes.values()):
             return "no node answers"
         return ""

@@ -92,7 +92,7 @@ def summarise(snapshot: Snapshot) -> Summary:
             return _too_early("no record has been read yet")
         return _too_early("waiting for the first batch")
     if not job.running:
-        return Summary.plain(Level.TROUBLE, "Query stopped", runbook)
+        return Summary.plain(Level.TROUBLE, "The query has stopped", runbook)
 
     muted_count = sum(len(views.muted) for views in snapshot.views.values())
     muted = f"; {words.number(muted_count)} muted" if muted_count else ""
@@ -110,7 +110,7 @@ def summarise(snapshot: Snapshot) -> Summary:
         troubles.append([Piece(text, runbook_href("SdsMonitorBehind"))])
     if clock_is_wrong:
         off = words.more_than(abs(job.clock.difference_ms) / 1000)
-        text = f"the monitor's clock differs from others by {off}"
+        text = f"the monitor's clock differs from other clocks by {off}"
         troubles.append([Piece(text, runbook_href("SdsMonitorClockWrong"))])
     if troubles:
         (text, href), *rest = _joined(troubles)
@@ -132,7 +132,7 @@ def summarise(snapshot: Snapshot) -> Summary:
 
 def stopped(job: JobFigures) -> str:
     """Return in words that a query failed, and whether it will be restarted."""
-    return "Query stopped, and is started again" if job.retrying else "Query stopped"
+    return "The query has stopped" + (" and restarts" if job.retrying else "")
 
 
 def _too_early(reason: str) -> Summary:

@@ -56,7 +56,8 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
             )
             for number, (time, step) in enumerate(zip(after, steps, strict=True), 1)
         ],
-        "Events with a tap are evidence. Other events are conclusions of the monitor.",
+        "Events with a tap are evidence. Events without a tap are conclusions of the "
+        "monitor.",
         words=6,
         anchor=anchor,
     )

@@ -33,7 +33,7 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 
 
 class Growth(Counter[str | tuple[str, int]]):
-    """Growth of figures in an interval.
+    """Amounts by which the figures grew in an interval.
 
     A key is a field of the totals. For durations, it is field and bucket number.
     """

@@ -183,8 +183,8 @@ def topic_missing(missing: MissingTopic) -> str:
 
 
 TOPIC_REMEDY = (
-    "recreate it: the job then continues as set by --on-lost-records (docs/topics.md, "
-    "A recreated topic)"
+    "recreate the topic: --on-lost-records decides how the job continues "
+    "(docs/topics.md, A recreated topic)"
 )
 
 

@@ -67,8 +67,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Content",
-            "Share of content in all bytes, in the chosen range. The rest is the cost "
-            "of reliability.",
+            "Share of content in all bytes, in the chosen range. All other bytes are "
+            "the cost of reliability.",
             queries.share(
                 queries.in_range("sds_frame_bytes_total", CHANNELS, part="content"),
                 queries.in_range("sds_frame_bytes_total", CHANNELS),
@@ -127,8 +127,8 @@ def _traffic() -> list[Panel]:
         lines(
             "Copies",
             "Rebroadcasts by cause, and replicas, per second. Replicas are further "
-            "copies of one broadcast. Replicas come from several taps and load only "
-            "the monitor.",
+            "copies of one broadcast. Replicas come from several taps, and cost the "
+            "network nothing.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_replicas_total", CHANNELS, "replicas"),
             unit="pps",
@@ -210,8 +210,7 @@ def _filters() -> list[Panel]:
         channel_rows(
             "When filters pass 1 %",
             "Channels by the false-positive rate of their fullest filter, highest "
-            "first. The date is when a growing filter passes 1 %. Without a date, the "
-            "filter does not grow.",
+            "first. If a filter grows, a date shows when the filter passes 1 %.",
             Column(
                 "False positives",
                 queries.worst(
@@ -246,17 +245,18 @@ def _own_limits() -> list[Panel]:
     return [
         figure(
             "Channels and groups without a label",
-            "Channels and groups beyond the cardinality limit, summed as 'other'. "
-            "Only the status page shows their verdicts. Raise the limit "
-            "(--label-budget), or assign labels in the channel table.",
+            "Channels and groups beyond the cardinality limit, summed as 'other'. Only "
+            "the status page shows the verdicts of channels and groups without a "
+            "label. Raise the limit (--label-budget), or assign labels in the channel "
+            "table.",
             Query(dropped, "channels"),
             Query(dropped_groups, "groups of MVDS"),
             steps=colours.ANY_IS_SUSPECT,
         ),
         figure(
             "Channels and groups",
-            "Number of channels and MVDS groups in the monitor's state, and of those "
-            "with a label. 'other' counts as a label.",
+            "Number of channels and MVDS groups in the monitor's state, and number of "
+            "channels and groups with a label, including the label 'other'.",
             Query(channels, "channels in the state"),
             Query(labelled, "channels with a label"),
             Query(groups, "groups in the state"),
@@ -272,17 +272,17 @@ def _own_limits() -> list[Panel]:
         ),
         lines(
             "State over time",
-            "Memory of the state store. Its size follows the numbers of recent "
-            "messages, channels and participants. If only the memory grows, look for "
-            "a fault.",
+            "Memory of the state store. The state grows with the numbers of recent "
+            "messages, channels and participants. If only the memory grows, look for a "
+            "fault.",
             Query(state, "state"),
             unit="bytes",
         ),
         lines(
             "Entries evicted by channel",
             "Entries per graph step that the monitor evicted early because of a "
-            "channel's memory limit. Shows the top ten channels. Above 0, the "
-            "channel's figures are too low.",
+            "channel's memory limit. Shows the top ten channels. If the value is above "
+            "0, the channel's figures are too low.",
             Query(
                 queries.worst(
                     queries.increase(
@@ -313,16 +313,16 @@ def _segments() -> list[Panel]:
     return [
         lines(
             "Segmented messages",
-            "Segmented messages per graph step: complete ones, and those that "
-            "received too few segments in time. An incomplete message is lost to its "
+            "Segmented messages per graph step, by outcome. If too few segments arrive "
+            "in time, the message is incomplete. An incomplete message is lost to its "
             "application. SDS itself counts each segment as a message.",
             per_step("sds_segmented_messages_ended_total", CHANNELS, "{{outcome}}"),
             bars=True,
         ),
         lines(
             "Started and incomplete",
-            "Segmented messages that started per graph step, and those that wait for "
-            "segments now. If many messages wait for long, they are large or lose "
+            "Begun: new segmented messages per graph step. Open: messages that wait "
+            "for segments now. If many messages wait for long, they are large or lose "
             "segments.",
             per_step("sds_segmented_messages_total", CHANNELS, "begun"),
             sums("sds_segmented_messages_open", CHANNELS, "open"),
@@ -350,8 +350,8 @@ def _segments() -> list[Panel]:
         lines(
             "Contradicting segments",
             "Segments per graph step that contradict the hash of their payload or "
-            "earlier segments of their message. Above 0, a client is broken or a "
-            "participant sends false segments.",
+            "earlier segments of their message. If the value is above 0, a client is "
+            "broken or a participant sends false segments.",
             per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
             bars=True,
         ),

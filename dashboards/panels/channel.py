@@ -54,8 +54,8 @@ def _now() -> list[Panel]:
     return [
         figure(
             "Verdict now",
-            "The verdict on the last ten minutes. Click it to see the reason on the "
-            "channel's status page.",
+            "The verdict on the last ten minutes. To see the reason on the channel's "
+            "status page, click the verdict.",
             f"max({queries.trouble(CHANNEL)})",
             mappings=colours.verdict_mappings(),
             link=channel_page("channel"),
@@ -63,8 +63,8 @@ def _now() -> list[Panel]:
         ),
         moment(
             "Verdict since",
-            "Event time at which this verdict began. During a replay or catch-up, "
-            "this time is long ago.",
+            "Event time at which this verdict began. During a replay or catch-up, the "
+            "event time is long ago.",
             since,
         ),
         figure(
@@ -104,8 +104,8 @@ def _excused() -> Panel:
         "Findings that do not count",
         "Problems found in the verdict's window, such as lost messages. Problems that "
         "the taps or the mirror may have caused do not count. While the monitor holds "
-        "back an alert for this reason, the third line is above 0. The status page "
-        "shows when the alert returns.",
+        "back an alert because of a capture gap, the line 'held back' is above 0. The "
+        "status page shows when the alert returns.",
         Query(number("sds_excused_findings"), "do not count"),
         Query(number("sds_unexcused_findings"), "count"),
         Query(number("sds_alert_held_back"), "held back"),
@@ -116,8 +116,8 @@ def _excused() -> Panel:
 def _verdict() -> Panel:
     return states(
         "Verdict",
-        "The verdict at each time. 'Blind' means that the taps missed records. Losses "
-        "that other panels show for that time may be the taps' fault.",
+        "The verdict at each time. 'Blind' means that the taps missed records. While a "
+        "channel is blind, losses in other panels may be the taps' fault.",
         Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
         colours.verdict_mappings(),
     )
@@ -130,9 +130,9 @@ def _acknowledgement() -> list[Panel]:
     return [
         heat(
             "Acknowledgement latency",
-            "Number of messages by time from the first copy to the first frame of "
-            "another participant that names it (definite evidence). Acknowledgements "
-            f"after more than {_DEADLINE_S:g} s are too late.",
+            "Number of messages by time from the first copy to definite evidence: the "
+            "first frame of another participant that names the message. "
+            f"Acknowledgements after more than {_DEADLINE_S:g} s are too late.",
             queries.bucket_counts(
                 "sds_ack_latency_seconds", CHANNEL, evidence="definite"
             ),
@@ -151,9 +151,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Messages by outcome",
-            "Messages per second by outcome. Unacknowledged: others wrote, but no "
-            "participant acknowledged the message. Unwitnessed: no other participant "
-            "wrote, so this is not a fault.",
+            "Messages per second by outcome. Unacknowledged: other participants wrote, "
+            "but no participant acknowledged the message. Unwitnessed: no other "
+            "participant wrote, so this is not a fault.",
             per_second("sds_messages_acknowledged_in_time_total", CHANNEL, "in time"),
             per_second("sds_messages_unacknowledged_total", CHANNEL, "unacknowledged"),
             per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
@@ -172,9 +172,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Acknowledgements by evidence",
-            "Acknowledged messages per second, by evidence. A message with probable "
-            "and later definite evidence counts in both lines. If most evidence is "
-            "probable, causal histories may be too short for the traffic.",
+            "Acknowledged messages per second, by evidence. If a message has probable "
+            "and later definite evidence, both lines count the message. If most "
+            "evidence is probable, causal histories may be too short for the traffic.",
             per_second("sds_messages_acknowledged_total", CHANNEL, "{{evidence}}"),
             unit="mps",
         ),
@@ -219,10 +219,9 @@ def _gaps() -> list[Panel]:
         lines(
             "Gaps by outcome",
             "Messages per graph step that a frame named before a tap saw them. Late "
-            "and repaired: the message arrived. Lost: only its sender has the "
-            "message. Outcome tap_gap: participants have the message and only the "
-            "taps missed it, so check the taps. The monitor finds losses after five "
-            "minutes.",
+            "and repaired: the message arrived. Lost: only the sender has the message. "
+            "Outcome tap_gap: participants have the message and only the taps missed "
+            "it, so check the taps. The monitor finds losses after five minutes.",
             per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
             per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
             bars=True,
@@ -236,8 +235,9 @@ def _gaps() -> list[Panel]:
         ),
         lines(
             "Gap duration",
-            "Time for which filled gaps were open: from the first frame that names "
-            "the message to its first copy. Empty if no gap was filled.",
+            "Duration of filled gaps. A gap begins when a frame names an unseen "
+            "message, and ends with the first copy of the message. Empty if no gap was "
+            "filled.",
             *quantiles("sds_dependency_gap_seconds", CHANNEL),
             unit="s",
         ),
@@ -259,7 +259,7 @@ def _repair() -> list[Panel]:
         lines(
             "Repair episodes",
             "Repair episodes per second by outcome. Expired: no participant answered, "
-            "because none has the message or those that have it are offline.",
+            "because no participant that is online has the message.",
             per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}"),
             unit="ops",
             stacked=True,
@@ -282,9 +282,9 @@ def _repair() -> list[Panel]:
         ),
         lines(
             "Repair response time",
-            "Time from the first request for a message to the answer. While the "
-            "sender is online, the median is 5 to 6 s. Otherwise, answers take up to "
-            "two minutes.",
+            "Time from the first request for a message to the answer. While the sender "
+            "is online, the median is 5 to 6 s. While the sender is offline, answers "
+            "take up to two minutes.",
             *quantiles("sds_repair_response_seconds", CHANNEL),
             unit="s",
         ),

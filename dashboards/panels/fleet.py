@@ -30,7 +30,7 @@ def fleet(links: Links) -> models.Dashboard:
         links,
         FLEET,
         "SDS / Fleet",
-        "Is everything fine? If not, which channels have which problems?",
+        "Is everything fine, and which channels have which problems?",
         {
             "": [_is_all_well(), _verdicts(), _muted(), *_figures()],
             "Channels": [_worst_channels(), _alerts(links)],
@@ -115,7 +115,7 @@ def _figures() -> list[Panel]:
         figure(
             "Unacknowledged",
             "Messages in the chosen range that no participant acknowledged within two "
-            "minutes although others wrote.",
+            "minutes although other participants wrote.",
             queries.or_else(unacknowledged),
             steps=colours.ANY_IS_SUSPECT,
         ),
@@ -257,7 +257,7 @@ def _over_time() -> list[Panel]:
             ),
         ),
         lines(
-            "Acknowledged in time and the default SLO",
+            "Timely acknowledgement and the default SLO",
             f"Share of messages acknowledged within {deadline_s} s over the last "
             "hour, and the default SLO.",
             Query(queries.acknowledged(JOB, window="1h"), "last hour"),

@@ -69,8 +69,8 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Forecasts",
-            f"Number of {many} with a forecast, without one, and not computed because "
-            f"of the limit on their number. Most {many} without a forecast have too "
+            f"Number of {many} with a forecast, without a forecast, and beyond the "
+            f"maximum number of forecasts. Most {many} without a forecast have too "
             "little history.",
             *(
                 Query(queries.total(number, JOB, forecast=kind), kind.replace("_", " "))
@@ -80,7 +80,7 @@ def costs(prefix: str, many: str) -> list[Panel]:
         figure(
             "Staleness of the forecasts",
             "Time since the monitor computed the forecasts. Above two hours, the "
-            "computation fails. The page Planning shows why.",
+            "computation fails. The page Planning shows the cause of the failure.",
             f"time() - {computed}",
             unit="s",
         ),

@@ -59,8 +59,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Unacknowledged",
-            "Share of pairs of a message and a receiver whose deadline passed in the "
-            "chosen range without an acknowledgement. Pairs whose receiver sent no "
+            "Share of unacknowledged pairs of a message and a receiver. The deadline "
+            "of the counted pairs is in the chosen range. Pairs whose receiver sent no "
             "records do not count. Late acknowledgements are subtracted. Red: the "
             "limit of the alert is reached.",
             _unacknowledged(),
@@ -79,7 +79,7 @@ def _figures() -> list[Panel]:
         figure(
             "MESSAGEs per delivery",
             "Mean number of MESSAGE records to a receiver until it acknowledges, in "
-            "the chosen range. Without losses, the number is 1.",
+            "the chosen range. Without losses, the mean is 1.",
             queries.share(
                 queries.in_range("mvds_sends_until_delivery_total", CHANNELS),
                 queries.in_range("mvds_sent_deliveries_total", CHANNELS),
@@ -90,7 +90,8 @@ def _figures() -> list[Panel]:
         figure(
             "OFFERs per delivery",
             "OFFER records per acknowledged pair of a message and a receiver, in the "
-            "chosen range. Nodes that offer each message to all their peers send many.",
+            "chosen range. Nodes that offer each message to all their peers send many "
+            "OFFER records.",
             queries.share(
                 queries.in_range("mvds_records_total", CHANNELS, type="offer"),
                 queries.in_range("mvds_deliveries_total", CHANNELS),
@@ -135,9 +136,9 @@ def _verdicts() -> list[Panel]:
         ),
         states(
             "Verdict",
-            "Verdict of each chosen group. Failing: more than "
-            f"{UNACKNOWLEDGED_SHARE:.0%} of the pairs of message and receiver that "
-            "ended in ten minutes are unacknowledged. Group `unknown` contains "
+            "Verdict of each chosen group. Failing: within ten "
+            f"minutes, more than {UNACKNOWLEDGED_SHARE:.0%} of the pairs of a message "
+            "and a receiver ended without an acknowledgement. Group `unknown` contains "
             "records without a group.",
             Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
             colours.verdict_mappings(),
@@ -157,8 +158,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         heat(
             "Delivery time",
-            "Number of deliveries by time from the first record with the message's "
-            "id, for example an OFFER, to the receiver's first acknowledgement.",
+            "Number of deliveries by duration. A delivery begins with the first record "
+            "of the message's id, for example an OFFER. A delivery ends with the "
+            "receiver's first acknowledgement.",
             queries.bucket_counts("mvds_delivery_seconds", CHANNELS),
             unit="s",
         ),
@@ -174,9 +176,9 @@ def _acknowledgement() -> list[Panel]:
             bars=True,
         ),
         lines(
-            "Addressed and in flight",
-            "Pairs of a message and a receiver: those addressed per graph step, and "
-            "those in flight, before their deadline. If the pairs in flight increase "
+            "Addressed pairs and pairs in flight",
+            "Pairs of a message and a receiver. Addressed: new pairs per graph step. "
+            "In flight: pairs before their deadline. If the pairs in flight increase "
             "and the traffic does not, receivers are offline.",
             per_step("mvds_addressed_total", CHANNELS, "addressed"),
             now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
@@ -197,8 +199,8 @@ def _exchange() -> list[Panel]:
         lines(
             "Retransmissions by type",
             "Records per second that repeat an earlier record between the same two "
-            "peers. Each lost payload causes some retransmissions. If many occur "
-            "without losses, the back-off is too short.",
+            "peers. Each lost payload causes some retransmissions. If many "
+            "retransmissions occur without losses, the back-off is too short.",
             per_second("mvds_retransmissions_total", CHANNELS, "{{type}}"),
             unit="ops",
             stacked=True,
@@ -233,7 +235,7 @@ def _cost() -> list[Panel]:
         lines(
             "Needless records",
             "MESSAGE records per second to receivers that had acknowledged the "
-            "message, and OFFER records per second to peers that had it.",
+            "message, and OFFER records per second to peers that had the message.",
             per_second("mvds_duplicates_total", CHANNELS, "duplicate messages"),
             per_second("mvds_needless_offers_total", CHANNELS, "needless offers"),
             unit="ops",
@@ -248,8 +250,8 @@ def _cost() -> list[Panel]:
         ),
         lines(
             "Payloads",
-            "Payloads per second over all groups, including empty ones, and copies of "
-            "payloads from other taps.",
+            "Payloads per second over all groups, empty or not. Copies come from "
+            "further taps.",
             per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
             per_second("mvds_replicas_total", JOB, "copies"),
             unit="pps",
@@ -300,7 +302,7 @@ def _memory() -> list[Panel]:
         lines(
             "Evicted from memory",
             "Ids and payloads per graph step that the monitor evicted from memory too "
-            "early. Later figures may be too low.",
+            "early. After an eviction, figures may be too low.",
             per_step("mvds_remembered_evicted_total", JOB, "entries"),
             bars=True,
         ),

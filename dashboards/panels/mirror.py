@@ -60,7 +60,7 @@ def _mirror_figures() -> list[Panel]:
         _of_mirrors(
             "Last number",
             "Last sequence number that each mirror assigned to a frame. The number "
-            "must never fall, because the monitor counts gaps as missing records.",
+            "must never fall.",
             now("sds_mirror_last_seq", _ANY, "{{instance}}"),
         ),
     ]
@@ -71,14 +71,14 @@ def _mirror_charts() -> list[Panel]:
         lines(
             "Messages received",
             "Messages per second that mirrors received for the first time, by source. "
-            "If many come from store, relay or filter miss messages.",
+            "Many messages from the store mean that relay or filter misses messages.",
             per_second("sds_mirror_messages_total", _ANY, "{{source}}"),
             unit="mps",
         ),
         lines(
             "Messages skipped",
-            "Messages per second that mirrors skipped: duplicates by source, and "
-            "others by reason. With several nodes, duplicates are normal. Reasons "
+            "Messages per second that mirrors skipped: duplicates by source, and other "
+            "messages by reason. With several nodes, duplicates are normal. Reasons "
             "other_topic and not_sds mean foreign traffic.",
             per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
             per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
@@ -87,8 +87,8 @@ def _mirror_charts() -> list[Panel]:
         lines(
             "Probable losses by cause",
             "Number of probable losses per graph step. Cause full_page: the node's "
-            "cache overflowed, so poll the node more often. Causes unreachable and "
-            "resubscribed: the node was unavailable.",
+            "cache overflowed, so poll the node more often. Causes 'unreachable' and "
+            "'resubscribed': the node was unavailable.",
             per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
             bars=True,
         ),
@@ -140,15 +140,15 @@ def audits() -> list[Panel]:
         ),
         moment(
             "Last audit",
-            "Time at which the last audit ended. With several audits, this is the "
-            "oldest of their times.",
+            "Time at which the last audit ended. If several audits run, the panel "
+            "shows the oldest time.",
             f"min({ended})",
             absent="no audit",
         ),
         moment(
             "Compared up to",
-            "The audit compared messages up to this timestamp. The default is a "
-            "minute before the audit; --settle changes it.",
+            "The audit compared messages up to this timestamp, by default a minute "
+            "before the audit (--settle).",
             f"min({until})",
             absent="no audit",
         ),
@@ -178,8 +178,8 @@ def audits() -> list[Panel]:
         lines(
             "Peers of served mirrors",
             "Connections and synchronisations per graph step. If many connections are "
-            "refused, their peers are unknown or have other versions. "
-            "Synchronisations with a mirror that has other messages are 'differing'.",
+            "refused, their peers are unknown or have other versions. If two mirrors "
+            "have different messages, their synchronisation is 'differing'.",
             per_step("sds_audit_serve_connections_total", _ANY, "connections"),
             per_step("sds_audit_serve_refused_total", _ANY, "refused"),
             per_step("sds_audit_serve_sessions_total", _ANY, "synchronisations"),

@@ -88,8 +88,8 @@ def _figures() -> list[Panel]:
         figure(
             "Records lost",
             "Records that Kafka deleted before the monitor read them, in the chosen "
-            "range. Above 0, the figures are permanently too low, because the topic's "
-            "retention is too short for the lag.",
+            "range. If the value is above 0, the figures are permanently too low, "
+            "because the topic's retention is too short for the lag.",
             queries.counted("sds_monitor_records_lost_total", JOB),
             steps=colours.ANY_IS_BAD,
             absent="no figures",
@@ -97,7 +97,7 @@ def _figures() -> list[Panel]:
         figure(
             "Dead letters",
             "Records that could not be decoded, in the chosen range. No other figure "
-            "counts them.",
+            "counts these records.",
             queries.counted("sds_undecodable_frames_total", JOB),
             steps=colours.ANY_IS_SUSPECT,
             absent="no figures",
@@ -180,9 +180,9 @@ def _job() -> list[Panel]:
         lines(
             "Clock",
             "Seconds by which Kafka's clock, and times of new records, are ahead of "
-            "the monitor's clock. Negative values mean the reverse. New records may "
-            "be late, so ignore negative values of 'records ahead'. The dashed line "
-            "is the limit of the alert.",
+            "the monitor's clock. If a value is negative, the monitor's clock is "
+            "ahead. Ignore negative values of 'records ahead', because new records may "
+            "be late. The dashed line is the limit of the alert.",
             now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
             now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
             unit="s",
@@ -222,9 +222,9 @@ def _taps() -> list[Panel]:
         ),
         lines(
             "Missing records by tap",
-            "Missing sequence numbers of a tap, per graph step. Above 0, records were "
-            "lost between tap and monitor. Losses in channels may then be the tap's "
-            "fault.",
+            "Missing sequence numbers of a tap, per graph step. If the value is above "
+            "0, records were lost between tap and monitor. Losses in channels may then "
+            "be the tap's fault.",
             per_step(missing, JOB, "{{observer}}"),
             bars=True,
             width=6,

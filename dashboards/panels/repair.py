@@ -36,8 +36,9 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Requests",
-            "Repair requests in the chosen range, one per frame and requested "
-            "message. If the network loses nothing, many requests mean faulty clients.",
+            "Repair requests in the chosen range. Each message that a frame requests "
+            "counts as one request. If the network loses nothing, many requests mean "
+            "faulty clients.",
             queries.counted("sds_repair_requests_total", CHANNELS),
         ),
         figure(
@@ -80,9 +81,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Bytes for repair",
-            "Share of repair requests, and of frames that respond to them, in the "
-            "bytes of all frames, in the chosen range. If the share grows without "
-            "losses, this traffic is useless.",
+            "Share of repair in the bytes of all frames, in the chosen range. Repair "
+            "means requests, and frames that respond to requests. If the share grows "
+            "without losses, the repair traffic is useless.",
             queries.share(
                 queries.in_range("sds_repair_bytes_total", CHANNELS),
                 queries.in_range("sds_frame_bytes_total", CHANNELS),
@@ -107,7 +108,7 @@ def _answers() -> list[Panel]:
             "Response time over time",
             "Number of episodes by time from the first request to the answer. Answers "
             "after 5 to 6 s mostly come from the sender. While the sender is offline, "
-            "others answer later.",
+            "other participants answer later.",
             queries.bucket_counts("sds_repair_response_seconds", CHANNELS),
             unit="s",
         ),
@@ -123,8 +124,8 @@ def _answers() -> list[Panel]:
         ),
         lines(
             "Timing that breaks the rules",
-            "Share of checked requests and responses that came at a time that the "
-            "hashes of SDS-R do not allow. The monitor checks only dialect spec.",
+            "Share of checked requests and responses whose time contradicts the hashes "
+            "of SDS-R. The monitor checks only the dialect 'spec'.",
             Query(_at_wrong_time("request"), "early"),
             Query(_at_wrong_time("response"), "unexplained"),
             unit="percentunit",
@@ -169,8 +170,8 @@ def _cost() -> list[Panel]:
 def _channels() -> Panel:
     return channel_rows(
         "Channels by expired repair",
-        "Channels by expired repair episodes in the chosen range, most first. The "
-        "name links to the channel's dashboard, the id to its status page.",
+        "Channels by expired repair episodes in the chosen range, most first. The name "
+        "links to the channel's dashboard. The id links to the channel's status page.",
         Column(
             "Expired",
             queries.named(

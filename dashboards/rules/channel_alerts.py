@@ -103,9 +103,9 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         shown(f"clamp_min({soonest} - time(), 0) < {seconds:g}"),
         "A channel may reach a limit within days.",
-        "{{ $labels.name }}: its first limit is reached in "
-        "{{ $value | humanizeDuration }} at the earliest, by the lower bound of the "
-        "forecast's interval.",
+        "{{ $labels.name }}: the channel reaches its first limit in "
+        "{{ $value | humanizeDuration }} at the earliest (lower bound of the "
+        "forecast).",
         dashboard=CAPACITY,
     )
     collisions = growth("sds_message_id_collisions_total", at.COLLISION_WINDOW, pace)

@@ -33,9 +33,10 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
                 _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace)
             ),
             "Receivers that send records do not acknowledge messages.",
-            "Group {{ $labels.name }}: {{ $value | humanizePercentage }} of the "
-            "messages to receivers that sent records had no acknowledgement by the "
-            f"deadline in the last {LIFE(at.UNACKNOWLEDGED_WINDOW)}.",
+            "Group {{ $labels.name }}: in the last "
+            f"{LIFE(at.UNACKNOWLEDGED_WINDOW)}, receivers that sent records did not "
+            "acknowledge "
+            "{{ $value | humanizePercentage }} of their messages by the deadline.",
         )
     unanswered = growth("mvds_unanswered_requests_total", at.UNANSWERED_WINDOW, pace)
     yield _alert(

@@ -20,7 +20,7 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
     seen = f"last_over_time({figure}[{pace(at.MIRROR_SEEN_WITHIN)}])"
     for severity, same, text in (
         (Severity.WARNING, "job, instance", ""),
-        (Severity.CRITICAL, "job", ", and no other mirror of its job is left"),
+        (Severity.CRITICAL, "job", ", and no other mirror of the same job is left"),
     ):
         yield _alert(
             "SdsMirrorDown",
@@ -65,7 +65,7 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "sds_mirror_paused == 1",
         "A mirror's spool on disk is full, so the mirror reads nothing from its nodes.",
         "Mirror {{ $labels.instance }} reads nothing because its spool is full. "
-        "Messages are lost when the caches of its nodes overflow.",
+        "When the caches of the mirror's nodes overflow, messages are lost.",
         at.PAUSED_FOR,
     )
     missing = 'sds_audit_missing_messages{side="here"}'

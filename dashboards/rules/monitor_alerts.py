@@ -26,8 +26,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         # Without any sample in the past, only `absent` can detect a missing monitor.
         f"or on () absent({ok})",
         "Prometheus receives no metrics of the monitor.",
-        f"No sds_monitor_ok for {LIFE(at.MONITOR_DOWN_FOR)}: the monitor is down, or "
-        "Prometheus cannot reach it.",
+        f"For {LIFE(at.MONITOR_DOWN_FOR)}, Prometheus received no sds_monitor_ok: the "
+        "monitor is down or unreachable.",
         holds=at.MONITOR_DOWN_FOR,
     )
     window = pace(at.STOPPED_WINDOW)
@@ -80,9 +80,9 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             # Old timestamps prove nothing, so only records from the future count.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
-            "The clock differs by {{ $value | humanizeDuration }} from Kafka's clock "
-            "or, if that is unknown, from the times of new records. Records with "
-            f"times more than {at.CLOCK_CRITICAL_SECONDS:g} s ahead of the clock "
+            "The clock differs by {{ $value | humanizeDuration }} from Kafka's clock, "
+            "or from the times of new records if Kafka's clock is unknown. Records "
+            f"with times more than {at.CLOCK_CRITICAL_SECONDS:g} s ahead of the clock "
             "become dead letters.",
             holds=at.CLOCK_FOR,
         )

@@ -13,7 +13,7 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message from a record; texts are empty if the record lacks them.
+    """A message from a record; if the record lacks a text, the text is empty.
 
     Attributes:
         item: Sender's time and message hash.

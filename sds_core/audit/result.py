@@ -38,7 +38,8 @@ class AuditResult(NamedTuple):
         missing_there: Messages that only the mirror has, in order of time.
         unidentified: Number of the mirror's records that do not identify their message.
         remirrored: Number of `missing_here` that were written to the mirror afterwards.
-        mirror_begin_ms: Time of the mirror's first record, Unix ms; None without one.
+        mirror_begin_ms: Time of the mirror's first record, Unix ms; None for a mirror
+            without records.
     """
 
     other: str
@@ -72,8 +73,8 @@ class AuditResult(NamedTuple):
     def newest_missing_ms(self) -> Mapping[str, int]:
         """Time of the newest message that the mirror lacks, by channel, Unix ms.
 
-        If the channel is unknown, the key is empty. Messages that were written to the
-        mirror afterwards do not count.
+        If the channel is unknown, the key is empty. If all missing messages were
+        written to the mirror after the comparison, the result is empty.
         """
         if self.is_complete:
             return {}

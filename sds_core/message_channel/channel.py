@@ -57,8 +57,8 @@ class MessageChannel(ParticipantView):
             updates it.
         hint_provider: Function that returns the retrieval hint of a message, empty if
             unknown; None by default. Before each frame, the participant calls
-            `hint_provider` for every history entry without a hint. It must not raise an
-            error. nim-sds calls it `onRetrievalHint`.
+            `hint_provider` for every history entry without a hint. The function must
+            not raise an error.
     """
 
     def __init__(
@@ -140,10 +140,10 @@ class MessageChannel(ParticipantView):
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
         """Mark messages as received that the application received elsewhere.
 
-        For example, the application read them from its own storage. They are no longer
-        missing or lost, the filter holds them, and a later copy is a duplicate. They
-        enter no log and no causal history. Messages that wait only for them are
-        delivered. nim-sds calls this `markDependenciesMet`.
+        For example, the application read the messages from its own storage. Marked
+        messages are no longer missing or lost, the filter holds them, and a later copy
+        is a duplicate. Marked messages enter no log and no causal history. Messages
+        that wait only for marked messages are delivered.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text; nothing
@@ -284,8 +284,8 @@ class MessageChannel(ParticipantView):
     def take_changes(self) -> list[bytes]:
         """Return and forget the changes since the last `take_changes`, in order.
 
-        Store them before you broadcast the frames of the call. After a snapshot, you
-        can delete the earlier changes.
+        Store the changes before you broadcast the frames of the call. After a snapshot,
+        you can delete the earlier changes.
         """
         return self._changes.take()
 
@@ -319,8 +319,8 @@ class MessageChannel(ParticipantView):
                 contains are skipped.
             random: See `MessageChannel`.
             profile: The participant's profile; it must fit the snapshot.
-            was_off: Whether the process was off until the first call; if False, until
-                `resume`.
+            was_off: Whether the process was off until the first call. If False, the
+                process was off until `resume`.
 
         Raises:
             SnapshotError: The blob or a change cannot be read, a change is missing, or

@@ -48,7 +48,7 @@ def refusal(
 ) -> Ignored | None:
     """Return why a new content or sync frame is ignored; None if it is accepted.
 
-    `unknown` has the entries of its causal history that are not in the log.
+    `unknown` has the entries of the frame's causal history that are not in the log.
     """
     message_id = frame.message_id
     entries = len(frame.causal_history)

@@ -1,7 +1,7 @@
 """How content messages enter the local log (SDS, "Deliver Message").
 
-A message is delivered once every message that it depends on is delivered. Until then
-it waits in the incoming buffer.
+A message is delivered once every message that it depends on is delivered. An
+undelivered message waits in the incoming buffer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Delivery(Behaviour):
     ) -> tuple[set[str], list[Event]]:
         """Return the dependencies that a message waits for, and record missing ones.
 
-        `unknown` has the entries of its causal history that are not in the log.
+        `unknown` has the entries of the message's causal history that are not in the
+        log.
         """
         incoming = self._incoming
         buffered_is_met = self._profile.buffered_meets_dependencies

@@ -111,7 +111,7 @@ class Delivered(_Event, frozen=True):
     Attributes:
         message_id: id of another participant's message, or of our own forgotten
             message.
-        sender_id: who sent it first; empty if unknown.
+        sender_id: who sent the message first; empty if unknown.
         lamport: position in the log, which is ordered by (lamport, message_id).
     """
 
@@ -130,14 +130,14 @@ class EphemeralReceived(_Event, frozen=True):
 
 
 class Missing(_Event, frozen=True):
-    """A causal dependency was not received; emitted once for each.
+    """A causal dependency was not received; emitted once for each dependency.
 
     If the hint or sender becomes known later, `MessageChannel.missing` shows the new
     value.
 
     Attributes:
         sender_id: participant that sent the message; if empty, no repair is possible.
-        named_by: id of the message whose causal history names it.
+        named_by: id of the message whose causal history names the missing message.
     """
 
     message_id: str

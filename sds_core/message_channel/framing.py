@@ -89,7 +89,7 @@ class FrameBuilder(Behaviour):
         """Return an id that no other message has (SDS, "Design Assumptions").
 
         Content and timestamp can repeat after a restore from an older snapshot. Time
-        and random value do not.
+        and random value do not repeat.
         """
         hashed = sha256()
         for part in (
@@ -120,7 +120,7 @@ class Sending(Behaviour):
         self._random = random
 
     def send(self, content: bytes, now_ms: int, message_id: str | None) -> Step:
-        """Put a content message into a frame; errors as in `MessageChannel.send`."""
+        """Put a content message into a frame; for errors, see `MessageChannel.send`."""
         if not content:
             raise EmptyContent
         lamport = self._lamport.next(now_ms)
@@ -140,7 +140,7 @@ class Sending(Behaviour):
         """Put an ephemeral message into a frame; the state stays as it is."""
         if not content:
             raise EmptyContent
-        # A random id, because a hash without a timestamp would be equal for equal
+        # The id is random, because a hash without a timestamp would be equal for equal
         # content.
         message_id = f"{self._random.getrandbits(256):064x}"
         frame = Frame.build(

@@ -25,7 +25,7 @@ class MissingDependency(NamedTuple):
 
     Attributes:
         entry: Entry of the causal history that named the message, with the newest hint.
-        since_ms: When it was first noticed, Unix ms.
+        since_ms: When the message was first noticed as missing, Unix ms.
     """
 
     entry: HistoryEntry
@@ -90,7 +90,7 @@ class IncomingBuffer:
         return min(self.circles_due_ms, first.since_ms + self._lost_after_ms)
 
     def knows(self, message_id: str) -> bool:
-        """Return whether an id is that of a waiting, missing or lost message."""
+        """Return whether an id belongs to a waiting, missing or lost message."""
         return (
             message_id in self.waiting
             or message_id in self.missing
@@ -174,8 +174,8 @@ class IncomingBuffer:
     def stuck(self, now_ms: int) -> list[str]:
         """Return ids of messages that wait too long although no dependency is missing.
 
-        They name each other in a circle, so they would never be delivered. The result
-        has the log's order.
+        Stuck messages name each other in a circle, so they would never be delivered.
+        The result has the log's order.
         """
         if self._lost_after_ms is None:
             return []

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""How far a timestamp may be ahead of the clock, ms; higher ones are ignored.
+"""A timestamp that is further ahead of the clock than this, ms, is ignored.
 
-The limit moves with the clock, so that no participant can raise a channel's timestamps
-so far that all later ones are refused.
+Because the limit moves with the clock, no participant can raise a channel's timestamps
+so far that all later timestamps are refused.
 """
 
 
@@ -52,9 +52,9 @@ class LamportTimestamp:
     def _raise_to(self, value: int, now_ms: int) -> None:
         """Increase the timestamp up to half of the allowed distance from the clock.
 
-        Half of the distance stays reserved for sent frames. Otherwise a timestamp at
-        the limit would soon exceed it, and all participants would refuse all further
-        frames.
+        Half of the distance stays reserved for sent frames. Without this reserve, a
+        timestamp at the limit would soon exceed the limit, and all participants would
+        refuse all further frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

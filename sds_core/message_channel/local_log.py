@@ -68,7 +68,7 @@ class LocalLog:
             self.horizon = key if self.horizon is None else max(self.horizon, key)
 
     def note_hint(self, message_id: str, hint: bytes) -> bool:
-        """Store the retrieval hint of an id; returns whether it is in the log."""
+        """Store the retrieval hint of an id; return whether the log holds the id."""
         entry = self.entries.get(message_id)
         if entry is not None:
             self._put(entry._replace(retrieval_hint=hint))
@@ -120,8 +120,9 @@ class LocalLog:
     ) -> None:
         """Restore the log from a snapshot; each argument has its original order.
 
-        Snapshots of versions up to 0.14 have no Lamport timestamps of dropped messages,
-        so all messages before the log's first entry count as forgotten.
+        With a snapshot of a version up to 0.14, all messages before the log's first
+        entry count as forgotten, because Lamport timestamps of dropped messages are
+        missing.
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0

@@ -37,11 +37,11 @@ class Outgoing:
 
     Attributes:
         retry_ms: When the message will be broadcast again, Unix ms; inf if never.
-        seen_by: Participants whose filter holds it and counts towards an
+        seen_by: Participants whose filter holds the message and counts towards an
             acknowledgement.
         filters: Number of counted filters that hold the message. Each participant's
-            first filter counts; later ones count only while fewer participants than the
-            threshold were heard.
+            first filter counts; later filters count only while fewer participants than
+            the threshold were heard.
         probes: Filter size (m_bits, k), and the id's bit positions in filters of this
             size.
     """

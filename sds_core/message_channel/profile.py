@@ -1,9 +1,9 @@
-"""Options for what the documents leave open or the implementations do differently.
+"""Options where the documents leave a choice or the implementations differ.
 
 `Profile()` is designed to lose no message. `Profile.spec()` has the values of SDS and
-the SDS-R guide, `Profile.js_sds()` those of js-waku's `@waku/sds`, and
-`Profile.nim_sds()` those of nim-sds. The comments on options describe the libraries. To
-change options, use `dataclasses.replace` on one of these profiles.
+the SDS-R guide. `Profile.js_sds()` has the values of js-waku's `@waku/sds`, and
+`Profile.nim_sds()` has the values of nim-sds. The comments on options describe the
+libraries. To change options, use `dataclasses.replace` on one of these profiles.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 class LamportRule(StrEnum):
     """How a participant's Lamport timestamp increases.
 
-    COUNT: It starts at the Unix time and increases by 1 at each sending. If a delivered
-    message has a higher timestamp, the participant adopts it (SDS, "Send Message",
-    "Deliver Message"). FOLLOW_CLOCK: The rule is COUNT, but a sent timestamp is at
-    least the clock's time (js-waku). TICK: The rule is FOLLOW_CLOCK, but the timestamp
-    also increases by 1 at each reception (nim-sds).
+    COUNT: The timestamp starts at the Unix time and increases by 1 at each sending. If
+    a delivered message has a higher timestamp, the participant adopts it (SDS, "Send
+    Message", "Deliver Message"). FOLLOW_CLOCK: The rule is COUNT, but a sent timestamp
+    is at least the clock's time (js-waku). TICK: The rule is FOLLOW_CLOCK, but the
+    timestamp also increases by 1 at each reception (nim-sds).
     """
 
     COUNT = "count"
@@ -47,11 +47,11 @@ class AfterRequest(StrEnum):
 
     ASK_AGAIN: It waits until T_req + T_max. If the message is still missing at that
     time, the request is queued again. If another participant's frame carries the
-    request, our request waits until T_req + T_max too. YIELD: As ASK_AGAIN, but if
-    another participant's frame carries the request, ours is dropped; the next history
-    that names the id queues it again (SDS-R guide, "When RECEIVING", 3a). ONCE: The
-    request stays until the message arrives, but is not sent again (js-waku). FORGET:
-    The request is dropped; the next history that names the id queues the request again
+    request, our request waits until T_req + T_max too. YIELD: Like ASK_AGAIN, but
+    another participant's request replaces ours. The next history that names the id
+    queues our request again (SDS-R guide, "When RECEIVING", 3a). ONCE: The request
+    stays until the message arrives, but is not sent again (js-waku). FORGET: The
+    request is dropped; the next history that names the id queues the request again
     (nim-sds).
     """
 
@@ -76,9 +76,9 @@ class Profile:
 
     # Lamport timestamp. SDS requires int32 and nanoseconds, which contradict each
     # other. In 64 bits, js-waku counts milliseconds, and nim-sds counts seconds. SDS
-    # counts messages. But while all messages that a participant received wait for
-    # dependencies, its timestamp stays low. Then its messages sort early in the logs of
-    # others, and no causal history names them.
+    # counts messages. While all received messages wait for dependencies, a
+    # participant's timestamp stays low. A message with a low timestamp sorts early in
+    # the logs of others, and no causal history names the message.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
     # SDS requires that a participant adopts a higher timestamp. A message that is
@@ -89,8 +89,8 @@ class Profile:
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; the first in order is dropped.
-    # SDS recommends 2; js-waku has 200, nim-sds 10. If no received history names a
-    # message, its loss is never noticed.
+    # Number of entries: SDS recommends 2, js-waku sends 200, and nim-sds sends 10. If
+    # no received history names a message, its loss is never noticed.
     causal_history_size: int = 20
 
     # Bloom filter; see rolling_bloom.py for what the two limits do.
@@ -101,19 +101,19 @@ class Profile:
     # specification's dialect expect one size, nim-sds uses 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Acknowledgement: number of filters that acknowledge a message; None: filters never
-    # do. One filter of each participant counts, because its next filter has the same
-    # false positives. But while the number of heard participants is below the
+    # Number of filters that acknowledge a message. With None, filters never acknowledge
+    # a message. One filter of each participant counts, because its next filter has the
+    # same false positives. But while the number of heard participants is below the
     # threshold, all filters count. js-waku counts all filters; nim-sds requires one
     # filter.
     possible_acks_threshold: int | None = 2
-    # Whether one filter of each other participant suffices if fewer participants than
-    # the threshold were heard.
+    # Whether one filter of each other participant suffices while the number of heard
+    # participants is below the threshold.
     possible_acks_capped: bool = False
     # A filter above the maximum false-positive rate does not count. Filters of one
-    # channel hold nearly the same ids and have the same false positives, so each must
-    # meet the limit by itself. None: the rate that filters are designed for; js-waku
-    # and nim-sds have no limit.
+    # channel hold nearly the same ids and have the same false positives, so each filter
+    # must meet the limit. With None, the limit is the rate for which filters are
+    # designed; js-waku and nim-sds have no limit.
     possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. js-waku and nim-sds do not distinguish unacknowledged from
@@ -141,15 +141,16 @@ class Profile:
     max_frame_bytes: int = 262_144
 
     # A sync message is due after (this share + random()) x interval x a factor, see
-    # sync.py. None: it is due after each interval, whatever others send (nim-sds). If
-    # the share is 0, as in js-waku, some participant of a large group always draws a
-    # short time.
+    # sync.py. With None, a sync message is due after each interval, whatever others
+    # send (nim-sds). If the share is 0, as in js-waku, some participant of a large
+    # group always draws a short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content only makes a sync message earlier. Traffic delays it to at most
-    # this number of intervals per participant after our last frame; None: without limit
-    # (js-waku). During 3 intervals per participant, nearly every participant sends a
-    # sync message. So the limit seldom makes several participants send at once.
+    # Received content only makes a sync message earlier. Traffic delays a sync message
+    # to at most this number of intervals per participant after our last frame. With
+    # None, the delay has no limit (js-waku). During 3 intervals per participant, nearly
+    # every participant sends a sync message. So the limit seldom makes several
+    # participants send at once.
     sync_put_off_limit: int | None = 3
     # Factor on the delay while repair requests wait for a frame (js-waku).
     sync_requests_factor: float = 0.3
@@ -176,8 +177,8 @@ class Profile:
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # The guide keeps messages for T_max. But a missing message is requested for longer:
-    # until it counts as lost.
+    # The guide keeps messages for T_max. A missing message is requested for longer than
+    # T_max, until the message counts as lost.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit

@@ -65,7 +65,7 @@ class Reception(Behaviour):
             and entry.message_id not in (message_id, "")
         ]
         if unknown and self._log.is_older(frame.lamport or 0, message_id):
-            # The log may have forgotten the dependencies of such old content.
+            # The log may have forgotten the dependencies of old content.
             unknown = []
         refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)
         if refused is not None:

@@ -26,8 +26,8 @@ class PriorityQueue(Generic[Priority]):
     """Ids by ascending priority; equal priorities by id.
 
     SDS-R guide, "Performance Recommendations". A removed or changed entry stays in the
-    heap as an outdated pair, until it reaches the top or outdated pairs outnumber the
-    entries.
+    heap as an outdated pair. The pair is removed at the top of the heap, or when
+    outdated pairs outnumber the entries.
     """
 
     __slots__ = ("_heap", "_priorities")
@@ -156,8 +156,8 @@ class RepairRequests:
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
         # Entries that wait for a frame, by T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
-        # Requests that we or others have sent, by the end of the time in which we do
-        # not repeat them.
+        # Requests that we or others have sent, by the time from which we may repeat
+        # them.
         self._held: PriorityQueue[int] = PriorityQueue()
         # All entries in order of eviction: requests that were sent come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()

@@ -61,7 +61,7 @@ class AnswerBudget:
         return not self._is_spent()
 
     def spend(self, size_bytes: int) -> None:
-        """Record an answer; the last one of a period may exceed the limit on bytes."""
+        """Record an answer; a period's last answer may exceed the limit on bytes."""
         period, answers, so_far = self.given
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 
@@ -147,7 +147,7 @@ class Repairer:
         """Queue a request for a missing message that a history names.
 
         If requests are repeated, T_req starts when the message is first missing.
-        Otherwise a full buffer could evict every request before T_req.
+        With a later start, a full buffer could evict every request before T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))

@@ -1,7 +1,7 @@
 """The state of a participant as bytes.
 
-It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. For any
-other change, increase the version; all versions must be readable.
+It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. Every
+other change needs a new version; all versions must be readable.
 """
 
 from __future__ import annotations
@@ -161,7 +161,8 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     Raises:
         SnapshotError: A stored filter or message cannot be read.
     """
-    # Older snapshots do not contain this time and the time of the last call.
+    # Older snapshots contain neither the time of the own frame nor the time of the last
+    # call.
     own_frame_ms = state.own_frame_ms or state.started_ms
     sync = SyncTimer.planned(
         profile, random, state.next_sync_ms, own_frame_ms, state.owed_to

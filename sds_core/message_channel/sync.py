@@ -12,8 +12,8 @@ from typing import Final
 from sds_core.message_channel.profile import Profile
 
 # Factors on the drawn time of the next sync message, by the frame that caused the draw.
-# After received content, the sync message is earlier, to acknowledge the content.
-# The factors come from js-waku's ReliableChannel.
+# After received content, the next sync message comes earlier, because it acknowledges
+# the content. The factors come from js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -27,7 +27,7 @@ class SyncTimer:
     A sync message of another participant replaces ours, unless this participant sent
     the content. Traffic delays our sync message up to a limit
     (`Profile.sync_put_off_limit`). While repair requests wait for a frame, nothing
-    delays it (SDS-R guide, "Periodic Sync Messages").
+    delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
@@ -87,7 +87,7 @@ class SyncTimer:
         self._plan(AFTER_SYNC_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait)
 
     def sync_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan again after our own sync message, even if it was empty and not sent."""
+        """Plan again after our sync message, or after an empty one that is not sent."""
         self._own_frame(now_ms)
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)

@@ -65,7 +65,8 @@ class ParticipantView(Behaviour):
     def missing(self) -> tuple[HistoryEntry, ...]:
         """Dependencies that a history named but that were not received, oldest first.
 
-        Each has its newest retrieval hint; `retrieval_hints_of` returns more.
+        Each entry has its newest retrieval hint; `retrieval_hints_of` returns more
+        hints.
         """
         return tuple(missing.entry for missing in self._incoming.missing.values())
 

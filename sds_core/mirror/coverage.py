@@ -1,7 +1,7 @@
 """Decides whether all nodes of a mirror may have missed a message.
 
 A node stores messages for the mirror in a small cache. A restart of the node empties
-it, and it overflows silently. Another node may have the lost messages.
+the cache, and a full cache overflows silently. Another node may have the lost messages.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Coverage:
         """Record that a node may have lost messages since its last answer.
 
         Returns:
-            Whether these messages may be lost forever, because no other node answered
-            without a break over that time. Until the node answers again, only the first
-            result can be True. If a new mirror has not read the node yet, the result is
-            False.
+            Whether the messages may be lost forever, because no other node answered
+            without a break since the node's last answer. Until the node answers again,
+            only the first result can be True. If a new mirror has not read the node
+            yet, the result is False.
         """
         from_ms = self._spans[node].until_ms
         self._spans[node] = _Span()

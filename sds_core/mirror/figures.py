@@ -23,7 +23,7 @@ class Loss(enum.StrEnum):
     FULL_PAGE = "full_page"
     """A page was as long as the node's cache, which overflows silently."""
     RESUBSCRIBED = "resubscribed"
-    """The node had lost the subscription, and its cache with it."""
+    """The node had lost the subscription and its cache."""
     UNREACHABLE = "unreachable"
     """The node was unreachable: it may have restarted without a subscription."""
     PAGE_CUT_OFF = "page_cut_off"

@@ -13,9 +13,9 @@ class Skip(enum.StrEnum):
     """Why a message is not mirrored."""
 
     OTHER_TOPIC = "other_topic"
-    """Its content topic is not selected."""
+    """The message's content topic is not selected."""
     SEGMENT = "segment"
-    """It is one segment of a larger payload, not an SDS message by itself."""
+    """The message is one segment of a larger payload, not an SDS message by itself."""
     NOT_SDS = "not_sds"
     """The mirror reads whole shards, and the message is not an SDS message."""
 

@@ -18,8 +18,8 @@ def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
     """Return waits that double up to a bound and then restart, as the document says.
 
     Args:
-        first_epochs: Wait after the first sending, in epochs. If it is 1, most records
-            are sent twice, because an answer takes up to two epochs.
+        first_epochs: Wait after the first sending, in epochs. With a wait of 1, most
+            records are sent twice, because an answer takes up to two epochs.
         bound_epochs: Maximum wait, in epochs.
 
     Raises:
@@ -52,7 +52,7 @@ def linear(count: int, epoch: int) -> int:
 def deployed_exponential(random: Random) -> Backoff:
     """Return status-go's waits: 90 epochs, doubled each time, plus 0 to 29 at random.
 
-    Its epoch is 300 ms. The wait doubles 14 times at most.
+    An epoch of status-go is 300 ms. The wait doubles 14 times at most.
     """
 
     def next_epoch(count: int, epoch: int) -> int:

@@ -22,7 +22,7 @@ class StoredMessage:
 
     Attributes:
         message: The message; None if a full store dropped it.
-        sender: Peer that it came from first; None for our own message.
+        sender: First peer that sent the message; None for our own message.
         is_delivered: Whether the application received the message; False while the
             message waits for parents.
     """

@@ -29,8 +29,8 @@ class _Pool:
 class MessageStore:
     """Known messages by id.
 
-    Our own messages and those of others have separate limits, so that a peer that sends
-    many messages cannot displace our unsent ones.
+    Our own messages have a separate limit, so that a peer that sends many messages
+    cannot displace our unsent messages.
 
     Args:
         options: Limits.
@@ -103,7 +103,7 @@ class MessageStore:
         self._mark(message_id)
 
     def forget_surplus_ids(self) -> None:
-        """Drop the oldest ids beyond the limit; `surplus` must return None before."""
+        """Drop the oldest ids beyond the limit, once `surplus` returns None."""
         while len(self._known) > self._options.max_known_ids:
             # `_dropped` is not empty here, because the limit is at least the number of
             # messages in both pools.

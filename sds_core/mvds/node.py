@@ -125,9 +125,9 @@ class Node:
     def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
         """Join a group, or add peers to it.
 
-        Later messages of the group are sent to these peers; earlier ones are sent on
-        request. If the node refused messages of these peers, the node now requests
-        these messages.
+        Later messages of the group are sent to the added peers; earlier messages are
+        sent on request. If the node refused messages of these peers, the node now
+        requests these messages.
 
         Raises:
             BadGroupId: The id does not have `Options.group_id_bytes`.
@@ -175,7 +175,7 @@ class Node:
         Raises:
             UnknownGroup: The node is not in the group.
             MessageExists: The group has a message with this timestamp and body.
-            MessageTooLarge: It is longer than `Options.max_message_bytes`.
+            MessageTooLarge: The message is longer than `Options.max_message_bytes`.
             ValueError: The timestamp does not fit into a signed number of 64 bits.
         """
         state = self._state

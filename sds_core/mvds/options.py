@@ -14,8 +14,8 @@ from sds_core.wire import MAX_VALUE_BYTES
 class Mode(StrEnum):
     """How our own message is sent to a peer (2/MVDS, "Flow").
 
-    BATCH sends it at once, which saves round trips. INTERACTIVE offers it first, which
-    saves bytes if the peer already holds it.
+    BATCH sends a message at once, which saves round trips. INTERACTIVE offers a message
+    first, which saves bytes if the peer already holds the message.
     """
 
     BATCH = "batch"
@@ -50,18 +50,19 @@ class Options:
         group_id_bytes: Length of group ids; None: any. If group ids differ in length,
             message ids are ambiguous. Deployed nodes use 32.
         max_payload_bytes: Maximum length of a sent payload. Waku relays carry 150 KB.
-        max_messages, max_stored_bytes: Maximum number and size of stored messages, for
-            our own and for those of others separately; the oldest is dropped first.
+        max_messages, max_stored_bytes: Maximum number and size of stored messages. Our
+            own messages and the messages of others have separate limits; the oldest
+            message is dropped first.
         max_known_ids: Maximum number of known ids; copies of known messages are
-            acknowledged but not delivered again. The oldest is dropped first.
+            acknowledged but not delivered again. The oldest id is dropped first.
         max_requests: Maximum number of REQUEST records for one peer. The limit also
             applies to refused messages that are requested when their group is shared.
         max_acks: Maximum number of waiting acknowledgements for one peer; further ones
             are dropped.
         max_parents: Maximum number of parents of a message; a received message with
             more is refused.
-        max_waiting: Maximum number of messages that wait for their parents; the oldest
-            is delivered without them.
+        max_waiting: Maximum number of messages that wait for their parents; above the
+            limit, the oldest message is delivered without its parents.
     """
 
     mode: Mode = Mode.INTERACTIVE
@@ -106,6 +107,6 @@ class Options:
     def max_message_bytes(self) -> int:
         """Maximum length of a MESSAGE record.
 
-        It is half of a payload; acknowledgements leave this half free.
+        The maximum is half of a payload, and acknowledgements leave this half free.
         """
         return self.max_payload_bytes // 2

@@ -71,8 +71,7 @@ class Packer:
 class Outbox:
     """Acknowledgements and ephemeral messages for the next payload to each peer.
 
-    The waiting acknowledgements and messages are not part of the state (2/MVDS,
-    "State").
+    The outbox is not part of the state (2/MVDS, "State").
     """
 
     def __init__(self, options: Options) -> None:

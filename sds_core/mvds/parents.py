@@ -43,7 +43,7 @@ class Heads:
             self._heads.setdefault(group_id, {})[message_id] = None
 
     def dropped(self, message_id: bytes, message: Message) -> None:
-        """Remove a message. Its parents do not become heads again."""
+        """Remove a message. The message's parents do not become heads again."""
         self._heads.get(message.group_id, {}).pop(message_id, None)
         for parent in parents_of(message):
             self._named[parent] -= 1

@@ -1,8 +1,9 @@
 """Bytes <-> Payload: the wire format of MVDS.
 
 The specification numbers the fields from 5001, vacp2p/mvds from 1. Both numberings are
-read, and that of the specification is written. Its tags have three bytes, those of
-vacp2p/mvds one byte, so the first byte of a value identifies the numbering.
+read, and only the specification's numbering is written. A tag has three bytes in the
+specification and one byte in vacp2p/mvds, so the first byte of a value identifies the
+numbering.
 
 Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
 """
@@ -222,8 +223,8 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 def encode(payload: Payload) -> bytes:
     """Write a payload with the field numbers of the specification.
 
-    The result is byte-identical to that of deployed Go nodes: fields are in the order
-    of their numbers, and empty fields are omitted.
+    Deployed Go nodes write the same bytes: fields are in the order of their numbers,
+    and empty fields are omitted.
 
     Raises:
         ValueError: A timestamp does not fit into a signed number of 64 bits.

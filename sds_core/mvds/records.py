@@ -51,9 +51,9 @@ class RecordTable:
         self._by_message: dict[bytes, dict[bytes, Record]] = {}
         self._requests: Counter[bytes] = Counter()
         self._count = 0
-        # (send epoch, number, record) as a heap. Removed and replaced records stay
-        # until their epoch comes or they are the majority. The number orders records
-        # with equal epochs.
+        # (send epoch, number, record) as a heap. A removed or replaced record stays
+        # until its epoch comes, or until most records in the heap are outdated. The
+        # number orders records with equal epochs.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -102,7 +102,7 @@ class RecordTable:
     def take_due(self, epoch: int) -> dict[bytes, list[Record]]:
         """Return the records that are due at an epoch, by peer, the oldest first.
 
-        The caller must call `put`, `put_back` or `remove` for each of them.
+        The caller must call `put`, `put_back` or `remove` for each record.
         """
         due: dict[bytes, list[Record]] = {}
         while self._due and self._due[0][0] <= epoch:

@@ -76,8 +76,9 @@ class Groups:
 class ForeignMessages:
     """Messages that were refused because their group is not shared with their sender.
 
-    If the group is shared later, the messages are requested. They are not part of the
-    state. At most `most` ids of each peer are stored; the oldest is dropped.
+    If the group is shared later, the messages are requested. Refused messages are not
+    part of the state. At most `most` ids of each peer are stored; the oldest is
+    dropped.
     """
 
     def __init__(self, most: int) -> None:
@@ -123,7 +124,7 @@ class NodeState:
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
-        """Send a record from the next epoch; it replaces the message's other record."""
+        """Replace a message's record; the new record is sent from the next epoch."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
     def request(self, peer: bytes, message_id: bytes) -> bool:

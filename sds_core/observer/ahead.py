@@ -7,8 +7,8 @@ writing, but keeps only the taps' times. Three facts limit the moment of writing
 - A record was written before the wall time at which the monitor read it.
 - If a record is at or after the end that an earlier look found, the record was written
   after that look.
-- A record was written before those at later offsets. Earlier times of enough later
-  records show the moment of writing, even if the monitor reads late.
+- A record was written before all records at later offsets. Earlier times of enough
+  later records show the moment of writing, even if the monitor reads late.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ tap."""
 
 
 _REFUTING = 3
-"""Minimum number of later records that refute a time: two may be late by chance."""
+"""Minimum of later records that refute a time; two records may be late by chance."""
 
 
 class Look(NamedTuple):
@@ -62,22 +62,23 @@ def is_at_odds(time_ms: int, behind_ms: int) -> bool:
 
 
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
-    """The time by which a record was written, according to later records, Unix ms.
+    """According to later records, the record was written by this time, Unix ms.
 
     If a later record's time is more than `MAX_AHEAD_MS` earlier, this record is from
-    the future or the later record is late. In the first case, the later records that
-    agree with this one are from the future too. The time is refuted if the later
-    records up to some record meet two conditions: at least `_REFUTING` disagree, and
-    the others are outnumbered by more than three to two.
+    the future or the later record is late. If this record is from the future, the later
+    records that agree with its time are from the future too. The time is refuted if the
+    later records up to some record meet two conditions: at least `_REFUTING` disagree,
+    and the others are outnumbered by more than three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
-        clock_ms: Maximum time before it in the partition, Unix ms. Later records that
-            are late by this clock are ignored.
+        clock_ms: Maximum time of the earlier records in the partition, Unix ms. Later
+            records that are late by this clock are ignored.
         behind: Times of the later records, in order, Unix ms.
 
     Returns:
-        The maximum time of the records that refute it; None if it is not refuted.
+        The maximum time of the records that refute the record's time; None if the time
+        is not refuted.
     """
     refuting_ms: list[int] = []
     agreeing = 1
@@ -135,8 +136,9 @@ class Foresight(Generic[_Record]):
         """Decide the remaining records; the result has the form of `add`.
 
         Args:
-            behind: Records after the last added one: `LOOKAHEAD` offsets, or all that
-                existed at the admission. Records in `behind` are not decided.
+            behind: Records that follow the last added record: `LOOKAHEAD` offsets, or
+                all records that existed at the admission. Records in `behind` are not
+                decided.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)

@@ -45,14 +45,14 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
 
     If no record arrives in the whole topic, every view is blind. The silence of the
     topic is checked at the moment of `Snapshot.as_of`. A report has no `as_of` moment,
-    so only event time counts in a report. Only event time counts too while Kafka does
-    not answer or the topic does not exist.
+    so only event time counts in a report. While Kafka does not answer or the topic does
+    not exist, event time alone counts.
     """
     settings = snapshot.observer
     silent = (
         snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        # Otherwise the topic's state is unknown, and its last known end is old.
+        # If the topic's state is unknown, the last known end of the topic is old.
         and snapshot.job.knows_topic
         and not snapshot.job.records_behind
     )
@@ -149,8 +149,8 @@ def coincides_with_hole(
     """Whether every tap of a view may have missed something in a period.
 
     The period is in event time, Unix ms, inclusive. A silent tap has a capture gap up
-    to `clock_ms`. Observers that are not in `taps` are ignored. If all are ignored, the
-    result is False.
+    to `clock_ms`. Observers that are not in `taps` are ignored. If all observers are
+    ignored, the result is False.
     """
     holes = holes_of(observers, taps, clock_ms, settings)
     return _have_holes(holes.values(), from_ms, to_ms)
@@ -176,7 +176,7 @@ def blind_until_ms(
 def excuse_of(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
-    """Return a test for evidence of a view that does not count because of capture gaps.
+    """Return a test for evidence that capture gaps of a view's taps excuse.
 
     Taps that are not in the snapshot are ignored. None if all evidence counts.
     """
@@ -322,7 +322,7 @@ def _blinded(totals: Totals, reason: str, since_ms: int) -> Totals:
 
 
 def _replaced(totals: Totals, **changes: object) -> Totals:
-    """Return a copy of totals, a msgspec struct, with these values replaced."""
+    """Return a copy of a totals struct in which these values are replaced."""
     struct: Any = totals
     changed: Totals = msgspec.structs.replace(struct, **changes)
     return changed

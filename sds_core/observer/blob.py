@@ -2,8 +2,8 @@
 
 ``length of totals (4 bytes, big-endian) | totals | state | checksum (4 bytes,
 big-endian)``; totals and state are MessagePack, and the checksum is the CRC-32 of all
-bytes before it. The totals come first, so that an exporter at startup can read only
-them. The version is stored beside the blob. Each kind of view counts its own versions
+bytes before it. The totals come first, so that a starting exporter can read the totals
+alone. The version is stored beside the blob. Each kind of view counts its own versions
 (`Kind.blob_version`). In early versions, blobs have no checksum
 (`Kind.checksum_since`).
 """
@@ -99,7 +99,7 @@ def verified(data: bytes) -> bytes:
     """Return a blob without its checksum.
 
     Raises:
-        DamagedBlob: The checksum is not that of the other bytes.
+        DamagedBlob: The checksum does not match the other bytes.
     """
     body, checksum = data[:-CHECKSUM_BYTES], data[-CHECKSUM_BYTES:]
     if zlib.crc32(body).to_bytes(CHECKSUM_BYTES, "big") != checksum:

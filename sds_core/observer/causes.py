@@ -69,8 +69,8 @@ class Surroundings:
 
     Attributes:
         clock_ms: Event time now, Unix ms.
-        holes: Periods in which each tap of the view may have missed records, including
-            its current silence: start and end, Unix ms, by observer.
+        holes: Start and end, Unix ms, of the periods in which each tap of the view may
+            have missed records; a current silence is included.
         excused: Test for evidence that does not count because all taps had capture
             gaps; None if all evidence counts.
     """

@@ -1,6 +1,6 @@
 """The channel table: names, SLOs, labels and muting that the operator sets.
 
-The table changes no figure. Each of its entries applies to the channels that the
+The table changes no figure. Each entry of the table applies to the channels that the
 entry's pattern matches. Each setting of a channel comes from the first matching entry
 that contains it (docs/channels.md).
 """
@@ -37,7 +37,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
         label: Whether the channel has its own metric label, regardless of the label
-            limit. None: the limit decides.
+            limit. With None, the limit decides.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 

@@ -22,7 +22,7 @@ WRONG_MS = 30_000
 """Difference above which an alert fires: half the limit for dead letters."""
 
 _CALM = 0.8
-"""Fraction of a limit below which a difference must fall to count as normal again."""
+"""Below this fraction of its limit, a difference counts as normal again."""
 
 _RECORDS = 3
 """Number of a tap's new records that must agree, because one record may have any time.
@@ -31,7 +31,8 @@ _RECORDS = 3
 _WINDOW_S = 60.0
 """Time for which a record represents its tap's clock, seconds.
 
-In one minute, a tap sends twelve heartbeats. The fastest has hardly any delay.
+In one minute, a tap sends twelve heartbeats. The fastest heartbeat has hardly any
+delay.
 """
 
 _MOST_TAPS = 1_000
@@ -56,8 +57,8 @@ class ClockFigures:
     """This machine's clock, compared with others.
 
     Attributes:
-        behind_ms: Kafka's clock minus this one, milliseconds; None if Kafka does not
-            report its time.
+        behind_ms: Kafka's clock minus this machine's clock, milliseconds; None if Kafka
+            does not report its time.
         records_ahead_ms: Times of new records minus this clock, milliseconds; negative
             if the records are behind. The figure is the median of the taps; for an even
             number of taps, the lower middle value. None if no tap has enough new
@@ -80,15 +81,16 @@ class ClockFigures:
     def difference_ms(self) -> int:
         """How far this clock seems to be behind, milliseconds; negative if ahead.
 
-        Kafka's clock counts. If Kafka's clock is unknown, new records that are ahead
-        count. An old time proves nothing, because a record may be written late.
+        Kafka's clock counts. If Kafka's clock is unknown, new records that are ahead of
+        this clock count instead. An old time proves nothing, because a record may be
+        written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
         return max(0, self.records_ahead_ms or 0)
 
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
-        """Return the severity of this clock's difference.
+        """Return how severe the difference of this machine's clock is.
 
         To avoid flapping, the level falls below `before` only if the difference is
         clearly below the limit.
@@ -121,8 +123,8 @@ class NewRecord(NamedTuple):
     Attributes:
         observer: Tap id; empty if the record names none.
         time_ms: Record time, Unix ms.
-        arrived_ms: Latest possible time of its arrival in the topic, by this machine's
-            clock, Unix ms.
+        arrived_ms: Latest possible time at which the record arrived in the topic, by
+            this machine's clock, Unix ms.
     """
 
     observer: str

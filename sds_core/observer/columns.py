@@ -48,7 +48,7 @@ _SIGN = 1 << 63
 
 @native
 def pack_row(cells: Int64s, signed: bool) -> bytes:
-    """Encode like `pack_ints`; a cell has the 64 bits of an integer, shape (n,)."""
+    """Encode cells as `pack_ints` does; a cell is an integer's 64 bits, shape (n,)."""
     count: int = len(cells)
     if not count:
         return b""
@@ -94,7 +94,7 @@ def pack_row_steps(cells: Int64s) -> bytes:
 
 @native
 def _packed(cells: Int64s, from_: int, base: int, span: Uint64) -> bytes:
-    """Code, base, and differences of the integers, or of the steps from row 1 on."""
+    """Encode integers, or their steps from row 1 on, as code, base and differences."""
     code: int = 3
     if span < 1 << 8:
         code = 0

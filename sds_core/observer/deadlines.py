@@ -16,7 +16,7 @@ _deadline_of = itemgetter(0)
 
 
 class Due(enum.IntEnum):
-    """Kind of a deadline; of simultaneous ones, the lowest value fires first."""
+    """Kind of a deadline; of simultaneous deadlines, the lowest value fires first."""
 
     ACKNOWLEDGEMENT = 0
     GAP_SETTLED = 1
@@ -68,7 +68,7 @@ class Deadlines:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))
 
     def _push_entries(self, number: int, deadline_ms: int) -> None:
-        """Queue a list's entries with its next deadline, then the rest of the list."""
+        """Queue the entries with a list's next deadline, then the rest as a list."""
         due, entries = self._lists[number]
         while entries and entries[-1][0] == deadline_ms:
             _, key = entries.pop()

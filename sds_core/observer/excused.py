@@ -1,6 +1,7 @@
 """Findings that do not count because the monitor may have missed messages.
 
-Such findings suppress alerts on a view (docs/figures.md, 8). `Kind.excused` lists them.
+Excused findings suppress alerts on a view (docs/figures.md, 8). `Kind.excused` lists
+them.
 """
 
 from __future__ import annotations

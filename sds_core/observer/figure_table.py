@@ -1,4 +1,4 @@
-"""The table of the figures of a kind of view, and what is generated from it."""
+"""The table of figures of a kind of view, and what is generated from the table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ColumnType(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of the history of a kind of view; `read` takes the totals."""
+    """A column in the history of a kind of view; `read` takes the totals."""
 
     name: str
     type: ColumnType
@@ -210,7 +210,7 @@ class FigureTable(Generic[Totals]):
         return {field: place for place, field in enumerate(dict.fromkeys(found))}
 
     def column_of(self, figure: Figure) -> str:
-        """Return a figure's column in the history; for durations, that of buckets."""
+        """Return a figure's column in the history; a duration's column has buckets."""
         name = figure.report[0].replace(".", "_") if figure.report else figure.field
         return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
 
@@ -330,7 +330,7 @@ def _metric(
 def _columns(
     paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
 ) -> Iterator[Column]:
-    """Return columns: those of the report in its order, then buckets, then others."""
+    """Return columns: the report's in its order, then buckets, then other columns."""
     bounds = ", ".join(map(str, BUCKETS_MS))
     buckets: list[Column] = []
     names: dict[str, str] = {}

@@ -1,8 +1,8 @@
 """Declares a figure of a view once, with all that is published about it.
 
-A kind of view has one table of such declarations (`figure_table.FigureTable`), in the
+A kind of view has one table of declarations (`figure_table.FigureTable`), in the
 package ``figures`` beside its views. Report, exporter, API, pages, charts, history and
-the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from it.
+the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from the declaration.
 """
 
 from __future__ import annotations
@@ -137,10 +137,12 @@ class Figure:
         key: Name in the URL of a page, if different from `field`.
         grave: Whether any value other than zero is a fault.
         retracted: Field that counts the figure's events that proved wrong. Pages show
-            the difference; report, metrics and history have both counts.
-        column: Position in the table of all views, from 1 on; 0 if it has no column.
+            the difference of both counts; report, metrics and history have each count.
+        column: Position in the table of all views, from 1 on; 0 for a figure without a
+            column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
-        line: Position in a chart; the API has the growth in each interval.
+        line: Position in a chart. The API also has the figure's growth in each
+            interval.
         growth_key: Key of the figure's growth in ``/api/v1/minutes``, if different from
             `field`.
     """
@@ -176,7 +178,7 @@ class Figure:
 
 
 class Proportion(NamedTuple):
-    """A count, and the count of which it is a part."""
+    """A part and its whole, as two counts."""
 
     part: int
     whole: int
@@ -234,7 +236,7 @@ class Share:
         return self.of_counts({name: getattr(totals, name) for name in self.fields})
 
     def of_counts(self, counts: Mapping[Any, int]) -> Proportion:
-        """The share in counts by the names of their fields."""
+        """The share, computed from counts by field name."""
         part, rest, retracted = (
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
@@ -278,8 +280,8 @@ class Limit(NamedTuple):
     """A straight line in a chart for comparison.
 
     Attributes:
-        setting: Field of `sds_core.observer.settings.ObserverSettings` that has its
-            value, milliseconds.
+        setting: The field of `sds_core.observer.settings.ObserverSettings` that holds
+            the line's value, milliseconds.
     """
 
     name: str

@@ -14,7 +14,7 @@ class Forgotten(msgspec.Struct, array_like=True, tag=True):
     """The end of a view. Later traffic with the same name belongs to a new view.
 
     Attributes:
-        totals: Its last figures, encoded by `blob.totals_part`.
+        totals: The view's last figures, encoded by `blob.totals_part`.
     """
 
     totals: bytes
@@ -30,7 +30,7 @@ class Remainder(Generic[Totals]):
             sum.
         other: Sum over forgotten views that had no metric label; part of the series
             ``other``. Counts of a view with a label would look like an increase of
-            ``other``. None if all had a label.
+            ``other``. None if all forgotten views had a label.
     """
 
     views: int

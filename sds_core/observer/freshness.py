@@ -27,7 +27,7 @@ class MissingTopic:
     """Kafka reports that the topic does not exist.
 
     Attributes:
-        since_ms: Wall time since when it does not exist, Unix ms.
+        since_ms: Wall time since which the topic does not exist, Unix ms.
     """
 
     topic: str
@@ -41,10 +41,11 @@ class Freshness:
     Attributes:
         answered_ms: Wall time of the answer, Unix ms; None before the first answer.
         answered_s: Monotonic time of the answer, seconds: a change of the wall clock
-            must not look like a silence. Before the first answer, the moment of
+            must not look like a silence. Before the first answer, this is the moment of
             `asked_ms`.
         silent_s: Seconds from `answered_s` to the last `as_of`.
-        cause: Why the newest request got no answer, in one line; empty if it got one.
+        cause: Why the newest request has no answer, in one line; empty if Kafka
+            answered.
         asked_ms: When the first request was sent, wall time, Unix ms; None if Kafka has
             answered, or nothing was sent.
     """
@@ -80,8 +81,8 @@ class Arrivals:
     replayed at any speed.
 
     Attributes:
-        grew_s: When the topic last grew or, if later, when the watch began, seconds of
-            the monotonic clock; None if the topic is not watched.
+        grew_s: When the topic last grew, or when the watch began if this was later;
+            seconds of the monotonic clock. None if the topic is not watched.
         idle_s: Seconds from `grew_s` to the last `as_of`.
     """
 
@@ -100,8 +101,8 @@ class Arrivals:
 
         Args:
             has_grown: Whether the topic's end is later than in the previous answer.
-            before: The previous answer. If that is old, it is unknown when the topic
-                grew, so the measurement restarts.
+            before: The previous answer. If the previous answer is old, it is unknown
+                when the topic grew, so the measurement restarts.
             monotonic_s: When the answer arrived, seconds of the monotonic clock.
         """
         if self.grew_s is None or has_grown or before.as_of(monotonic_s).is_stale:

@@ -35,7 +35,7 @@ class GrowthSince:
 
     The attributes are the attributes of the totals. Gauges, times and words are current
     values. Differences are computed when they are read, because a sort reads only one
-    figure of each view. A histogram has no sum here.
+    figure of each view. Histograms have no sum in this class.
 
     Args:
         before: Values at the earlier moment (see `counted_values`); None if all values

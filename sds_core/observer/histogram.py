@@ -21,8 +21,8 @@ class Histogram(msgspec.Struct, array_like=True):
     """Counts of durations per bucket.
 
     Attributes:
-        counts: One number per bound of `BUCKETS_MS`, then that of the open bucket; not
-            cumulative. Shape (13,).
+        counts: One number per bound of `BUCKETS_MS`, then the number of the open
+            bucket; not cumulative. Shape (13,).
         sum_ms: Sum of all durations in milliseconds.
     """
 
@@ -57,7 +57,8 @@ class Histogram(msgspec.Struct, array_like=True):
         """Upper bound of the bucket that holds the nearest-rank percentile.
 
         Returns:
-            Milliseconds; None without observations, or in the open bucket.
+            Milliseconds. None if nothing was observed, or if the percentile is in the
+            open bucket.
         """
         rank = nearest_rank(self.count, percent)
         for bound, count in zip(BUCKETS_MS, self.counts, strict=False):
@@ -67,7 +68,7 @@ class Histogram(msgspec.Struct, array_like=True):
         return None
 
     def percentiles(self) -> dict[str, int | None]:
-        """`PERCENTILES` in milliseconds by name, as in ``p95``; see `percentile_ms`."""
+        """Percentiles in milliseconds by name, such as ``p95``; see `percentile_ms`."""
         return {f"p{percent}": self.percentile_ms(percent) for percent in PERCENTILES}
 
     def summary(self) -> dict[str, int | None]:

@@ -1,8 +1,8 @@
 """Incidents: the single messages behind the figures.
 
 An incident says which message is affected, since when, which participants lack it, and
-why. Each time it changes, it is recorded as a whole. The latest record with the same
-kind and message id counts (docs/figures.md, 12).
+why. Each change of an incident records the whole incident. The latest record with the
+same kind and message id counts (docs/figures.md, 12).
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ class IncidentKind(enum.StrEnum):
     """Kind of problem with a message."""
 
     LOST = "lost"
-    """Causal histories name it, but only its sender had it (docs/figures.md, 6)."""
+    """Histories name the message, but only its sender had it (docs/figures.md, 6)."""
     UNDELIVERED = "undelivered"
-    """Seen, but participants lacked it after its deadline (docs/figures.md, 5)."""
+    """Participants lacked the seen message after its deadline (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
-    """Seen, but not acknowledged in time although others sent (docs/figures.md, 4)."""
+    """Others sent frames without an acknowledgement in time (docs/figures.md, 4)."""
 
 
 class Incident(msgspec.Struct, array_like=True, tag=True):
     """One message with a problem. Times are event times in Unix ms.
 
     Attributes:
-        sender: Participant id of its sender; empty if unknown.
-        since_ms: Lost: when a frame first named the message. Undelivered: when a frame
-            first showed that a participant lacked the message. Unacknowledged: t0 of
-            the message.
+        sender: Participant id of the message's sender; empty if unknown.
+        since_ms: For a lost message, when a frame first named it. For an undelivered
+            message, when a frame first showed that a participant lacked it. For an
+            unacknowledged message, its t0.
         found_ms: The channel's clock when the problem was found.
         ended_ms: The channel's clock when the problem ended: the message arrived, was
             delivered to every participant that lacked it, or was acknowledged. None
             before.
         lacking: Participants that are known to lack the message, each with the time of
-            the first frame that showed the lack. Empty if the incident has ended; if
-            its kind is unacknowledged, participants may still lack the message.
-        waku_hash: Waku message hash of its first copy, 32 bytes; empty if no tap saw
+            the first frame that showed the lack. Empty after the incident. After an
+            unacknowledged incident, some participants may still lack the message.
+        waku_hash: Waku message hash of the first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if none exists.
         lacking_others: Minimum number of further participants known to lack the
-            message. `lacking` names only the first `MOST_LACKING`.
+            message. `lacking` names only the first `MOST_LACKING` participants.
     """
 
     kind: IncidentKind
@@ -112,7 +112,7 @@ class IncidentPlace(NamedTuple):
     """The position of an incident in the results of queries, latest found first.
 
     Attributes:
-        found_ms: When it was found, Unix ms.
+        found_ms: When the incident was found, Unix ms.
         channel, kind, message_id: Order of incidents that were found at equal times.
     """
 
@@ -126,10 +126,11 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     """Which incidents to select; None does not restrict the selection.
 
     Attributes:
-        since_ms: Only incidents that were found at or after this event time, Unix ms,
-            or have not ended.
+        since_ms: Only incidents that have not ended, or that were found at or after
+            this event time, Unix ms.
         standing: Whether to select only incidents that have not ended.
-        limit: Maximum number of incidents; those found last are selected.
+        limit: Maximum number of incidents; the incidents that were found last are
+            selected.
         after: Position; only incidents that come after the position are selected.
         resolved: Whether to select only incidents that have ended.
         participant: Id of a participant; selects only undelivered messages that this
@@ -147,7 +148,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
 
     @property
     def sql_values(self) -> dict[str, Any]:
-        """The conditions by name, for SQL; the position's begin with ``after_``."""
+        """The conditions by name, for SQL; position names begin with ``after_``."""
         values = msgspec.structs.asdict(self)
         place = values.pop("after") or (None,) * len(IncidentPlace._fields)
         names = (f"after_{name}" for name in IncidentPlace._fields)
@@ -195,15 +196,15 @@ class IncidentObject(TypedDict):
     """One message with a problem. Times are event times, Unix ms.
 
     Attributes:
-        channel: Id of its channel or group.
+        channel: Id of the message's channel or group.
         kind: The problem.
         message_id: Id of the message.
-        sender: Participant id of its sender; null if it is unknown.
+        sender: Participant id of the message's sender; null if it is unknown.
         since: Time from which the problem exists.
         found: When the problem was found.
         ended: When the problem ended; null while the problem exists.
         lacking: Participants known to lack the message, and since when.
-        lacking_others: Number of further participants known to lack it.
+        lacking_others: Number of further participants known to lack the message.
         named_by: Participants whose causal history named a lost message.
         waku_hash: Waku message hash of the message's first copy, `0x` and 64 digits, or
             null.
@@ -236,7 +237,8 @@ def incident_object(
 ) -> IncidentObject:
     """The incident as a JSON object, for the report and the API.
 
-    `why` explains it, see `Kind.explain`; by default `explain`.
+    `why` gives the reason of the incident, see `Kind.explain`; the default is
+    `explain`.
     """
     channel, incident, tap_hole = found
     return {

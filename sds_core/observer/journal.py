@@ -1,8 +1,8 @@
 """Records the conclusions of a view about single messages when it makes them.
 
-A view with a journal records each conclusion about the watched messages, in order. So a
-trace shows what the view itself concluded, and needs no second implementation of the
-rules.
+A view with a journal records each conclusion about the watched messages, in order. A
+trace therefore shows the view's own conclusions, and needs no second implementation of
+the rules.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ class Note(NamedTuple):
 
     Attributes:
         key: Fingerprint of the message's id, or of the payload of its segment.
-        what: The conclusion, in the words of the figure that counts such conclusions.
+        what: The conclusion, in the words of the figure that counts conclusions of this
+            kind.
         time_ms: Event time of the evidence, or deadline that passed, Unix ms.
         who: Id of the participant that the conclusion concerns; empty if none.
     """
@@ -33,8 +34,7 @@ class Journal:
         keys: Fingerprints of the watched messages.
         copy: How the view classified the last frame.
         is_first: Whether the last frame was composed shortly before its own event time.
-            The sender of such a frame lacked the messages that the frame's filter does
-            not hold.
+            A sender lacks the messages that the filter of its new frame does not hold.
     """
 
     def __init__(self, keys: set[int]) -> None:

@@ -74,8 +74,9 @@ class Dead(NamedTuple):
         headers: The record's headers. If one header is invalid, only a valid tap and
             sequence number are kept.
         error: The error that the failed check raised.
-        is_future: Whether the record's time is too far ahead, whatever else is wrong.
-            A record from the future moves no clock and does not count for its tap.
+        is_future: Whether the record's time is too far ahead; other errors do not
+            matter. A record from the future moves no clock and does not count for its
+            tap.
     """
 
     headers: TapHeaders

@@ -54,7 +54,7 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
 
         Raises:
             UnknownBlobVersion: This release cannot read `version`, which is newer.
-            DamagedBlob: The blob is not one that a release wrote.
+            DamagedBlob: No release wrote this blob.
         """
 
     def apply(self, digests: Iterable[_DigestIn], clock_ms: int) -> Sequence[_EventOut]:
@@ -99,7 +99,7 @@ class Outlet(enum.Enum):
     MINUTES = "minutes"
     """The history, if it is configured."""
     DETAILS = "details"
-    """The definite acknowledgements for ``--report-detail``; otherwise dropped."""
+    """Definite acknowledgements for ``--report-detail``, dropped without the option."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
@@ -117,15 +117,16 @@ class Grouping(Generic[Totals, Part]):
         totals: Type of the totals of a group; `Kind.figures` is their table. They
             satisfy `sds_core.observer.view_totals.ViewTotals`.
         split: Returns the totals of each group in a view's totals, by the group's name.
-        join: Returns the totals of a group from its parts in all views, in any order;
-            at least one part. Counts are added, and the verdict is judged again.
+        join: Returns the totals of a group from its parts in all views. The parts, at
+            least one, are in any order. Counts are added, and the verdict is judged
+            again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
             `sds_core.observer.minutes.GroupMinute`. The figures of a minute leave all
             views in the same batch.
-        changed: Returns the totals of a view with only the groups that its last `apply`
-            may have changed, so that a batch costs no more than its changes. None if
-            each batch has the totals of all groups of its views.
+        changed: Returns a view's totals with only the groups that its last `apply` may
+            have changed. A batch then costs no more than its changes. If None, each
+            batch has the totals of all groups of the views.
         leftovers: Names of the groups that collect traffic of unknown groups; lists
             show them last.
     """
@@ -151,13 +152,14 @@ class Kind(Generic[Digest, Totals, Event]):
     """Everything that the job knows about the views of one kind.
 
     Attributes:
-        prefix: First part of the views' keys. Checkpoints contain it: never change it.
+        prefix: First part of the views' keys. Checkpoints contain the prefix, so never
+            change it.
         digest: Type of the digest of one chunk of records for one view.
         blob_version: Version of the blobs that this release writes. Each kind counts
             its own versions.
         checksum_since: First blob version with a checksum.
-        label_file: Name of the file, beside the checkpoint, that lists the views with a
-            metric label of their own; empty if no view has one.
+        label_file: Name of the file, beside the checkpoint, that lists the views with
+            their own metric label; empty if no view has a label.
         label_budget: Maximum number of views with a metric label; None:
             ``--label-budget`` of the job applies.
         in_channel_table: Whether the operator's channel table applies to the views.
@@ -180,7 +182,7 @@ class Kind(Generic[Digest, Totals, Event]):
         at_root: Whether pages and API have the views at their root, such as `/` and
             `/api/v1/incidents`, instead of under `/views/<prefix>`. If `at_root` is
             set, the views are at the report's top level, and are the default for
-            commands. At most one kind sets it.
+            commands. At most one kind is at the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether an audit of the mirror compares the views' messages.
         excused: Returns the findings in a verdict's window by kind. A kind is omitted
@@ -251,7 +253,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def minute(self) -> type | None:
-        """The type of the minutes that leave the views; None if none do."""
+        """The type of the minutes that leave the views; None if no minutes leave."""
         found = (one for one, to in self.outlets.items() if to is Outlet.MINUTES)
         return next(found, None)
 
@@ -281,8 +283,8 @@ class FrameReader(Protocol):
         """Add the frame of a record to the digest of its view.
 
         Returns:
-            Approximate number of bytes that the digest keeps in memory.
-            0 means that nothing was changed, and that the frame may be valid or not.
+            Approximate number of bytes that the digest keeps in memory. If nothing was
+            changed, the number is 0, and the frame may be valid or invalid.
         """
 
 

@@ -122,12 +122,12 @@ def lacks_of(
 ) -> list[Lack]:
     """Group incidents by channel, by who lacks the messages, and by `followed`.
 
-    A message that several participants lack counts for each. For `personal`, see
-    `Kind.personal`.
+    If several participants lack a message, the message counts for each of them. For
+    `personal`, see `Kind.personal`.
 
     Returns:
-        The followed groups, then the others.
-        Both are in order of `IncidentKind`, then by number of messages, largest first.
+        The followed groups, then the other groups. Followed groups and other groups are
+        ordered by `IncidentKind`, then by number of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

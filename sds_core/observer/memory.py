@@ -87,12 +87,12 @@ class Memory:
         for column in (clocks, *self._facts):
             if len(column) != self._rows:
                 raise ValueError(DAMAGED)
-        # Rows of `_keys` before this one are dropped, as are those in `_moved`.
+        # Rows of `_keys` before this row are dropped, and so are the rows in `_moved`.
         self._first = 0
         self._moved = set()
         self._index = RowIndex(keys)
-        # Ordered, because a plain dictionary with many deleted leading entries finds
-        # its first entry slowly.
+        # `_added` is ordered, because a plain dictionary with many deleted leading
+        # entries finds its first entry slowly.
         self._added = OrderedDict()
 
     @classmethod
@@ -129,7 +129,7 @@ class Memory:
         return None if row < 0 else tuple([int(column[row]) for column in self._facts])
 
     def add(self, key: int, entry: tuple[int, ...]) -> int:
-        """Remember a key as seen now. The entry is the clock, Unix ms, then the facts.
+        """Remember a key as seen now. An entry has the clock (Unix ms), then the facts.
 
         Returns:
             Number of keys forgotten because of the limit: 0 or 1.

@@ -1,9 +1,9 @@
 """Emits the figures of a view per minute for the history.
 
-A minute of event time is emitted if the view's figures at its end differ from those of
-the previously emitted minute, or of a new view. The figures are all totals except the
-clock, the names of taps and momentary values. Neither a clock change alone nor copies
-that Kafka delivers again cause a minute.
+A minute of event time is emitted if the view's figures have changed since the
+previously emitted minute. The first minute is compared with a new view. The figures are
+all totals except the clock, the names of taps and momentary values. Neither a clock
+change alone nor copies that Kafka delivers again cause a minute.
 
 A minute includes every frame and every deadline before its end, and nothing at its end
 or later.
@@ -44,7 +44,7 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 
 
 class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
-    """The figures of one view's part of a group at the end of one minute.
+    """A view's part of a group's figures, at the end of one minute.
 
     A subclass has a persisted tag, which distinguishes minutes from incidents.
     """
@@ -162,5 +162,5 @@ def _end_of_minute(clock_ms: int) -> int:
 
 
 def _replaced(totals: Any, **values: Any) -> Any:
-    """Return a copy of totals, a msgspec struct, with these values replaced."""
+    """Return a copy of a totals struct in which these values are replaced."""
     return msgspec.structs.replace(totals, **values)

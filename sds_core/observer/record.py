@@ -15,7 +15,7 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""Maximum lead of a record's time over its writing; beyond it, a dead letter."""
+"""A record with a time more than this after its writing is a dead letter."""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})
@@ -62,7 +62,7 @@ class Arrival(NamedTuple):
     """How one frame arrived in the topic.
 
     Attributes:
-        offset: Offset in its Kafka partition.
+        offset: Offset in the Kafka partition.
         time_ms: Record time, Unix ms: the event time.
         clock_ms: Maximum record time of the partition up to this record.
         observer: Tap id; empty if the record names none.
@@ -142,11 +142,11 @@ def header_name_bytes(name: str) -> bytes:
 
 @native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
-    """Whether a record's time is too far ahead of its latest possible time of writing.
+    """Whether a record's time is too far after the time by which it was written.
 
     `sds_core.observer.ahead` computes that time.
     """
-    # Unsigned, because the times may be 2**63 ms apart.
+    # The difference is unsigned, because the times may be 2**63 ms apart.
     lead_ms: Uint64 = uint64(timestamp_ms - written_ms)
     return timestamp_ms > written_ms and lead_ms > MAX_AHEAD_MS
 

@@ -37,8 +37,8 @@ def build_report(
         generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
         details: With ``--report-detail``, every definite acknowledgement by view at the
             root. The percentiles of latency are then exact.
-        incidents: With ``--report-detail``, every incident of a view at the root. The
-            report then has likely causes.
+        incidents: With ``--report-detail``, every incident of a view at the root. With
+            these incidents, the report has likely causes.
         others: With ``--report-detail``, incidents of the kinds that have no views at
             the root, by prefix.
     """

@@ -44,7 +44,7 @@ SET_BACK_MS = 3_600_000
 
 
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
-    """What was shown of a view from a minute until its next row or the day's end.
+    """A view's shown verdict, from a minute until its next row or the day's end.
 
     The tag is persisted.
 
@@ -109,7 +109,7 @@ def minutes_by_verdict(spans: Iterable[Span]) -> dict[str, int]:
 
 
 def worst(shown: Sequence[Span]) -> Span:
-    """Return the worst of at least one period; of equally bad ones, the first."""
+    """Return the worst of at least one period; if several are worst, the first."""
     return min(shown, key=lambda span: _RANK[span.verdict])
 
 
@@ -155,8 +155,8 @@ class VerdictLog:
 
         Args:
             views: Totals by view name, with the shown verdicts.
-            now_ms: Wall time, Unix ms. A time before the previous call's counts as the
-                previous call's.
+            now_ms: Wall time, Unix ms. If the time is earlier than in the previous
+                call, the previous call's time is used.
             unwatched: Why the verdicts are invalid, as one word; "" if they are valid.
             changed: Names of the views whose verdict may have changed since the last
                 call, including new and removed views; None for all.

@@ -29,8 +29,8 @@ BEHIND_SECONDS = 60
 """Event-time lag above which the monitor counts as lagging: one minute of figures."""
 
 OTHER = "other"
-"""Metric label for the sum of all views of a kind without a label of their own. A view
-with this name has none, because Prometheus refuses duplicate series."""
+"""Metric label for the sum of all views of a kind that have no label of their own. A
+view with this name has no label, because Prometheus refuses duplicate series."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -41,8 +41,8 @@ class MirrorAudit(NamedTuple):
     """Messages that the mirror lacks, by the newest audit (docs/figures.md, 8).
 
     Attributes:
-        newest_missing_ms: Channel -> time, by its sender, of the newest message that
-            the mirror lacks, Unix ms.
+        newest_missing_ms: Sender's time of the newest message that the mirror lacks, by
+            channel, Unix ms.
     """
 
     newest_missing_ms: Mapping[str, int] = MappingProxyType({})
@@ -94,7 +94,7 @@ class Views(Generic[Totals]):
 
     @property
     def figures(self) -> FigureTable[Any]:
-        """The table of their figures; see `Kind.published`."""
+        """The table of the views' figures; see `Kind.published`."""
         return self.kind.published
 
     @property

@@ -17,7 +17,8 @@ from sds_core.reason import Reason
 def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
     """Metrics of the settings of each view of a kind in the channel table.
 
-    The metrics' names begin with the kind's prefix and its word for one view.
+    The name of each metric begins with the kind's prefix and the kind's word for one
+    view.
     """
     one, name = kind.names.one, f"{kind.prefix}_{kind.names.one}"
     objectives: Metric[ChannelSettings] = Metric(
@@ -126,7 +127,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics without a label for a view: of the snapshot and of its kinds of view."""
+    """Metrics of the snapshot and of its kinds of view; none has a label for a view."""
     kinds = list(kinds)
     return [
         Metric(

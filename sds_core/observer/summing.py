@@ -49,7 +49,7 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
 def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
     """Return a view's totals with only the counts: numbers, histograms, dictionaries.
 
-    All other fields, and those in `gauges`, get their default.
+    Other fields and the fields in `gauges` get their default.
     """
     numbers, others = _fields(type(totals))
     counts = [*numbers, *(n for n, join in others.items() if join in _JOINS)]
@@ -61,7 +61,7 @@ def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
 def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Join]]:
     """Names of the whole numbers to add, and how other fields are combined.
 
-    Fields that mean nothing for several views are in neither.
+    Fields without a meaning for several views are not returned.
     """
     numbers, others = [], {}
     for field in msgspec.structs.fields(kind):
@@ -91,7 +91,7 @@ def _merged(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[int]:
-    """Sums of whole numbers by column; `shape` is that of all rows."""
+    """Sums of whole numbers by column; `shape` is the shape of all rows together."""
     values = np.fromiter(chain.from_iterable(rows), np.int64, shape[0] * shape[1])
     sums: list[int] = values.reshape(shape).sum(axis=0).tolist()
     return sums

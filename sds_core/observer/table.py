@@ -85,8 +85,8 @@ class PackedTable(msgspec.Struct, array_like=True):
 class Table(Generic[Entry]):
     """Entries by key, in order of insertion.
 
-    An entry may be changed until `flush` or `packed` is called. Afterwards, look the
-    entry up again.
+    An entry may be changed until `flush` or `packed` is called. After this call, look
+    the entry up again before you change it.
 
     Raises:
         ValueError: The encoded form is damaged.
@@ -102,7 +102,7 @@ class Table(Generic[Entry]):
     # The encoded form of the columns, while nothing has changed.
     _given: PackedTable | None
     _index: RowIndex
-    # Rows before this one are removed; other removed rows are in `_gone`.
+    # Rows before `_first` are removed; `_gone` has the other removed rows.
     _first: int
     _gone: set[int]
     # Decoded entries by row, and their rows in order of first use.
@@ -292,7 +292,7 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Replace the rests of these rows by no bytes. Call `flush` first."""
+        """Make the rests of these rows empty. Call `flush` first."""
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))

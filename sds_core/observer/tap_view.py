@@ -34,8 +34,9 @@ MAX_HOLE = 100_000
 MAX_HOLES = 10_000
 """Maximum number of separate sequence gaps whose numbers may still arrive.
 
-A tap that loses every second of 1,000 records per second has 7,500. Beyond the limit,
-the oldest gap counts as missing at once, so that a record's cost stays bounded.
+A tap that loses every second of 1,000 records per second has 7,500 sequence gaps.
+Beyond the limit, the oldest gap counts as missing at once, so that a record's cost
+stays bounded.
 """
 
 _INT_BYTES = 8
@@ -55,16 +56,17 @@ class TapTotals(msgspec.Struct, array_like=True):
         last_seen_ms: Event time of the tap's last record, heartbeats included. If the
             tap is silent for the retention window, the value becomes 0 and the tap is
             not published.
-        last_hole_ms: When the newest capture gap was found; None if none was. A capture
-            gap is a silence of more than 15 s between two records, or numbers missing
-            for that long.
+        last_hole_ms: When the newest capture gap was found; None if no gap was found. A
+            capture gap is a silence of more than 15 s between two records, or a number
+            that is missing for more than 15 s.
         holes: Periods [from, to] of event time in which the tap may have missed
             records: disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
         hole_since_ms: Start of the latest period in which the verdict's window always
             contained a capture gap. The period ends at `last_hole_ms`; None if no gap
             was found.
-        first_seen_ms: Event time of its first record since it was last forgotten; 0
-            before the first, or if release 0.12 or earlier saw it.
+        first_seen_ms: Event time of the tap's first record since the tap was last
+            forgotten. 0 before the first record, or if a release up to 0.12 recorded
+            it.
     """
 
     # A sum over several taps has the minimum, so that an alert on silence covers each
@@ -83,14 +85,14 @@ class TapDigest(msgspec.Struct, array_like=True):
     Attributes:
         times: Maximum record time of the partition up to each frame, Unix ms. Encoded
             ``int64``, shape (n,).
-        seqs: Sequence numbers of the frames, `NO_SEQ` without one. Encoded like
-            `times`.
+        seqs: Sequence numbers of the frames; `NO_SEQ` for a frame without a number.
+            Encoded like `times`.
         heartbeat_times: Times of heartbeats, encoded ``int64``, shape (h,).
         heartbeat_seqs: For each heartbeat, the last number that the tap had assigned to
             a frame. The frame itself may arrive later. Encoded like `heartbeat_times`.
         own_times: Record times of the frames, by the tap's own clock. The encoding
             matches `times`; the column is empty if all values equal `times`.
-        heartbeat_own_times: Record times of the heartbeats, like `own_times`.
+        heartbeat_own_times: Record times of the heartbeats, in the form of `own_times`.
     """
 
     times: bytes
@@ -172,8 +174,8 @@ class TapState(msgspec.Struct, array_like=True):
             without own times. Other partitions may still have earlier records.
         highest_ms: Event time of the last record that confirmed `highest`; None before
             the first.
-        ahead_own: Own time of each record in `ahead`; empty in a blob of release 0.12
-            or earlier.
+        ahead_own: The tap's own time of each record in `ahead`; empty in a blob of
+            release 0.12 or earlier.
         last_own_ms: Time of the last record by the tap's own clock, Unix ms; None
             before the first.
         judged_ms: Event time of the last record before the clock, Unix ms; silences are
@@ -340,7 +342,8 @@ class TapView:
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
         """Record that records with exactly the clock's time exist; more may follow.
 
-        If they may end a gap, the tap counts as silent until all are known.
+        If these records may end a gap, the tap counts as silent until all records are
+        known.
         """
         totals, state = self.totals, self._state
         hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms

@@ -64,7 +64,7 @@ class Step(msgspec.Struct, frozen=True):
         what: Kind of step, one word (docs/trace.md).
         text: What happened, without the names of participants.
         by: Participant that the step concerns; empty if none or unknown.
-        to: Peer that received it, if the protocol has peers.
+        to: Receiving peer, if the protocol has peers.
         tap: Tap that shows the step; empty for a conclusion of the view.
         names: Further participants, listed after the text.
     """
@@ -87,10 +87,10 @@ class Person(msgspec.Struct):
             appeared.
         heard_after_ms, heard_last_ms: Times of the participant's first and latest frame
             since the message appeared.
-        silent_ms: Its longest silence since `heard_before_ms`.
-        named_ms: Time of its first frame whose history names the message.
-        named: Number of its frames whose history names the message.
-        held_ms: Time of its first frame whose filter holds the message.
+        silent_ms: The participant's longest silence since `heard_before_ms`.
+        named_ms: Time of the participant's first frame whose history names the message.
+        named: Number of the participant's frames whose history names the message.
+        held_ms: Time of the participant's first frame whose filter holds the message.
         lacked_ms, lacked_last_ms: Times of the first and the latest frame that shows
             the lack: the frame was composed after the message appeared, and the filter
             lacks the message.
@@ -128,7 +128,8 @@ class Rule(NamedTuple):
     """A trace's description of a conclusion.
 
     Attributes:
-        figure: Name of the figure that counts such conclusions (docs/figures.md).
+        figure: Name of the figure that counts conclusions of this kind
+            (docs/figures.md).
         section: Section of docs/figures.md with the rule.
         text: The conclusion as a sentence; the participants that it concerns are listed
             after it.
@@ -161,13 +162,13 @@ class Evidence(msgspec.Struct, frozen=True):
         facts: Known facts of the message's first copy, by name.
         appeared_ms: When the message's first copy, or the first frame that names the
             message, appeared. None if no record concerned the message.
-        steps: Steps in order of time, at most about twice `MOST_STEPS`.
+        steps: Steps in order of time; the maximum is about twice `MOST_STEPS`.
         people: The sender is first; other participants follow in order of appearance.
         incidents: Incidents of the message, each in its current form.
-        conclusions: In order of time.
+        conclusions: Conclusions of the view, in order of time.
         summary: The most important conclusion; None if none exists.
-        unknown: Facts that cannot be known: sentences, each with participants to list
-            after it.
+        unknown: Facts that cannot be known. Each fact is a sentence, with participants
+            to list after the sentence.
         observers: Taps that showed the channel.
     """
 

@@ -16,7 +16,7 @@ class ViewTotals(Protocol):
     """The part of a view's totals that the verdict, minutes and summary use.
 
     Implementations are msgspec structs in which each field has a default. The default
-    totals are those of a view that has seen nothing.
+    totals are the totals of a view that has seen nothing.
     """
 
     @property

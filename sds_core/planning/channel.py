@@ -103,7 +103,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         self.participant()
 
     def setting(self, name: str) -> Any:
-        """Return the value of a field, or that of the profile if it is None."""
+        """Return a field's value, or the profile's value if the field is None."""
         value = getattr(self, name)
         if value is not None:
             return value
@@ -114,7 +114,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             "filter_rate": profile.bloom.error_rate,
             "t_min_s": profile.t_min_ms / 1_000,
             "t_max_s": profile.t_max_ms / 1_000,
-            # The number that a participant computes if it knows all others.
+            # A participant that knows all others computes this number.
             "response_groups": profile.response_groups
             or max(1, self.participants // 128),
             "sync_interval_s": profile.sync_interval_ms / 1_000,

@@ -61,9 +61,9 @@ def first_pass(plan: ChannelPlan) -> float | None:
     """Return the share of deliveries by the first sending of a message.
 
     The share is 1 - loss, because each link loses each transmission independently. A
-    payload of d data and p parity segments needs any d of them (Reed-Solomon), so its
-    share is the binomial probability of at most p losses. If participants are offline,
-    the result is None.
+    payload of d data and p parity segments is complete if any d segments arrive
+    (Reed-Solomon). Its share is the binomial probability of at most p losses. If
+    participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -106,8 +106,9 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
 def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
     """Return the sync messages per day if each participant sends them at fixed times.
 
-    It is n times 86,400 s / interval, because in nim-sds other traffic does not delay
-    them. None for other libraries, and if participants are offline.
+    The result is n times 86,400 s / interval, because in nim-sds other traffic does not
+    delay sync messages. For other libraries, or if participants are offline, the result
+    is None.
     """
     if plan.participant().sync_least_share is not None or plan.offline_share:
         return None
@@ -128,7 +129,7 @@ def days_to_full_filter(plan: ChannelPlan) -> float:
 def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
     """Return false-positive rates for numbers of ids in filters; shape of `ids`.
 
-    It is (1 - e^(-k n / m))^k, because each of k n hashes leaves a bit unset with
+    The rate is (1 - e^(-k n / m))^k, because each of k n hashes leaves a bit unset with
     probability 1 - 1/m (Bloom, 1970; Mitzenmacher and Upfal, "Probability and
     Computing", 5.5.3).
     """
@@ -154,10 +155,10 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 def false_acknowledgement_rate(plan: ChannelPlan) -> float:
     """Return the probability that filters acknowledge a message without receivers.
 
-    Filters of a channel hold nearly the same ids and have the same size, so an id is a
-    false positive in all of them or in none. The probability is therefore the
-    false-positive rate of one filter. Filters above the rate that participants accept
-    do not count (`possible_acks_max_false_positive_rate`).
+    Filters of a channel hold nearly the same ids and have the same size. An id is
+    therefore a false positive in all filters or in none. The probability is therefore
+    the false-positive rate of one filter. Filters above the rate that participants
+    accept do not count (`possible_acks_max_false_positive_rate`).
     """
     profile = plan.participant()
     if profile.possible_acks_threshold is None:

@@ -65,7 +65,7 @@ def fit(rows: Sequence[FitRow]) -> Fit:
 
 
 def fit_power(rows: Sequence[FitRow]) -> Fit:
-    """Return factor and exponents of a product of powers; arguments as for `fit`."""
+    """Return factor and exponents of a product of powers; for arguments, see `fit`."""
     logs = np.log([[math.e, *row[1]] for row in rows])
     values = np.log([row[2] for row in rows])
     best = np.linalg.lstsq(logs, values, rcond=None)[0]

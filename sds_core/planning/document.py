@@ -56,7 +56,7 @@ class ForecastObject(TypedDict):
     """A forecast.
 
     Attributes:
-        history_days: Whole days of history on which it is based.
+        history_days: Number of whole days of history that the forecast uses.
         figures: Forecast of each figure, by name.
         limits: When each limit is reached.
     """

@@ -13,7 +13,7 @@ from sds_core.planning.errors import ModelMissing
 
 
 class Estimate(NamedTuple):
-    """A figure; the values are equal if it is exact, and NaN if no run has it.
+    """A figure. The values of an exact figure are equal; without a run, they are NaN.
 
     Attributes:
         value: Mean.
@@ -77,7 +77,7 @@ def difference(
 ) -> Estimate:
     """Return the mean difference of pairs of runs that have the same seed.
 
-    Traffic and losses of a pair are similar, so the interval is narrower than that of
+    Traffic and losses of a pair are similar, so the interval is narrower than for
     independent runs.
     """
     pairs = [one - other for one, other in zip(values, base, strict=True)]

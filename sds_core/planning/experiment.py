@@ -1,7 +1,7 @@
 """Simulates a planned channel once, and measures the result.
 
-The participants are those of `sds_core.message_channel`, and the network is simulated.
-The figures come from what the simulation knows, not from filters.
+The participants are from `sds_core.message_channel`, and the network is simulated. The
+figures come from what the simulation knows, not from filters.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
 """Maximum interval between messages in a simulation, s.
 
-A channel that sends less often is simulated with this interval, because retries, repair
-and the wait for missing messages end within it.
+A channel that sends less often is simulated with this interval, within which retries,
+repair and the wait for missing messages end.
 """
 
 _LEADS = (20, 50, 200, 1_000)
@@ -82,7 +82,7 @@ class Times(NamedTuple):
 def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """Return the phases of a run.
 
-    The number of measured messages, from `LEAST_MESSAGES` to `MOST_MESSAGES`, follows
+    A run measures from `LEAST_MESSAGES` to `MOST_MESSAGES` messages. The number follows
     from the receptions and a rough estimate of the sync messages and repairs of each
     message. If participants are offline, the measured time is at least one mean cycle.
     The longer time increases the number of messages at most fivefold.

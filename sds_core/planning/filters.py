@@ -27,8 +27,8 @@ def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
 def designed_ids(m_bits: float, k: float) -> float:
     """Return the number of ids at which a filter has its designed false-positive rate.
 
-    k hash functions are optimal for m bits if half of the bits are set: the rate is
-    then 0.5^k, and the ids are m ln 2 / k.
+    k hash functions are optimal for m bits if half of the bits are set. In this case,
+    the rate is 0.5^k, and the filter holds m ln 2 / k ids.
     """
     return float(m_bits * math.log(2) / k)
 

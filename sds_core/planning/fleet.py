@@ -27,7 +27,7 @@ class Fleet(NamedTuple):
 
     Attributes:
         views: Forecasts by view, in the order of the history.
-        without: Views without a forecast, with the reason.
+        without: Views that have no forecast, each with the reason.
         total: Forecast of the sum of `views`, without limits; None if `views` is empty,
             or if the model does not fit the sum.
     """
@@ -98,7 +98,8 @@ def _total(
             return forecast_daily(sum_daily(summed), end_ms, settings)
         except NotFitted:
             return None
-    # The sum of a single view is its forecast; to compute it again takes a second.
+    # A single view has the forecast of its sum already; a new computation takes a
+    # second.
     (view,) = views.values()
     names = {*summed[0], "kafka.storage"}
     figures = {name: one for name, one in view.figures.items() if name in names}

@@ -73,7 +73,7 @@ class Forecast(NamedTuple):
 
     Attributes:
         begin_ms: End of the history, where the forecast starts, Unix ms of event time.
-        history_days: Whole days of history on which it is based.
+        history_days: Number of whole days of history that the forecast uses.
         figures: By name: ``bytes``, ``bytes.<part>``, ``retransmission`` (included in
             the other bytes), ``messages``, ``kafka.bytes``, ``kafka.bytes_per_second``
             (of the busiest hour of a day), ``kafka.storage``, ``epoch_messages``,
@@ -127,7 +127,7 @@ def daily_figures(
 def forecast(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Forecast:
-    """Return the forecast of a view; arguments as for `daily_figures`.
+    """Return the forecast of a view; for arguments, see `daily_figures`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.

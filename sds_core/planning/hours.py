@@ -97,7 +97,8 @@ def hours_of(
     Raises:
         ClockJumped: A row is more than `CLOCK_MS` later than now.
         Silent: The last `SILENCE_MS` before the end have no row.
-        TooLittleHistory: Fewer than `least_days` whole days remain, or no hour.
+        TooLittleHistory: Fewer than `least_days` whole days can be used, or no hour can
+            be used.
     """
     if not rows:
         raise TooLittleHistory(0, least_days)

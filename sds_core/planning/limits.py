@@ -18,8 +18,8 @@ class Reached(NamedTuple):
         now: Value of the figure at the end of the history.
         at_ms: Time by which half of the futures reach the limit, Unix ms. Times after
             the last day of the forecast are None.
-        earliest_ms: The same time at the lower end of the interval.
-        latest_ms: `at_ms` at the upper end of the interval.
+        earliest_ms: Lower end of the interval of `at_ms`.
+        latest_ms: Upper end of the interval of `at_ms`.
         note: Reason why no time can be computed although the figure grows; otherwise
             empty.
     """

@@ -37,7 +37,7 @@ class Performance(msgspec.Struct):
         """Return the median of a measure.
 
         Raises:
-            NotMeasured: The run lacks it.
+            NotMeasured: The run lacks the measure.
         """
         for measure in self.measures:
             if (measure.row, measure.what) == (row, what) and measure.values:

@@ -60,7 +60,7 @@ def measured_channel(
 ) -> MeasuredChannel:
     """Return the plan of an SDS channel, measured over its last week.
 
-    `epoch_messages` is the budget of a participant; the other arguments are those of
+    `epoch_messages` is the budget of a participant; for the other arguments, see
     `hours_of`.
 
     Raises:

@@ -85,8 +85,8 @@ def bytes_sent(hours: Hours) -> Floats:
 def bytes_repeated(hours: Hours) -> Floats:
     """Return the retransmitted bytes of each hour.
 
-    Responses to repair requests are measured. The lengths of other repeated frames and
-    records are unknown, so the mean length in the hour is used.
+    Responses to repair requests are measured. The lengths of all other retransmitted
+    frames and records are unknown, so the mean length in the hour is used.
     """
     grown = hours.grown
     found = grown.get(_RESPONSES, 0.0) + 0.0 * bytes_sent(hours)

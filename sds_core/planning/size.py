@@ -273,7 +273,7 @@ class CostModel:
         return self.fits["batch"].of(self._costs(load)) * self._spread(cores)
 
     def extrapolated(self, load: Load) -> list[str]:
-        """Return the names of values that exceed those of all measured rows."""
+        """Return the names of values that exceed the values of all measured rows."""
         participants = max(state.participants for state in self._scaling.states)
         channels, frames, remembered = (
             max(sum(getattr(load, name) for load in loads) for loads in self._loads)

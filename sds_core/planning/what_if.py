@@ -31,7 +31,7 @@ class PlannedFigure(NamedTuple):
     """A figure of a plan.
 
     Attributes:
-        estimate: Its value with an interval.
+        estimate: Value of the figure, with an interval.
         change: Difference from the base's value; NaN for the base.
     """
 
@@ -45,8 +45,8 @@ def closed_figures(plan: ChannelPlan) -> dict[str, float]:
 
     Besides names of `Outcome`, the keys are ``frame_bytes``, ``filter_frame_bytes``,
     ``days_to_full_filter``, ``missed_messages`` (share of frames that some participant
-    misses), and ``fixed_syncs_per_day``. The frame has the mean payload, or a segment
-    of it.
+    misses), and ``fixed_syncs_per_day``. The figures are for a frame with the mean
+    payload, or with a segment of this payload.
     """
     data, _ = plan.segments()
     mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2

@@ -90,7 +90,7 @@ def limit_line(limit: Reached, days: int) -> str:
 
 
 def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean with half its interval's width; ``?`` if only one run has it."""
+    """Return a mean and half its interval's width; ``?`` for a single run."""
     if math.isnan(estimate.value):
         return "-"
     half = (estimate.high - estimate.low) / 2

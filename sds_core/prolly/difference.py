@@ -1,9 +1,9 @@
 """Finds the messages that only one of two trees has.
 
 At each level from the root, the comparison drops nodes that both trees have, and
-replaces the others by their children. Equal Merkle hashes mean equal subtrees, so it
-finds every difference. The time depends on the size of the difference, not on the size
-of the trees.
+replaces the others by their children. Equal Merkle hashes mean equal subtrees, so the
+comparison finds every difference. The time depends on the size of the difference, not
+on the size of the trees.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The server of the document's protocol (steps 3 and 4, and requests of step 5).
+"""The server of the protocol in the document: steps 3 and 4, and requests of step 5.
 
 A reference in the document is a time (`int64`), but several messages may have the same
-time. Here a time refers to the first node of its level with that time, in the order of
-hashes. A client can descend with `GetNonBoundaryNodesRequest` alone, which also
-contains the message hash of the nodes.
+time. In this server, a time means the first node with this time on its level, in the
+order of hashes. A client can descend with `GetNonBoundaryNodesRequest` alone, which
+also contains the message hash of the nodes.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ class DocumentServer:
         tree: The messages of this side; must not change during the connection.
 
     Attributes:
-        client_differs: Whether the root in the latest `ExchangeRootRequest` differs, so
-            that this side may lack messages too; None before the first request.
+        client_differs: Whether the latest `ExchangeRootRequest` has a different root,
+            so that this side may lack messages; None before the first request.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:

@@ -62,7 +62,7 @@ class LeafBucket:
 
     @property
     def children(self) -> Sequence[Node]:
-        """Its leaves, from left to right."""
+        """The node's leaves, from left to right."""
         return [Leaf(key, merkle) for key, merkle in self.leaves()]
 
     def leaves(self) -> Iterator[tuple[bytes, bytes]]:

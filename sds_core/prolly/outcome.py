@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
 
 
 class Client(Protocol):
-    """The requesting side. It does no I/O: it takes and returns frames."""
+    """The requesting side. A client does no I/O: it takes and returns frames."""
 
     @property
     def outcome(self) -> Outcome | None:

@@ -1,6 +1,6 @@
 """The part of a tree that a node store must hold: the buckets of the lowest level.
 
-All other nodes can be computed from these buckets without hashes of messages.
+All other nodes can be computed from the stored buckets without hashes of messages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class StoredBucket(NamedTuple):
     """A bucket of leaves.
 
     Attributes:
-        key: Encoded key of its last leaf.
+        key: Encoded key of the bucket's last leaf.
         leaves: Encoded keys of the bucket's leaves.
     """
 

@@ -1,7 +1,7 @@
 """The channel for applications: it informs senders which messages did not arrive.
 
-`ReliableChannelCore` combines segmentation, SDS, encryption and rate limiting. It has
-no sockets, threads or clock: it takes inputs with their times, and returns what the
+`ReliableChannelCore` combines segmentation, SDS, encryption and rate limiting. The core
+has no sockets, threads or clock: it takes inputs with their times, and returns what the
 caller must do.
 """
 

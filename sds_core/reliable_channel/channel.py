@@ -53,11 +53,11 @@ from sds_core.wire import HistoryEntry
 class ReliableChannelCore:
     """One participant of a reliable channel.
 
-    Times are Unix ms. If a time is earlier than the previous one, it counts as the
-    previous one.
+    Times are Unix ms. If a time is earlier than the previous time, the previous time is
+    used.
 
     Args:
-        channel_id: The same for all participants of the channel.
+        channel_id: All participants of the channel use the same id.
         sender_id: Id that is unique for each participant and does not change at a
             restart.
         content_topic: Topic of the channel's messages; no other channel may use this

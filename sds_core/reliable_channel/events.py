@@ -1,6 +1,6 @@
 """Events for the application (RELIABLE-CHANNEL-API, "Event handling").
 
-The names are those of the document. Other events, about dropped messages and limits,
+The names are from the API's document. Other events, about dropped messages and limits,
 are not in the document.
 """
 
@@ -25,7 +25,7 @@ class EventName(StrEnum):
     MESSAGE_RECEIVED = "message-received"
     IRRETRIEVABLE_MESSAGE = "irretrievable-message"
     EPHEMERAL_MESSAGE_DROPPED = "ephemeral-message-dropped"
-    # Not in the document.
+    # The document does not contain the following events.
     RETRIES_EXHAUSTED = "retries-exhausted"
     RATE_LIMIT_REACHED = "rate-limit-reached"
     UNUSABLE_MESSAGE = "unusable-message"
@@ -36,7 +36,7 @@ class ChunkInfo(msgspec.Struct, frozen=True):
     """All chunks of a message that have reached the event's stage so far.
 
     Attributes:
-        chunks: Indices of chunks, ascending; (0,) if the message has one.
+        chunks: Indices of chunks, ascending; (0,) if the message has one chunk.
         total_chunks: Number of chunks of the message.
     """
 
@@ -133,8 +133,8 @@ class IrretrievableMessage(_Event, frozen=True):
     """The wait for a message, or for the rest of its chunks, has ended.
 
     Attributes:
-        entry: The message. If chunks are missing, its id is the hash of the whole
-            payload in hexadecimal, and it has no hint.
+        entry: The message. If chunks are missing, the entry's id is the hash of the
+            whole payload in hexadecimal, and the entry has no hint.
     """
 
     entry: HistoryEntry
@@ -144,7 +144,7 @@ class IrretrievableMessage(_Event, frozen=True):
 
 
 class DropReason(StrEnum):
-    """Why an ephemeral message was dropped; the texts are those of the document."""
+    """Why an ephemeral message was dropped; the texts are from the document."""
 
     RATE_LIMIT_APPROACHED = "rate_limit_approached"
     RATE_LIMIT_REACHED = "rate_limit_reached"
@@ -230,4 +230,4 @@ LIP_173_NAMES = {
     EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR: "send-error",
     EventName.RETRIES_EXHAUSTED: "delivery-error",
 }
-"""Event names of the API as published later (LIP-173); it has no other events."""
+"""Event names of LIP-173, the later version of the API, which has no other events."""

@@ -47,7 +47,7 @@ class Arrived(_Input, frozen=True):
     """The node received a message on the content topic.
 
     Attributes:
-        message_hash: Its deterministic hash, 32 bytes; empty if unknown.
+        message_hash: Deterministic hash of the message, 32 bytes; empty if unknown.
     """
 
     message: WakuMessage

@@ -31,7 +31,7 @@ class Stored(NamedTuple):
 
     Attributes:
         state: The last whole state.
-        entries: The entries of the journal since that state, in order.
+        entries: The journal's entries since the last whole state, in order.
     """
 
     state: bytes
@@ -61,7 +61,7 @@ _decoder = msgspec.msgpack.Decoder(_Entry)
 
 
 class StoredChannel:
-    """A channel whose state is stored; use it instead of the core.
+    """A channel whose state is stored; use this class instead of the core.
 
     Args:
         core: The channel.

@@ -1,6 +1,6 @@
 """Options of a channel (RELIABLE-CHANNEL-API, "Create reliable channel").
 
-The first eleven options are the document's, with its defaults.
+The first eleven options and their defaults are from the document.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Limits:
             dropped.
         queue, queue_bytes: Frames that wait to be sent. If the queue is full, the
             oldest retry is dropped; if no retry waits, a new message is refused.
-        intake, intake_bytes: Received messages that wait to be processed; the oldest is
-            dropped, so SDS later finds it missing.
+        intake, intake_bytes: Received messages that wait to be processed. If too many
+            wait, the oldest is dropped, and SDS later finds this message missing.
         ephemerals: Received ephemeral messages whose copies are recognised.
     """
 
@@ -72,7 +72,7 @@ class Limits:
     intake_bytes: int = 67_108_864
     ephemerals: int = 1_000
     missing: int = 10_000
-    # More hashes do not fit into the URL and headers of a node's REST request.
+    # At most this number of hashes fits into URL and headers of a node's REST request.
     hashes_per_query: int = 50
     pages_per_query: int = 100
     page_size: int = 20  # js-waku's
@@ -95,18 +95,20 @@ class ReliableChannelOptions:
         query_on_connect: Whether to query a store after connecting to one.
         process_task_min_elapse_ms: Minimum time between two processings of received
             messages.
-        timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
-            None or 0: never.
+        timeout_for_lost_messages_ms: Time after which a missing message counts as lost.
+            With None or 0, no message counts as lost.
         possible_acks_threshold: Number of filters that acknowledge a message.
-        segmentation: How payloads are split; None: each is sent in one message. If a
-            frame cannot hold a segment of the configured size, segments are shorter.
+        segmentation: How payloads are split; with None, each payload is sent in one
+            message. If a frame cannot hold a segment of the configured size, segments
+            are shorter.
         retrieval: How missing messages are fetched.
         query_on_connect_after_ms: A query on connect is repeated after this time.
-        query_on_connect_range_ms: Maximum age of the messages that it requests.
+        query_on_connect_range_ms: Maximum age of the messages that a query on connect
+            requests.
         max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
         meta: `meta` of every sent Waku message, at most 64 bytes. logos-delivery drops
             messages without `RELIABLE_CHANNEL_META`; this channel accepts any value.
-        profile: Profile of the SDS participant. The options above override it.
+        profile: Profile of the SDS participant. The options above override the profile.
     """
 
     sync_min_interval_ms: int = 30_000
@@ -213,7 +215,7 @@ class ReliableChannelOptions:
     def lip_173(cls) -> ReliableChannelOptions:
         """Return the defaults of the API's later version (LIP-173).
 
-        Its names of events are `LIP_173_NAMES`.
+        `LIP_173_NAMES` contains the names of its events.
         """
         return cls(
             retry_interval_ms=5_000,

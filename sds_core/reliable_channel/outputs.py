@@ -14,7 +14,7 @@ class Dispatch(NamedTuple):
     """A message to send; answer with `Dispatched` or `DispatchFailed`.
 
     Attributes:
-        number: Number of the dispatch for the answer.
+        number: Identifies the dispatch in the answer.
         message_hash: Deterministic hash of the message, 32 bytes.
     """
 
@@ -44,7 +44,7 @@ class StoreRequest(NamedTuple):
 
 @dataclass(slots=True)
 class Output:
-    """Result of one input; each list in order.
+    """Result of one input; each list is in order.
 
     Attributes:
         message_id: Id of the message that was sent; otherwise empty.

@@ -1,10 +1,10 @@
 """The sending path: dispatches messages in order when node and rate limit allow it.
 
-The document puts the rate limiter above SDS. Here it is below SDS, because retries,
-sync messages and repairs begin in SDS and use the same budget. New content gets its
-frame only when it is dispatched, because its causal history needs the final hashes of
-the previous messages. A message gets its time and Waku hash at the dispatch too: stores
-refuse messages whose time is wrong by more than 20 s.
+The document puts the rate limiter above SDS. In this module, the limiter is below SDS,
+because retries, sync messages and repairs begin in SDS and use the same budget. New
+content gets its frame only when it is dispatched, because its causal history needs the
+final hashes of the previous messages. A message gets its time and Waku hash at the
+dispatch too: stores refuse messages whose time is wrong by more than 20 s.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Outward:
             Id of a retry that was dropped because the queue was full; None if none was.
 
         Raises:
-            EncryptionError: It cannot be encrypted.
+            EncryptionError: The frame cannot be encrypted.
         """
         queued = self.encrypted(cause, sds_id, frame)
         dropped = None

@@ -58,7 +58,8 @@ class RateLimitOptions:
     """Options of `RateLimit`.
 
     Attributes:
-        messages_per_epoch: The budget; 0 sends nothing.
+        messages_per_epoch: Maximum number of messages in an epoch; with 0, nothing is
+            sent.
         approached_share: Share of the budget, in (0, 1], from which the limit counts as
             approached.
     """

@@ -18,9 +18,9 @@ class Retry(msgspec.Struct, array_like=True):
     """One message that is not acknowledged.
 
     Attributes:
-        frame: Its SDS frame, the same at every sending.
-        due_ms: When it will be sent again, Unix ms; None while it is queued or being
-            sent.
+        frame: The message's SDS frame, equal in all sendings.
+        due_ms: When the message will be sent again, Unix ms; None while it is queued or
+            being sent.
     """
 
     frame: bytes
@@ -105,7 +105,8 @@ class Retries:
     def take_due(self, now_ms: int) -> Due:
         """Return due messages: those to send now, and those whose retries ended.
 
-        Call it only while the node is online: a retry counts as an attempt.
+        Call `take_due` only while the node is online, because a retry counts as an
+        attempt.
         """
         due = Due([], [])
         while self.next_ms <= now_ms:

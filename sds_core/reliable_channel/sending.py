@@ -132,7 +132,7 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
             return
         try:
-            # An empty content stays empty, and is refused below.
+            # Empty content is not encrypted, so that `send_ephemeral` refuses it.
             content = payload and self._contents.encrypt(payload)
             step = self._participant.send_ephemeral(content, now_ms)
         except sds.EmptyContent:
@@ -200,8 +200,7 @@ class Sending:
         """Record that the network accepted a frame."""
         sds_id = queued.sds_id
         if queued.cause in (Cause.CONTENT, Cause.RETRY):
-            # A retry has another time, so its hash differs; stores know it by the new
-            # hash.
+            # A retry has a new time and therefore a new hash, which stores use.
             self._participant.note_retrieval_hint(sds_id, message_hash)
             self._mark(MessageSent, Stage.SENT, sds_id, out)
             self.retries.sending_ended(sds_id, now_ms)

@@ -1,7 +1,7 @@
 """The state of a channel as bytes.
 
-It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. For any
-other change, increase the version.
+It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. Every
+other change needs a new version.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """When the next sync message is due (document, "Synchronisation messages").
 
 Participants share the work: each participant draws a random time for its sync message.
-Traffic of others replaces the sync message, and the participant draws again. But other
+Traffic of others replaces the sync message, and the participant draws again. Other
 participants do not send our repair requests, so nothing delays a sync message that
-carries them (SDS-R guide, "Periodic Sync Messages").
+carries requests (SDS-R guide, "Periodic Sync Messages").
 
 This timer replaces the timer of the SDS participant (`sds_core.message_channel.sync`).
-The latter cannot stop, and its limit grows with the group.
+The SDS participant's timer cannot stop, and its limit grows with the group.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ class SyncMultipliers:
     """Factors on the drawn time, by cause of the draw, with the document's defaults.
 
     Attributes:
-        content_received: The next sync message is early, because it acknowledges the
+        content_received: The next sync message is earlier, because it acknowledges the
             content.
-        content_sent: The next sync message is late, because our content carried our
+        content_sent: The next sync message is later, because our content carried our
             history.
-        sync_received: The next sync message is late, because another participant's sync
-            message replaces ours.
-        sync_sent: After our own sync message; js-waku uses 2.
-        sync_failed: The next sync message is late, because the network or the budget is
-            exhausted.
+        sync_received: The next sync message is later, because another participant's
+            sync message replaces ours.
+        sync_sent: Factor after our own sync message; js-waku uses 2.
+        sync_failed: The next sync message is later, because the network or the budget
+            is exhausted.
     """
 
     content_received: float = 0.5
@@ -57,12 +57,13 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        requests_factor: The minimum time between our last frame and a sync message with
-            repair requests is the drawn time multiplied by this.
+        requests_factor: Factor on the drawn time. The product is the minimum time
+            between our last frame and a sync message with repair requests.
 
     Attributes:
         next_ms: When the next sync message is due, Unix ms; inf if never.
-        latest_ms: Latest time to which traffic of others may delay it, Unix ms.
+        latest_ms: Latest time to which traffic of others may delay the sync message,
+            Unix ms.
         requests_ms: When a sync message may first be sent for repair requests, Unix ms;
             inf if never.
     """
@@ -87,7 +88,7 @@ class ChannelSyncTimer:
             return
         drawn_ms = self._drawn_ms(multiplier)
         self.next_ms = now_ms + drawn_ms
-        # At least 1 ms, as below.
+        # Less than 1 ms would cause an endless loop.
         self.requests_ms = now_ms + max(1, int(drawn_ms * self._requests_factor))
         self.latest_ms = max(
             self.next_ms, now_ms + MOST_POSTPONEMENT * self._interval_ms

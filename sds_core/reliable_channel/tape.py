@@ -30,7 +30,7 @@ class TapedEncryption:
         return recorded
 
     def encrypt(self, plaintext: bytes) -> bytes:
-        """Encrypt a frame; see `Encryption`. If no cipher is set, return the frame."""
+        """Encrypt a frame; see `Encryption`. Without a cipher, return it unchanged."""
         if self._encryption is None:
             return plaintext
         if self._replayed:
@@ -40,7 +40,7 @@ class TapedEncryption:
         return ciphertext
 
     def decrypt(self, ciphertext: bytes) -> bytes:
-        """Decrypt a frame; see `Encryption`. If no cipher is set, return it."""
+        """Decrypt a frame; see `Encryption`. Without a cipher, return it unchanged."""
         if self._encryption is None:
             return ciphertext
         return self._encryption.decrypt(ciphertext)

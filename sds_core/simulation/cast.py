@@ -30,15 +30,15 @@ class Member:
         clock: Clock of the participant, which may be wrong.
         library_syncs_every_ms: Interval of the sync messages that the application sends
             through the library; None if no such message is sent.
-        sds: SDS state; None before it joins, and while the state is stored as a
-            snapshot.
+        sds: SDS state; None before the participant joins, and while the state is stored
+            as a snapshot.
         snapshot: State that is stored while the participant is offline.
         fetch_after_ms: Time from a return until the participant fetches missed
             messages; None: never.
         state: What happens to the participant's state during an absence.
         missed: Messages that the participant missed while offline and will fetch.
-        wake_ms: Simulation time at which it must be called next.
-        wake_reading_ms: Reading of its own clock at that time.
+        wake_ms: Simulation time at which the participant must be called next.
+        wake_reading_ms: Reading of the participant's clock at `wake_ms`.
     """
 
     index: int
@@ -82,10 +82,12 @@ class Flight:
     receivers may be in transit at a time.
 
     Attributes:
-        frame, value: The frame that libraries receive, and its bytes. They differ from
-            the transmission if the application removed the content.
+        frame, value: The frame that libraries receive, and its bytes. If the
+            application removed the content, frame and bytes differ from the
+            transmission.
         retrieval_hint: Retrieval hint of the transmission.
-        receivers: Members that it has not reached yet; the next one is last.
+        receivers: Members that the transmission has not reached yet; the next member is
+            last.
         times_ms: Arrival time at each member of `receivers`, in the order of
             `receivers`.
     """

@@ -14,7 +14,7 @@ class Comparison:
     Attributes:
         channel: Channel id, or name of a group; empty for the totals.
         figure: Name in the report, nested names joined by dots.
-        truth: Value counted from what happened.
+        truth: Value computed from what actually happened.
         found: Value in the report.
     """
 

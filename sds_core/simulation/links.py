@@ -18,8 +18,8 @@ Delays = NDArray[np.int64]
 class Links:
     """Links from senders to receivers, with equal settings and independent draws.
 
-    Loss and delay are drawn for every link, even if the result is not used, so the
-    random streams do not depend on who is present.
+    Loss and delay are drawn for every link, even for unused results. The random streams
+    therefore do not depend on who is present.
 
     Args:
         senders, receivers: Number of senders and number of receivers. An index
@@ -44,9 +44,8 @@ class Links:
     ) -> tuple[Flags, Delays]:
         """Send over the links to some receivers.
 
-        `elapsed_ms` is not before the previous sending. For each receiver, the result
-        has two values: whether the transmission arrives, and its delay in ms, at least
-        1.
+        `elapsed_ms` never decreases between calls. For each receiver, the result has
+        two values: whether the transmission arrives, and its delay in ms, at least 1.
         """
         count = len(receivers)
         loss: float | NDArray[np.float64] = self._loss

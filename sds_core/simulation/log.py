@@ -1,8 +1,8 @@
 """The log of a simulation: everything that happens, as values.
 
 The simulator yields entries in order of time. Records of taps and the truth are derived
-from them. Times are Unix ms by the simulation's clock; exceptions name a participant's
-or tap's clock.
+from the entries. Times are Unix ms by the simulation's clock; exceptions name a
+participant's or tap's clock.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Transmission(NamedTuple):
         number: Number of the transmission, counted from 0.
         by: Participant that sent the frame. For a repair, the frame names another
             sender.
-        cause: Why it was sent; in reality, only its sender knows this.
+        cause: Why the frame was sent; outside a simulation, only the sender knows this.
         frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, its
             library treats the frame as a message: all sendings have the same id, which
             enters causal histories.
-        value: The frame's bytes; the same at every sending of one message.
+        value: The frame's bytes, which are equal in all sendings of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
         waku_timestamp_ns: the time in the Waku message, by the sender's clock.
     """

@@ -18,9 +18,9 @@ class ProfileShare(Table, frozen=True, kw_only=True):
 
     Attributes:
         base: the profile's name. To reproduce the traffic of published figures,
-            acknowledgements are those of versions up to 0.14 (`possible_acks_capped`),
-            and "spec" has the repair options of the default. `overrides` can restore
-            the profile's own values.
+            acknowledgements are as in versions up to 0.14 (`possible_acks_capped`). For
+            the same reason, "spec" has the default's repair options. `overrides` can
+            restore the profile's own values.
         share: weight relative to the other shares.
         overrides: values that replace fields of the base profile; `bloom` is a table
             with capacity and error_rate.
@@ -28,8 +28,8 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             omitted, it sends none. The application sends an ordinary message through
             its library, and removes the content before the broadcast. To the library,
             these sync messages are ordinary: their ids enter causal histories, and
-            other participants repair the messages. Applications of nim-sds do this.
-            Give each participant of a channel the same setting, and override
+            other participants repair the messages. Applications of nim-sds send such
+            messages. Give each participant of a channel the same setting, and override
             sync_interval_ms, because nim-sds sends no other sync messages.
     """
 

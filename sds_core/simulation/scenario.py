@@ -1,8 +1,8 @@
 """A scenario: all settings of a simulation except its seed and its start.
 
 A scenario is read from a mapping, for example from a TOML file. Keys that end in `_s`
-are seconds from the start or durations in seconds, those in `_ms` are milliseconds, and
-shares are in [0, 1].
+are seconds from the start or durations in seconds. Keys that end in `_ms` are
+milliseconds, and shares are in [0, 1].
 """
 
 from __future__ import annotations
@@ -100,10 +100,10 @@ class LostTail(Table, frozen=True, kw_only=True):
     A participant that is present sends the messages when the scenario's duration ends.
 
     Attributes:
-        messages: number of these messages.
-        sender_leaves: whether the sender stops sending afterwards. Otherwise its sync
-            messages and retries show the others which messages they lack.
-        seen_by_taps: whether taps can receive them.
+        messages: number of messages that no other participant receives.
+        sender_leaves: whether the sender stops sending afterwards. A sender that stays
+            shows the others by sync messages and retries which messages they lack.
+        seen_by_taps: whether taps can receive these messages.
     """
 
     messages: Count = 1
@@ -120,7 +120,7 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
         participants: number of participants in each channel, drawn from the population;
             if omitted, all.
         traffic: traffic of each channel.
-        profiles: profiles in each channel; if omitted, the scenario's.
+        profiles: profiles in each channel; if omitted, the profiles of the scenario.
         lost_tail: lost tail of each channel; if omitted, none.
     """
 
@@ -209,9 +209,9 @@ class Absences(Table, frozen=True, kw_only=True):
             set to the nearer limit.
         fetch_after_s: time from the return until the participant fetches the missed
             messages from a Store node; if omitted, never.
-        state: state after the return: `restored` from a snapshot made when it left, as
-            after a restart; `kept`, as when a phone sleeps; `lost`: empty, with the old
-            id.
+        state: state after the return. `restored`: from a snapshot made when the
+            participant left, as after a restart. `kept`: as when a phone sleeps.
+            `lost`: empty, with the old id.
     """
 
     share: Share
@@ -295,7 +295,7 @@ class Tap(Link, frozen=True, kw_only=True):
         start_s: time when the tap starts.
         heartbeat_interval_s: time between two heartbeats.
         blackouts: periods in which the tap is down and sends no records or heartbeats.
-            Its sequence numbers continue afterwards.
+            After a blackout, the tap's sequence numbers continue.
         deaf: periods in which the tap runs but receives nothing. The tap sends
             heartbeats, and no sequence number is missing.
         record_loss: share of the tap's records that are lost on the way to the topic,
@@ -303,7 +303,7 @@ class Tap(Link, frozen=True, kw_only=True):
         replica_share: share of frames that the tap records twice.
         clock_offset_ms: offset of the tap's clock; positive if the clock is ahead.
         clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
-        clock_jumps: jumps of its clock.
+        clock_jumps: jumps of the tap's clock.
     """
 
     name: Name
@@ -355,8 +355,8 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
     Attributes:
         participants: the population from which channels draw their participants.
         channels: groups of channels, at least one.
-        profiles: profiles for groups without profiles; their shares apply in every
-            channel.
+        profiles: profiles for groups without profiles; the profiles' shares apply in
+            every channel.
         churn: participants that join and leave.
         clocks: errors of the participants' clocks.
     """

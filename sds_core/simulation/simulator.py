@@ -1,7 +1,7 @@
 """Participants of many channels on one network, in virtual time.
 
-The participants are those of `sds_core.message_channel`, called like by an application:
-with messages to send, received frames, and at `next_deadline_ms`.
+The participants are from `sds_core.message_channel`. Like an application, the simulator
+calls them with messages to send, with received frames, and at `next_deadline_ms`.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class _Simulation(World[Entry, Transmission]):
             for name in self._names
         ]
         self._memberships: list[list[Member]] = [[] for _ in range(count)]
-        # Planned before the first message, so that participants that join at the start
-        # are present.
+        # Changes are planned before the first message, so that participants that join
+        # at the start are present.
         for index in range(count):
             self._plan_change(index, attendance.changes(index))
         for group in scenario.channels:
@@ -382,7 +382,7 @@ class _Simulation(World[Entry, Transmission]):
 
     def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
-        # If the times differ, an earlier wake-up replaced this one.
+        # If the times differ, an earlier wake-up has replaced the planned one.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
         member.wake_ms = member.wake_reading_ms = NEVER_MS

@@ -1,6 +1,6 @@
 """Random streams, one for each purpose, so that draws for one do not affect others.
 
-For example, a further tap does not change what the participants receive.
+Therefore, a further tap changes nothing that the participants receive.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Streams:
         return Random(self._entropy(purpose))  # noqa: S311
 
     def vector(self, *purpose: str) -> Generator:
-        """Return the stream of a purpose, for many values at a time."""
+        """Return the stream of a purpose that draws many values at a time."""
         return Generator(PCG64(self._entropy(purpose)))
 
     def _entropy(self, purpose: tuple[str, ...]) -> int:

@@ -83,9 +83,9 @@ def occasions(
 ) -> Iterator[int]:
     """Yield times of occasions, in ms since the start, below `duration_ms`, in order.
 
-    It is a Poisson process with a rate that depends on the spells. By thinning (Lewis
-    and Shedler, 1979), times are drawn at the highest rate, then accepted in proportion
-    to the rate at each time.
+    The occasions are a Poisson process with a rate that depends on the spells. By
+    thinning (Lewis and Shedler, 1979), times are drawn at the highest rate, then
+    accepted in proportion to the rate at each time.
     """
     mean_ms = traffic.mean_interval_s * 1_000
     if traffic.per == "participant":

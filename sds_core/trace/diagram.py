@@ -45,8 +45,8 @@ def label(text: str) -> str:
     harmless = "".join(
         char if char in _HARMLESS else f"(U+{ord(char):04X})" for char in short
     )
-    # Two of these characters in a row can be markup, and so can one at the start of a
-    # line.
+    # Two of these characters in a row can be markup; at the start of a line, one is
+    # enough.
     for sign in "._,+-":
         while sign * 2 in harmless:
             harmless = harmless.replace(sign * 2, f"{sign} {sign}")

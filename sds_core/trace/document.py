@@ -72,10 +72,10 @@ class TraceObject(TypedDict):
         read: What was read.
         participants: Participants in order of appearance, the sender first.
         taps: Taps of the records.
-        steps: In order of time.
+        steps: Steps in order of time.
         steps_omitted: Number of further steps.
         incidents: Incidents of the message.
-        conclusions: In order of time.
+        conclusions: Conclusions of the view, in order of time.
         unknown: Facts that cannot be known.
         observer: Settings of the model.
     """

@@ -31,7 +31,7 @@ class ContentTopic:
     """The parts of a content topic; none is empty.
 
     Attributes:
-        application, version: These parts determine the topic's shard.
+        application, version: Parts that determine the topic's shard.
         name, encoding: Parts that distinguish topics of one application.
     """
 
@@ -42,7 +42,7 @@ class ContentTopic:
 
 
 def parse_content_topic(topic: str) -> ContentTopic:
-    """Parse `/application/version/name/encoding`, or the same after `/0`.
+    """Parse `/application/version/name/encoding`, with or without a leading `/0`.
 
     The leading number is the generation of the sharding; only 0 exists.
 
@@ -125,7 +125,8 @@ def message_hash(
 ) -> bytes:
     """Return the deterministic hash of a Waku message, 32 bytes (14/WAKU2-MESSAGE).
 
-    `topic` is its content topic; the other attributes are those of `WakuMessage`.
+    `topic` is the message's content topic; the other arguments are attributes of
+    `WakuMessage`.
     """
     hashed = sha256(pubsub_topic.encode())
     hashed.update(payload)

@@ -61,7 +61,7 @@ class BloomParameters:
 
     Attributes:
         capacity: Number of ids for which the filter is designed, at least 1.
-        error_rate: Share of false positives at that number of ids, in (0, 1).
+        error_rate: Share of false positives at `capacity` ids, in (0, 1).
         length_bytes: Length of the bits on the wire: the number of full words in
             `m_bits`, plus one word.
     """
@@ -185,7 +185,7 @@ class BloomFilter:
         self.k = parameters.k
         self.bits = bytearray(parameters.length_bytes)
         self.capacity = parameters.capacity
-        # Truncated, not rounded, as in nim-sds.
+        # The rate is truncated, not rounded, as in nim-sds.
         self.error_rate_millionths = int(parameters.error_rate * _ERROR_RATE_UNIT)
 
     @classmethod

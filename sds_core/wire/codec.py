@@ -3,8 +3,9 @@
 Sources of the specification's dialect: SDS, "Wire protocol"; js-waku
 packages/proto/src/lib/sds_message.proto.
 
-A message does not name its dialect. Field 2 distinguishes them: in the specification it
-is the message id (length-delimited), in nim-sds the lamport timestamp (a varint).
+A message does not name its dialect. Field 2 distinguishes the dialects: in the
+specification, field 2 is the message id (length-delimited), in nim-sds the lamport
+timestamp (a varint).
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def decode(value: bytes) -> Frame:
 def encode(frame: Frame) -> bytes:
     """Encode `frame` in its dialect, byte for byte as the dialect's own library does.
 
-    `decode` returns an equal frame if the frame has an id, a channel and a matching
-    kind (`Frame.build` ensures the kind), and has at most MAX_VALUE_BYTES.
+    If a frame has an id, a channel and a matching kind, and at most MAX_VALUE_BYTES,
+    `decode` returns an equal frame. `Frame.build` ensures the kind.
 
     Raises:
         ValueError: A lamport timestamp is not in [0, 2**64), or UTF-8 cannot represent
@@ -88,8 +89,8 @@ def dialect_of(value: bytes) -> Dialect:
     other order is valid protobuf too. For such an order, the protobuf library searches
     for field 2, and the cost does not depend on the input. If field 2 is absent, as in
     an ephemeral message of nim-sds, fields 4 to 7 decide, because only nim-sds has
-    them. If field 2 occurs in both wire types, which no library writes, its usual
-    position decides, else SPEC.
+    them. No library writes field 2 in both wire types. If both occur, the field at the
+    usual position decides; without such a field, the dialect is SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.

@@ -31,8 +31,8 @@ class WireError(ValueError):
     """Base of all errors about bytes from outside.
 
     Attributes:
-        text: Template of the message. It quotes at most 80 characters of an id, because
-            senders choose ids.
+        text: Template of the message. The message quotes at most 80 characters of an
+            id, because senders choose ids.
     """
 
     text: ClassVar[str]

@@ -17,9 +17,9 @@ class Dialect(StrEnum):
     """The two incompatible field layouts in use.
 
     SPEC is the layout of the specification and of js-waku; NIM is the layout of
-    nim-sds. Each has its own bloom filter and its own unit of lamport timestamps:
-    milliseconds in SPEC, seconds in NIM. Timestamps of different dialects cannot be
-    compared.
+    nim-sds. Each dialect has its own bloom filter and its own unit of lamport
+    timestamps: milliseconds in SPEC, seconds in NIM. Timestamps of different dialects
+    cannot be compared.
     """
 
     SPEC = "spec"
@@ -62,7 +62,7 @@ class HistoryEntryLike(Protocol):
 
 
 class HistoryEntry(NamedTuple):
-    """A message that another one names: a dependency, or a repair request (SDS-R)."""
+    """A named message: a dependency, or a repair request (SDS-R)."""
 
     message_id: str
     retrieval_hint: bytes = b""
@@ -72,15 +72,16 @@ class HistoryEntry(NamedTuple):
 class Frame(NamedTuple):
     """One SDS message as a value.
 
-    It is a named tuple, the immutable type that is created fastest, because every
-    record makes a frame. `decode` leaves the entries in protobuf's containers, which
-    cannot be pickled or hashed; `detached` copies them.
+    Every record makes a frame. A named tuple is the immutable type that is created
+    fastest. `decode` leaves the entries in protobuf's containers, which cannot be
+    pickled or hashed; `detached` copies them.
 
     Attributes:
         sender_id: Id of the sender; empty if unknown, as in most frames of nim-sds.
         message_id, channel_id: Ids that are never empty in a decoded frame.
         lamport: Lamport timestamp in [0, 2**64), in the dialect's unit; None if absent.
-        causal_history: The messages on which this one depends, in the sender's order.
+        causal_history: The messages on which this message depends, in the sender's
+            order.
         bloom_filter: The filter in the dialect's wire form; empty if absent. See
             bloom.py.
     """
@@ -139,7 +140,7 @@ class Frame(NamedTuple):
         )
 
     def __eq__(self, other: object) -> bool:
-        """Compare by value: entries by their values, not by their containers."""
+        """Compare values; the types of the entries' containers do not matter."""
         return isinstance(other, Frame) and tuple(self.detached()) == tuple(
             other.detached()
         )

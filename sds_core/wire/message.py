@@ -33,7 +33,7 @@ def read_message(
         NoMessageId: The message id is empty.
         NeitherLamportNorContent: The message has neither lamport timestamp nor content.
         NoChannel: The channel id is empty.
-        NameTooLong: One of its own ids is too long.
+        NameTooLong: The id of the message, its sender or its channel is too long.
     """
     message_id = message.message_id
     if not message_id:

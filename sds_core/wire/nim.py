@@ -44,7 +44,7 @@ def decode(value: bytes) -> Frame:
             causal_history = message.causal_history
             old = not all(map(_ID_OF, causal_history))
         except DecodeError:
-            # A possible reason is that the history has bare ids.
+            # Bare ids in the history are a possible reason of the error.
             old = True
         if old:
             message = OldSdsMessage.FromString(value)

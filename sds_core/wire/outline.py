@@ -47,11 +47,11 @@ class Outline(NamedTuple):
 
     Attributes:
         sender_id: Id of the sender, which may be invalid UTF-8; empty if unknown.
-        message_id, channel_id: Ids that may be invalid UTF-8; never empty.
+        message_id, channel_id: The ids may be invalid UTF-8, and are never empty.
         causal_history: Each entry in its wire form.
         bloom_filter: The filter in its wire form, possibly a view of the frame's bytes;
             empty if absent.
-        sizes: Bytes by part; as `part_sizes` counts them.
+        sizes: Bytes by part, in the form that `part_sizes` returns.
     """
 
     sender_id: bytes
@@ -128,8 +128,9 @@ def _parsed(
 ) -> tuple[sds_spec_pb2.Outline | None, bytes | memoryview]:
     """Return a frame's fields and its filter; if possible, the filter is not copied.
 
-    A concatenation of protobuf messages is a message with their merged fields. So if
-    the bytes before a filter are a message, the filter is not inside another field.
+    A concatenation of protobuf messages is a message with their merged fields. If the
+    bytes before a filter are a message, the filter is therefore not inside another
+    field.
     """
     if size > _FILTER_BYTES:
         begin = value.rfind(_FILTER_FIELD, 0, size - _FILTER_BYTES)
@@ -162,7 +163,7 @@ def entry_bytes(entry: bytes) -> int:
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
     """Decode an entry of an outline; None if `decode` must decode its frame."""
     size: int = len(entry)
-    # The form of both libraries: id, hint and sender, each of less than 128 bytes.
+    # Both libraries write id, hint and sender, each of less than 128 bytes.
     id_end: int = _end_of(entry, 0, _ID_TAG)
     hint_end: int = _end_of(entry, id_end, _HINT_TAG)
     if _end_of(entry, hint_end, _SENDER_TAG) == size:

@@ -19,7 +19,7 @@ class Field(NamedTuple):
     """One field in its wire form.
 
     Attributes:
-        start: Offset of its tag.
+        start: Offset of the field's tag.
         value: A varint as a number, any other value as its bytes.
     """
 

@@ -100,8 +100,8 @@ def compare_command(
     """Check that a mirror has all messages of a store, or of another mirror.
 
     The command compares message hashes and sender's times, and prints each message that
-    one side lacks. From a store, it lists the messages of the given topics. With
-    another mirror, it compares all messages that have a hash.
+    one side lacks. With a store, the command compares the messages of the given topics.
+    With another mirror, the command compares all messages that have a hash.
 
     If the mirror still lacks a message at the end, the exit code is 1.
     """
@@ -147,8 +147,9 @@ def compare_command(
     "--sync-host",
     default="127.0.0.1",
     panel=Panel.PEER,
-    help="Address on which to listen for other mirrors. If it is not loopback, "
-    "--web-config must require client certificates, or contain peer_tokens.",
+    help="Address on which to listen for other mirrors. If the address is not "
+    "loopback, --web-config must require client certificates, or contain "
+    "peer_tokens.",
 )
 @setting(
     "--sync-port",

@@ -179,8 +179,8 @@ def replay_command(
     """Write dead letters that are now valid back to their topic.
 
     The new record has the key, value, time and headers of the old one, and the header
-    source: replay. If its time is more than an hour behind the monitor's clock, the
-    record counts only as a frame.
+    source: replay. If the record is more than an hour behind the monitor's clock, the
+    monitor counts the frame, but no message.
 
     The dead letters remain in their topic, and nothing marks them as replayed: replay
     them once. If a dead letter is refused or does not exist, the exit code is 1.

@@ -71,7 +71,7 @@ def command(
     """Run everything on this machine: Kafka, traffic, the job, metrics and page.
 
     At the end, a table compares the truth about the traffic with the findings of the
-    monitor. If they differ, the exit code is 1.
+    monitor. If the truth and the findings differ, the exit code is 1.
     """
     table = channel_table(channels)
     if scenario == RECORDED and seed is not None:

@@ -39,9 +39,10 @@ def command(
 ) -> None:
     """Write the records of a topic to FILE, unchanged and in order of time.
 
-    FILE has one record a line. If its name ends with .xz or .gz, it is compressed. The
-    command reads the records that the topic contains now, and changes nothing in Kafka.
-    If FILE exists, the command replaces it when all records are written.
+    FILE has one record a line. If the name of FILE ends with .xz or .gz, the command
+    compresses the file. The command reads the records that the topic contains now, and
+    changes nothing in Kafka. If FILE exists, the command replaces it when all records
+    are written.
 
     `sds-monitor import` writes the file to a topic.
     """

@@ -33,12 +33,12 @@ def command(
 ) -> None:
     """Forget channels before they have been silent for --forget-days.
 
-    CHANNEL is the id of a channel. A running monitor forgets it within seconds. If no
-    monitor runs, the next one forgets it at startup.
+    CHANNEL is the id of a channel. A running monitor forgets the channel within
+    seconds. If no monitor runs, the next monitor forgets the channel at startup.
 
-    The channel disappears from page and metrics. The history keeps its incidents and
-    per-minute aggregates, and sums over all channels keep its counts. If the channel
-    sends again, it counts as a new one.
+    The channel disappears from page and metrics. The history keeps the channel's
+    incidents and per-minute aggregates. Sums over all channels keep the channel's
+    counts. If the channel sends again, it counts as a new one.
     """
     if not (dry_run or yes or sys.stdin.isatty()):
         message = "standard input is no terminal: give --yes, or --dry-run"

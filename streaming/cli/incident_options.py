@@ -87,8 +87,8 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Read incidents of another protocol. Its page has the address "
-            "/views/PREFIX; --channel then names a view.",
+            help="Read incidents of the protocol whose page has the address "
+            "/views/PREFIX. With --views, --channel names a view of this protocol.",
         ),
     ),
     _source,

@@ -78,11 +78,11 @@ def command(
 ) -> None:
     """Copy SDS traffic from the REST API of Waku nodes into Kafka.
 
-    The mirror reads messages when the nodes relay them, and reads missed messages from
-    their stores. While Kafka is unreachable, records wait on disk.
+    The mirror reads the messages that the nodes relay, and reads missed messages from
+    the stores of the nodes. While Kafka is unreachable, records wait on disk.
 
-    You can kill the command at any moment. If you restart it with the same --state, it
-    resumes. Possible losses appear as a capture gap of the tap.
+    You can kill the command at any moment. If you restart the mirror with the same
+    --state, the mirror resumes. Possible losses appear as a capture gap of the tap.
     """
     from streaming.cli.actions.mirror import mirror, mirror_settings
 

@@ -116,8 +116,8 @@ peer_access_options = option_group(
         ),
         secret_setting(
             "--peer-token",
-            help="Token for the other mirror. Its peer_tokens must contain the hash "
-            "of the token.",
+            help="Token for the other mirror. The other mirror's peer_tokens must "
+            "contain the hash of the token.",
         ),
     ],
     PeerAccess,
@@ -133,8 +133,8 @@ traffic_options = option_group(
             "--pubsub-topic",
             "pubsub_topics",
             multiple=True,
-            help="Mirror the SDS messages on this pubsub topic. With --content-topic, "
-            "mirror all messages of these content topics. Repeatable.",
+            help="Mirror the SDS messages on this pubsub topic. If --content-topic is "
+            "given, mirror all messages of the given content topics. Repeatable.",
         ),
         setting(
             "--content-topic",

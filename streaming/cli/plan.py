@@ -60,8 +60,8 @@ def forecast_command(
     """Forecast bytes, messages, filters and rate-limit use from the history.
 
     For each channel and for their sum, the command prints the last seven days, the next
-    seven days, and when each limit is reached. It needs a history of 14 whole days, and
-    the extra `plan` (statsmodels).
+    seven days, and when each limit is reached. The forecast needs a history of 14 whole
+    days, and the extra `plan` (statsmodels).
 
     If no channel has a forecast, the exit code is 2.
     """

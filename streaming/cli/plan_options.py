@@ -82,8 +82,8 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Read the history of another protocol. Its page has the address "
-            "/views/PREFIX; --channel then names a view.",
+            help="Read the history of the protocol whose page has the address "
+            "/views/PREFIX. With --views, --channel names a view of this protocol.",
         ),
         setting(
             "--channel",

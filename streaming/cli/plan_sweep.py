@@ -39,8 +39,8 @@ DEFAULT_FIGURES = (
     type=click.Path(file_okay=False, path_type=Path),
     required=True,
     panel=Panel.OUTPUT,
-    help="Directory of the results. If it contains results of the same grid, the "
-    "sweep continues.",
+    help="Directory of the results. If the directory contains results of the same "
+    "grid, the sweep continues.",
 )
 @setting(
     "--summary", is_flag=True, panel=Panel.OUTPUT, help="Print a table of the results."

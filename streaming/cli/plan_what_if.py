@@ -41,7 +41,7 @@ from streaming.cli.settings import Panel, setting
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     panel=Panel.SOURCE,
-    help="TOML file that describes a channel, instead of a measured one.",
+    help="TOML file that describes the channel, instead of a history.",
 )
 @setting(
     "--assume",
@@ -87,12 +87,12 @@ def what_if_command(
     form: str,
     html: Path | None,
 ) -> None:
-    """Compare what a channel costs and delivers with other settings.
+    """Compare a channel with variants of its settings.
 
-    The command compares bytes, delivery, acknowledgement, recovery, repair, filter and
-    rate-limit use of a channel with those of variants. A history or a file describes
-    the channel. Figures come from formulas, or from simulations with 95 % intervals.
-    The command needs the extra `plan`.
+    For the channel and each variant, the command prints bytes, delivery,
+    acknowledgement, recovery, repair, filter and rate-limit use. A history or a file
+    describes the channel. Figures come from formulas, or from simulations with 95 %
+    intervals. The command needs the extra `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 

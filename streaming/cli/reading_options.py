@@ -105,7 +105,7 @@ reading_options = option_group(
             "--shuffle-partitions",
             type=click.IntRange(1),
             help="Partitions of the state; by default one for each core. The first "
-            "batch of a checkpoint fixes the number.",
+            "batch of a checkpoint fixes the number of partitions.",
         ),
     ),
     _reading_settings,

@@ -43,7 +43,7 @@ from streaming.settings import Window
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     panel=Panel.STORAGE,
     help="Directory for the temporary checkpoint. On a cluster, all executors must "
-    "share it.",
+    "share the directory.",
 )
 @reading_options
 @log_option()
@@ -58,8 +58,8 @@ def command(
     """Report on a past window of a topic, as if a job had started then.
 
     The command reads the records whose time lies in the window, and ignores earlier
-    ones. It writes only the report: the live job, its offsets and the dead letters
-    remain unchanged.
+    ones. The command writes only the report: the live job, its offsets and the dead
+    letters remain unchanged.
     """
     from streaming.cli.actions.replay import replay
 

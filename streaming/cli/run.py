@@ -22,10 +22,11 @@ def command(settings: RunSettings) -> None:
     """Read SDS traffic from Kafka and report how reliable each channel is.
 
     The command serves the status page at / and Prometheus metrics at /metrics. On a
-    terminal, it also shows a table of the channels with the worst verdicts.
+    terminal, the command also shows a table of the channels with the worst verdicts.
 
-    You can kill the command at any moment. If you restart it with the same checkpoint,
-    every figure continues. On SIGHUP, it reads the --channels file again.
+    You can kill the command at any moment. If you restart the command with the same
+    checkpoint, every figure continues. On SIGHUP, the command reads the --channels file
+    again.
     """
     from streaming.cli.actions.run import run
 
@@ -60,9 +61,10 @@ def doctor_command(
     """Check what a monitor needs before it runs.
 
     The command takes the options of `run`, and reads the table [run] of the --config
-    file. It checks Java, memory, disk space, file descriptors, port, checkpoint, Kafka,
-    access rights and settings of all topics, unread records, clock, certificates,
-    Prometheus and Alertmanager. It prints a line for each check, with the remedy.
+    file. The command checks Java, memory, disk space, file descriptors, port, clock and
+    certificates. The command also checks the checkpoint, Prometheus, Alertmanager and
+    Kafka, with access rights and settings of all topics and the unread records. The
+    command prints a line for each check; for a failed check, the line has the remedy.
 
     If a check fails, the exit code is 1.
     """
@@ -81,10 +83,10 @@ def doctor_command(
 def rebuild_command(settings: RunSettings) -> None:
     """Make a new checkpoint from all records of the topic.
 
-    Use it to change settings of the model or the number of state partitions, or to
-    replace a damaged checkpoint. The command takes the options of `run`, and reads the
-    table [run] of the --config file. It can run beside the live job, because it writes
-    no dead letters, offsets or history to Kafka.
+    Use the command to change settings of the model or the number of state partitions,
+    or to replace a damaged checkpoint. The command takes the options of `run`, and
+    reads the table [run] of the --config file. A rebuild can run beside the live job,
+    because a rebuild writes no dead letters, offsets or history to Kafka.
 
     Afterwards, start `run` with the new checkpoint.
     """

@@ -191,7 +191,7 @@ job_options = option_group(
             is_flag=True,
             panel=Panel.OUTPUT,
             help="Add every incident and definite acknowledgement to the report. Set "
-            "it when you first start a checkpoint.",
+            "--report-detail when you first start a checkpoint.",
         ),
     ),
     _job_settings,

@@ -112,7 +112,7 @@ json_option = setting(
     "as_json",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Print JSON: one object, or for lists one object a line.",
+    help="Print one JSON object; for a list, print one JSON object a line.",
 )
 """Adds ``--json``; the command gets ``as_json``."""
 

@@ -42,7 +42,7 @@ from streaming.cli.values import Duration, Number
     "--duration",
     type=Duration("s", 0, min_open=True),
     panel=Panel.TRAFFIC,
-    help="Duration of sending; by default that of the scenario.",
+    help="Duration of the traffic; by default, the scenario's duration.",
 )
 @setting(
     "--speed",
@@ -69,9 +69,9 @@ def command(
 ) -> None:
     """Simulate SDS participants on a lossy network, mirrored into Kafka.
 
-    Participants and taps are simulated. Their frames are real SDS frames. If --speed is
-    above 1, record times begin in the past, and end at about the time when the last
-    record is written.
+    The participants and taps are simulated, but the frames are real SDS frames. If
+    --speed is above 1, record times begin in the past, and end at about the time when
+    the last record is written.
     """
     from streaming.cli.actions.simulate import read_scenario
 

@@ -101,13 +101,15 @@ span_options = option_group(
             "--from",
             "from_ms",
             type=Time(),
-            help="Earliest sender's time; by default, --to minus --last.",
+            help="Sender's time at which the window begins; by default, --to minus "
+            "--last.",
         ),
         setting(
             "--to",
             "to_ms",
             type=Time(),
-            help="Latest sender's time, exclusive; by default, now minus --settle.",
+            help="Sender's time at which the window ends, exclusive; by default, now "
+            "minus --settle.",
         ),
         setting(
             "--last",

@@ -86,7 +86,7 @@ def test_slow_clock_is_reported_before_anyone_looks_for_dead_letters(
         wait_for(lambda: 170 < exported("sds_monitor_clock_behind_seconds") < 190)
         assert exported("sds_monitor_ok") == 0
         first = httpx.get(url).text
-        assert "The monitor&#39;s clock differs from others by over " in first
+        assert "The monitor&#39;s clock differs from other clocks by over " in first
         assert "behind Kafka&#39;s." in httpx.get(f"{url}monitor").text
         process.send_signal(signal.SIGTERM)
         assert process.wait(120) == 0

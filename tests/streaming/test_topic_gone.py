@@ -42,7 +42,7 @@ def test_deleted_topic_is_said_alike_until_it_is_there_again(
         missing = f"Topic {kafka.topic} has been missing since "
         wait_for(lambda: missing in job.probe()[1])
         said_first = job.probe()
-        assert "recreate it" in said_first[1]
+        assert "recreate the topic" in said_first[1]
         until_s = time.monotonic() + STEADY_S
         while time.monotonic() < until_s:
             assert job.probe() == said_first

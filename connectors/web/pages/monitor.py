@@ -146,8 +146,8 @@ def _silence(job: JobFigures) -> str:
     if kafka.is_awaited:
         return f"{words.no_answer(kafka)}{why}. No figures exist yet."
     return (
-        f"{words.no_answer(kafka)}{why}. The figures are from that time. The job "
-        "continues when Kafka answers."
+        f"{words.no_answer(kafka)}{why}. The figures are from Kafka's last answer. The "
+        "job continues when Kafka answers."
     )
 
 

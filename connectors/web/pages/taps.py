@@ -117,7 +117,7 @@ def _tap(
         badge, verdict = _WRONG_CLOCK, Verdict.DEGRADED
     elif missed.is_much(settings):
         badge, verdict = _INCOMPLETE, Verdict.DEGRADED
-        state = "its node does not receive all messages"
+        state = "the tap's node does not receive all messages"
     return Tap(
         short_key(observer),
         name=words.short(observer),
@@ -140,7 +140,7 @@ def _refused(observer: str, offset_ms: int) -> Tap:
         name=words.short(observer),
         badge=_WRONG_CLOCK,
         verdict=Verdict.DEGRADED,
-        state="its records are refused: see the dead letters",
+        state="the monitor refuses the tap's records: see the dead letters",
         clock=_clock(offset_ms),
     )
 
@@ -179,9 +179,9 @@ def _weak(taps: list[Tap]) -> str:
     if not any(tap.badge == _INCOMPLETE for tap in taps):
         return ""
     return (
-        "A missed message reached a participant, but no tap of its channel. Such a "
-        "message leaves no sequence gap, because the tap's node never received it. "
-        "Give the node more peers, or the channel a second tap."
+        "A missed message reached a participant, but no tap of the channel. A missed "
+        "message leaves no sequence gap, because the nodes of the taps never received "
+        "the message. Give the node more peers, or the channel a second tap."
     )
 
 
@@ -203,8 +203,8 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
         )
         return f"No tap had a sequence gap{lately}."
     return (
-        "A channel is blind if all its taps were interrupted, because messages that "
-        "seem lost may be missing only at the taps. Check that the mirror runs and "
-        "its node has peers. The channel has a verdict again "
+        "If all taps of a channel were interrupted, the channel is blind, because "
+        "messages that seem lost may be missing only at the taps. Check that the "
+        "mirror runs and its node has peers. The channel has a verdict again "
         f"{words.duration(settings.verdict_window_ms)} after the last interruption."
     )

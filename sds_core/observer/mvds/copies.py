@@ -35,7 +35,7 @@ class Shown(msgspec.Struct, array_like=True):
 
     Attributes:
         content, sender, receiver: Fingerprints.
-        time_ms: Event time of its first copy, Unix ms.
+        time_ms: Event time of the payload's first copy, Unix ms.
     """
 
     content: int

@@ -47,7 +47,7 @@ HeardRow = tuple[int, int, int]
 
 
 class ShardDigest(msgspec.Struct, array_like=True):
-    """Payloads of one chunk of one partition as one view needs them.
+    """The payloads that one view needs from one chunk of one partition.
 
     Attributes:
         rows: Payloads with records of the view's ids, and payloads that the view
@@ -70,7 +70,7 @@ class ShardDigester:
 
     _partition: int
     _rows: list[PayloadRow]
-    # By peer and second, so that a repeated pair is dropped.
+    # The key is peer and second, so a repeated pair is dropped.
     _heard: dict[tuple[int, int], HeardRow]
     _peers: dict[str, int]
     _ids: dict[bytes, int]
@@ -202,7 +202,7 @@ class SeenPayload:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """See `SeenPeer`. If both have the same position, the peer comes first."""
+        """See `SeenPeer`. A peer comes before a payload with the same position."""
         return self.clock_ms, self.partition, self.offset
 
 

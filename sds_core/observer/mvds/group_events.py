@@ -21,7 +21,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class MvdsMinute(GroupMinute[GroupTotals], array_like=True, tag="MvdsMinute"):
-    """One view's part of a group's figures at the end of one minute.
+    """A view's part of a group's figures, at the end of one minute.
 
     The persisted tag distinguishes minutes from incidents in the outbox.
     """

@@ -48,7 +48,7 @@ class Groups:
         return OTHER_GROUPS
 
     def __getitem__(self, name: str) -> GroupTotals:
-        """The totals of a group, for changes; new totals if it has none."""
+        """Changeable totals of a group; a new group gets new totals."""
         found = self._opened.get(name)
         if found is None:
             raw = self._packed.get(name)

@@ -40,7 +40,7 @@ class Ledger:
             message.waiting_deliveries_ms.append(duration_ms)
 
     def settle(self, message: Message, group: str) -> None:
-        """Count in a group the figures that a message keeps."""
+        """Set a message's group, and count the waiting figures in this group."""
         waiting, deliveries_ms = message.waiting, message.waiting_deliveries_ms
         message.group, message.waiting, message.waiting_deliveries_ms = group, {}, []
         for field, number in waiting.items():
@@ -49,7 +49,7 @@ class Ledger:
             self.delivered(message, duration_ms)
 
     def forget(self, message: Message, clock_ms: int) -> None:
-        """Count the figures that a message keeps, if its group stays unknown."""
+        """Count the figures of a message without a known group in `UNKNOWN_GROUP`."""
         if not message.group:
             groups = self.groups
             groups.saw(UNKNOWN_GROUP, message.first_ms, clock_ms, "")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 MOST_RECORDS = 200
-"""Maximum number of records of one payload that are tracked, the first ones.
+"""At most this number of a payload's records is tracked, from the first record on.
 
 Repetitions count. Deployed nodes send less than a tenth of this number. A payload of
 150 kB has room for 4,200 ids, and each id costs as much as a short payload.

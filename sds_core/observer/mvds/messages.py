@@ -23,11 +23,12 @@ class Peer(msgspec.Struct, array_like=True):
     Attributes:
         print: Fingerprint of the peer's id.
         holds: Whether the peer sent an ACK, OFFER or MESSAGE of this message.
-        acked: Whether the peer sent an ACK of it, to any peer.
+        acked: Whether the peer sent an ACK of the message to any peer.
         sends: Number of MESSAGEs to the peer before its first ACK.
-        sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before it.
+        sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before the first
+            MESSAGE.
         sent_ms: Event time of the first MESSAGE to the peer.
-        due_ms: Clock until which its ACK is in time; 0 if none is expected.
+        due_ms: Clock until which an ACK is in time; 0 if no ACK is expected.
         missed_ms: The deadline that the ACK missed; 0 if the ACK missed no deadline or
             came later.
     """
@@ -48,9 +49,9 @@ class Pair(msgspec.Struct, array_like=True):
     Attributes:
         sender, receiver: Indices of the peers in `Message.peers`.
         acked, offered, requested: Whether the sender sent an ACK, OFFER or REQUEST.
-        sent_ms: Event time of its first MESSAGE; None before it.
-        offer_due_ms, request_due_ms: Clock until which its offer should be requested,
-            or its request answered; 0 if that is not expected.
+        sent_ms: Event time of the first MESSAGE; None before the first.
+        offer_due_ms, request_due_ms: Clock until which the offer should be requested,
+            or the request answered; 0 if neither is expected.
     """
 
     sender: int
@@ -82,9 +83,10 @@ class Message:
         first_ms: Event time of the first record with the id, Unix ms.
         latest_ms: Clock at the latest record with the id.
         group: Name of the message's group; empty before a MESSAGE was seen.
-        found_ms: Clock at which its incident was found; 0 if it has none.
+        found_ms: Clock at which the message's incident was found; 0 without an
+            incident.
         waiting: Counts by field of the totals, until the message's group is known.
-        waiting_deliveries_ms: Until its group is known, its delivery times.
+        waiting_deliveries_ms: The message's delivery times, until the group is known.
     """
 
     key: int
@@ -137,7 +139,7 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Add a peer if new, and return its index; `NO_PLACE` beyond `MOST_PEERS`."""
+        """Return the index of a peer, added if new; `NO_PLACE` beyond `MOST_PEERS`."""
         known = self._places.get(peer)
         if known is not None:
             return known
@@ -149,7 +151,7 @@ class Message:
         return place
 
     def pair(self, sender: int, receiver: int) -> Pair | None:
-        """Add a pair if new, and return it; None beyond `MOST_PAIRS`."""
+        """Return a pair, added if new; None for a new pair beyond `MOST_PAIRS`."""
         places = sender, receiver
         pair = self._pairs.get(places)
         if pair is None and len(self._pairs) < MOST_PAIRS:

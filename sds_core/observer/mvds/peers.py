@@ -15,8 +15,8 @@ class PeersState(msgspec.Struct, array_like=True):
     """Encoded form of `Peers`.
 
     Attributes:
-        heard: Clock at which each peer last sent a payload, rounded down to seconds,
-            Unix ms, by the fingerprint of its id, in this order.
+        heard: Clock at each peer's latest payload, rounded down to seconds, Unix ms.
+            The keys are fingerprints of the peers' ids, in order of the clock.
         names: Name of each peer, and the clock at which the name was last needed, Unix
             ms. The key is the fingerprint of the peer's id; entries are in order of
             age.
@@ -63,7 +63,7 @@ class Peers:
             self.evicted += 1
 
     def name(self, peer: int) -> str:
-        """Id of a peer; if it is forgotten, its fingerprint in hexadecimal."""
+        """Id of a peer; the fingerprint in hexadecimal if the id is forgotten."""
         known = self._names.get(peer)
         return f"{uint64(peer):016x}" if known is None else known[1]
 

@@ -85,7 +85,8 @@ class ShardView:
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
         """Apply the next payloads, then advance the clock, Unix ms.
 
-        It returns the minutes that ended, then each incident that began or changed.
+        `apply` returns the minutes that ended, then each incident that began or
+        changed.
         """
         return self.follow(in_order(digests), clock_ms)
 

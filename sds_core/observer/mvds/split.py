@@ -18,7 +18,7 @@ from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name
 
 SHARDS = 8
-"""Number of views. Checkpoints contain it: never change it."""
+"""Number of views. Checkpoints contain this number, so never change it."""
 
 _NAMES = tuple(str(shard) for shard in range(SHARDS))
 _ID_BYTES = 32
@@ -45,10 +45,11 @@ class RecordPart:
     """One record of a payload.
 
     Attributes:
-        size: Bytes of all its repetitions on the wire, including tag and length.
-        times: How many times the payload contains it.
+        size: Bytes of all repetitions of the record on the wire, including tag and
+            length.
+        times: How many times the payload contains the record.
         group: Name of the group of a MESSAGE; empty for other types.
-        is_ephemeral: Whether it is a MESSAGE that needs no acknowledgement.
+        is_ephemeral: Whether the record is a MESSAGE that needs no acknowledgement.
     """
 
     type: RecordType

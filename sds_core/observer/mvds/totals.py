@@ -1,4 +1,4 @@
-"""Totals of an MVDS group, and of one view, which has a part of each group.
+"""Totals of an MVDS group, and totals of a view with a part of each group.
 
 ``docs/figures.md``, 14, defines each figure; the modules in ``figures/`` beside this
 file define where it is published. Add fields only at the end and with a default, so
@@ -98,7 +98,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Verdict and reason, if some evidence does not count; see `ViewTotals`."""
+        """Verdict and reason without excused evidence; see `ViewTotals`."""
         del settings
         return self.window.judge_without(self.clock_ms, excused)
 

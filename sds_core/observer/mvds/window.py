@@ -15,16 +15,16 @@ STEP_MS = 10_000
 
 
 class Rule(msgspec.Struct, array_like=True, frozen=True):
-    """The settings for a verdict, as they were in the view that counted.
+    """The view's settings for a verdict.
 
-    The window stores them, because the code that joins parts of a group lacks the
-    settings.
+    The window stores the settings, because the code that joins parts of a group lacks
+    them.
 
     Attributes:
         warm_up_ms: Time after a group's first record in which it has no verdict.
         percent: Share of unacknowledged pairs above which a group is failing.
         ack_deadline_ms: Time from a MESSAGE until it counts as unacknowledged.
-        horizon_ms: Time for which a tap counts as one that shows a group.
+        horizon_ms: Time after which a tap no longer counts as showing a group.
     """
 
     window_ms: int = 0
@@ -49,10 +49,10 @@ class Window(msgspec.Struct, array_like=True):
     """Evidence of the verdict on a group. Times are clocks in Unix ms.
 
     Attributes:
-        began_ms: Clock at the group's first record; None before it.
+        began_ms: Clock at the group's first record; None before the first record.
         message_ms: Clock at the group's latest MESSAGE; None before the first MESSAGE.
-        ended: Number of pairs of id and receiver that ended in a step, by the step's
-            end.
+        ended: Number of pairs of id and receiver that ended in each step, with the
+            step's end as key.
         unacknowledged: Number of ended pairs that are still unacknowledged.
         unanswered: Number of requests that ended unanswered in a step, by the step's
             end.

@@ -130,7 +130,8 @@ class Acknowledgements:
     def mentioned(self, message: Message, by: int, time_ms: int, clock_ms: int) -> None:
         """Record that a participant's causal history names the message.
 
-        If the participant is not its sender, this is a definite acknowledgement.
+        If another participant than the sender names the message, the message is
+        definitely acknowledged.
         """
         if message.definite or UNKNOWN in (by, message.sender) or by == message.sender:
             return
@@ -150,9 +151,10 @@ class Acknowledgements:
         """Look up unacknowledged messages of others in a frame's filter.
 
         Call this after `mentioned` for the frame's causal history. If the filter holds
-        a message, the message gets a witness. Otherwise, the message had an opportunity
-        if the frame could have acknowledged it. A frame could not if its sender
-        returned from a long silence after the message.
+        a message, the message gets a witness. If the filter lacks a message that the
+        frame could have acknowledged, the message had an opportunity. If the sender
+        returned from a long silence after the message, the frame could not acknowledge
+        the message.
 
         Args:
             frame: The frame.

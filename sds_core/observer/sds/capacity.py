@@ -26,7 +26,7 @@ class EpochState(msgspec.Struct, array_like=True):
 
     Attributes:
         number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
-        sent: Number of first copies and retries in it, by participant index.
+        sent: Number of first copies and retries in the epoch, by participant index.
         last_max: Maximum number of messages of one participant in the previous epoch.
     """
 

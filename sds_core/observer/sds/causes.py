@@ -33,7 +33,7 @@ The probability assumes that each sender or participant had an equal risk.
 """
 
 _NAMED_LATE_MS = 60_000
-"""Maximum time from a tap's capture gap to the first naming of a message in the gap."""
+"""A message of a capture gap is first named at most this long after the gap."""
 
 _GAP_SHARE = 2
 """Divisor of the verdict's window: the maximum share that gaps of a tap may take.

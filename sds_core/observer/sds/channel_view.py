@@ -39,7 +39,7 @@ _SENDERS_SINCE = 7
 """First version that records whether content named its sender."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
-"""Momentary figures, with their fixed values in minutes and in the last totals."""
+"""Momentary figures, and the values that replace them in minutes and last totals."""
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """Types of event that `ChannelView.apply` returns."""
@@ -109,7 +109,7 @@ class ChannelView:
     ) -> list[ChannelEvent]:
         """Apply the next frames, then advance the clock, Unix ms.
 
-        It returns definite acknowledgements, then incidents, then minutes. If the
+        `apply` returns definite acknowledgements, then incidents, then minutes. If the
         channel was forgotten, the events before its end come first.
         """
         frames = [frames_of(digest) for digest in digests]

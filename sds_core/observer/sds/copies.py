@@ -44,7 +44,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, broadcasts: Memory) -> PackedBroadcasts:
-        """Encode, by content, record time and whether any copy had a hash."""
+        """Encode the fingerprints, record times, and whether any copy had a hash."""
         contents, clocks, times, with_hash = broadcasts.columns()
         return cls(
             pack_row(view(contents), True),
@@ -135,7 +135,7 @@ class Copies:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock of the oldest entry, Unix ms; None if it is empty."""
+        """Clock of the oldest entry, Unix ms; None if no entry exists."""
         oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
         oldest += self._observers.values()
         oldest += (self._hashes.oldest_ms, self._broadcasts.oldest_ms)

@@ -1,9 +1,9 @@
 """Tracks the delivery of each message to each participant (docs/figures.md, 5).
 
 A bloom filter has no false negatives. If a frame's filter does not hold a message that
-could have arrived earlier, the participant lacks the message. Each pair of message and
-participant is judged only when the participant sends a frame, so a pair needs no state
-before that.
+could have arrived earlier, the participant lacks the message. A pair of message and
+participant is judged only when the participant sends a frame, and needs no earlier
+state.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
     Attributes:
         receivers: Receivers by participant index.
-        undelivered: For each message that was ever lost to a participant, by order:
-            event time of the first frame without it, and clock when the loss was found.
+        undelivered: For each message that was ever lost to a participant: event time of
+            the first frame without the message, and clock when the loss was found. The
+            key is the message's order.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -127,9 +128,8 @@ class Deliveries:
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            proves_lack: Whether the frame was composed shortly before it was seen, so
-                that the participant lacked the messages that the frame's filter does
-                not hold.
+            proves_lack: Whether the frame is new enough to prove that the participant
+                lacked all messages that are not in the frame's filter.
         """
         self.forget_old(clock_ms)
         if by == UNKNOWN:

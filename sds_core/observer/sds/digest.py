@@ -56,7 +56,7 @@ _SPEC_BYTES = DEFAULT_PARAMETERS.length_bytes
 
 _ROW_BYTES = 1_500
 _TIMES_AS_LONG = 5
-"""Approximate memory of a row, and of a new entry relative to its bytes."""
+"""Approximate memory of a row, and of a new entry as a multiple of its length."""
 
 _CONTENT_CODES = frozenset(_KIND_CODES[FrameKind.CONTENT, one] for one in DIALECTS)
 
@@ -97,7 +97,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
             hint.
         name_prints: `fingerprint` of each of `names`.
         name_senders: Sender of each of `names`, as an index into `sender_names`.
-        name_hints: Retrieval hint of each of `names`; empty if it has none.
+        name_hints: Retrieval hint of each of `names`; empty if the name has no hint.
         sender_names: Participant ids; the first, empty id means an unknown sender.
         filters: Bits of each whole filter, in order.
         filter_shapes: ``m_bits, k`` of each whole filter, in one flat list.

@@ -116,7 +116,7 @@ class Histories:
     """Causal histories, each a slice of one list.
 
     Usually a history is the previous frame's history without its first entries,
-    followed by new entries. Then only the new entries are added.
+    followed by new entries. In the usual case, only the new entries are added.
 
     Attributes:
         indices: Index of the name of each entry.
@@ -140,7 +140,7 @@ class Histories:
         self._known = {}
 
     def add(self, entries: Sequence[HistoryEntryLike]) -> tuple[int, int, int]:
-        """Add a history; return its slice, and how many entries limits drop."""
+        """Add a history; return its slice, and the number of surplus entries."""
         left_out = max(0, len(entries) - MOST_HISTORY)
         added: list[int] = []
         for entry in entries[-MOST_HISTORY:]:
@@ -206,7 +206,7 @@ class Histories:
         self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
-        """Where a history begins in the last one, and how many entries they share."""
+        """Begin of a history in the previous history, and number of shared entries."""
         end = len(before)
         if not history:
             return end, 0

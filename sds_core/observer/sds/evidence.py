@@ -19,8 +19,8 @@ STEP_MS = 10_000
 Found = tuple[int, int, int]
 """Evidence of one kind: its start, when it was found, and the number of events.
 
-Both times are clocks in Unix ms, in multiples of `STEP_MS`. The start is rounded down,
-and the finding time is rounded up.
+Start and finding time are clocks in Unix ms, in multiples of `STEP_MS`. The start is
+rounded down, and the finding time is rounded up.
 """
 
 
@@ -33,7 +33,7 @@ class Counts:
         messages, unacknowledged: Numbers of all and of unacknowledged messages whose
             deadline was in the window.
         pairs, undelivered: Number of deliveries that ended in the window, and number of
-            lost, not retracted ones among them.
+            lost deliveries among them, without retracted losses.
         lost: Number of messages that are lost to all participants.
         recovering: Whether gaps are open, or a delivery recovered.
         expired: Whether a repair episode expired.
@@ -85,7 +85,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         messages, pairs, saturated, content, attributed: See `Counts`. States of
             releases before 0.13 lack `attributed`.
-        lost, undelivered, unacknowledged: All failures of these kinds.
+        lost, undelivered, unacknowledged: All failures of the named kind.
         recovered, expired: For each step in which events were found, the event that
             began last.
         gaps: The open gap that began last.

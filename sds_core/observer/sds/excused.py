@@ -1,6 +1,6 @@
 """Findings of a channel that do not count: the monitor may have missed messages.
 
-Such findings suppress alerts on a channel (docs/figures.md, 8).
+Excused findings suppress alerts on a channel (docs/figures.md, 8).
 """
 
 from __future__ import annotations

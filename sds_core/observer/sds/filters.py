@@ -72,7 +72,7 @@ class Filters:
         return self._has_rolled
 
     def rolled(self, by: int, frame: SeenFrame) -> None:
-        """Record a roll-over in this frame's filter, its sender's newest."""
+        """Record that a frame shows a roll-over of its sender's newest filter."""
         trace = self._traces[by]
         self._has_rolled = True
         trace.rolled_ms = frame.time_ms

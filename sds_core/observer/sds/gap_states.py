@@ -20,13 +20,13 @@ class GapState(enum.IntEnum):
     BEFORE_START = 1
     """The message was sent before the channel was first seen, and never counts."""
     SETTLING = 2
-    """Missing for less than the settle time."""
+    """The message is missing for less than the settle time."""
     OPEN = 3
     """A gap that may still be filled."""
     LOST = 4
-    """Missing at the deadline, without evidence that the network had it."""
+    """Missing at the deadline; no evidence shows that the network had the message."""
     TAP_GAP = 5
-    """Missing at the deadline, although the network had it: the tap missed it."""
+    """The network had the message, but the tap missed it until the deadline."""
 
 
 WAITING = frozenset({GapState.SETTLING, GapState.OPEN})

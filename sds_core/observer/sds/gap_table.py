@@ -20,19 +20,19 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
 
     Attributes:
         named_ms: Event time of the naming that opened the gap.
-        since_ms: The channel's clock at that naming, from which deadlines count.
-        last_named_ms: The channel's clock when it was last named.
+        since_ms: The channel's clock when the gap began, from which deadlines count.
+        last_named_ms: The channel's clock when the id was last named.
         sender: Sender according to the history: participant index or `UNKNOWN`.
         mentions: For each of the first two participants that named the id: participant
             index, and event time of the first naming.
-        witnesses: Participants that had it, other than the named sender.
+        witnesses: Participants that had the message, except the named sender.
         message_id: The id, while it waits or is lost; otherwise empty.
-        naming: Dialect and Lamport timestamp of the frame at which the gap began. Later
-            frames could have had the id.
-        lacking: Participants that lack it as far as is known, with the event time of
-            the first frame that showed this. `MOST_LACKING` limits the participants,
+        naming: Dialect and Lamport timestamp of the frame at which the gap began. The
+            filter of a later frame could already hold the id.
+        lacking: Participants known to lack the message, with the event time of the
+            first frame that showed the lack. `MOST_LACKING` limits the participants,
             because untrusted senders may invent names.
-        hint: A retrieval hint for it; empty if none exists.
+        hint: A retrieval hint for the id; empty if none exists.
     """
 
     named_ms: int
@@ -49,7 +49,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def is_witnessed(self) -> bool:
-        """Whether the network had it: one witness, or two if the sender is unknown."""
+        """Whether enough witnesses show that the network had the message."""
         return len(self.witnesses) >= (2 if self.sender == UNKNOWN else 1)
 
 

@@ -44,30 +44,34 @@ class HealthState(msgspec.Struct, array_like=True):
 
     Attributes:
         first_ms: Clock at the channel's first record; None before it.
-        last_content_ms: Clock at the latest content frame; None if the window has none.
+        last_content_ms: Clock at the latest content frame; None if the window has no
+            content frame.
         last_expired_ms: When the latest repair episode expired; None if the window has
             none.
         losses: When each lost message was found, by fingerprint; excluding retracted
             losses.
-        ended: By second of the deadline, ascending: number of messages, and number of
-            these that were unacknowledged. The keys of `ended` are the ends of seconds.
-        undelivered: When each lost delivery was found, by order of the message and
-            participant index; excluding retracted losses.
+        ended: For each second of deadlines, ascending: the number of messages, and the
+            number of unacknowledged messages. The keys of `ended` are the ends of
+            seconds.
+        undelivered: When each lost delivery was found, excluding retracted losses. The
+            key is the message's order and the participant's index.
         last_recovered_ms: When the latest delivery recovered; None if the window has
             none.
-        saturated: Event time of the newest filter of each participant whose filter
-            exceeds the limit of the false-positive rate, by participant index.
+        saturated: Event time of each newest filter that exceeds the limit of the
+            false-positive rate. The key is the participant's index.
         since_ms: When the verdict began; None before the first.
-        pairs: Number of deliveries that ended in a step, by the step's end, ascending.
+        pairs: Number of deliveries that ended in each step, with the step's end as key,
+            ascending.
         lacked: For each of `undelivered`, when a frame first showed that the
-            participant lacked the message. States of releases before 0.8 have none.
-        recovered, expired: Latest start of the deliveries that recovered, or of the
-            repair episodes that expired, in a step, by the step's end, ascending.
+            participant lacked the message. In states of releases before 0.8, this field
+            is empty.
+        recovered, expired: Latest start of a recovered delivery, or of an expired
+            repair episode, in each step. The key is the step's end, ascending.
         newest_gap_ms: When the id of the latest gap was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
-        retries: By fingerprint of a message: number of retries, and time of the latest
-            retry, in order of that time.
+        retries: Number of retries and time of the latest retry, by fingerprint of the
+            message, in order of the latest retry.
     """
 
     first_ms: int | None = None

@@ -1,8 +1,8 @@
 """Remembers where participants' causal histories began (docs/figures.md, 6).
 
-A participant's log of messages only grows. If an earlier history has n entries, the
-last n entries of a later history are in the log at or after the first entry of the
-earlier one.
+A participant's log of messages only grows. Let an earlier history have n entries. In
+the log, the last n entries of a later history do not precede the earlier history's
+first entry.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class HistoryHeads:
 
         Returns:
             The sender's previous history, if the new history's last entries follow the
-            previous history's head. The previous one must have the same dialect, be
+            previous history's head. The previous history must have the same dialect, be
             older and not be longer. Otherwise None.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:

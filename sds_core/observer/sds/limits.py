@@ -14,19 +14,19 @@ MOST_REQUESTS = 100
 """Maximum number of repair requests read from a frame; libraries send three."""
 
 MANY_UNSEEN = 5_000
-"""Number of a channel's unseen ids from which a frame adds at most `MOST_UNSEEN`."""
+"""If a channel has this number of unseen ids, a frame adds at most `MOST_UNSEEN`."""
 
 MOST_UNSEEN = 20
 """Maximum number of unseen ids that a frame adds above `MANY_UNSEEN`.
 
-A tap that misses 95 % of a channel's messages sees 19 in each frame.
+A tap that misses 95 % of a channel's messages sees 19 unseen ids in each frame.
 """
 
 MOST_SEGMENT_SETS = 100
 """Maximum segmented messages of a channel that are tracked until they are complete.
 
-Complete messages have an equal limit. nim-segmentation reassembles as many messages at
-once.
+Complete messages have a separate limit with the same number. nim-segmentation also
+reassembles at most this number of messages at the same time.
 """
 
 MOST_TAPS = 50

@@ -23,20 +23,21 @@ class Message:
         order: Number of earlier messages of the channel.
         t0_ms: Event time of the first copy, Unix ms.
         seen_ms: The channel's clock at the first copy, from which deadlines count.
-        latest_ms: The channel's clock when it was last seen or named.
+        latest_ms: The channel's clock when the message was last seen or named.
         witnesses_needed: Number of witnesses that make a probable acknowledgement.
-        definite, probable: Whether the message is definitely, or possibly,
+        definite, probable: Whether the message is definitely, or probably,
             acknowledged.
-        overdue: Whether its deadline has passed.
-        in_time: Whether it was acknowledged, definitely or probably, by its deadline.
-        opportunity: Whether another participant could have acknowledged it.
-        witnesses: Participants whose filters held it, until it has a definite
+        overdue: Whether the message's deadline has passed.
+        in_time: Whether the message was acknowledged, definitely or probably, by its
+            deadline.
+        opportunity: Whether another participant could have acknowledged the message.
+        witnesses: Participants whose filters held the message before a definite
             acknowledgement.
         witness_rate: Product of the false-positive rates of the witnesses' filters.
         message_id: The id. The text is empty if no later frame can need the id.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or if
             the id is empty.
-        was_named_before: Whether it was named before any tap saw it.
+        was_named_before: Whether the message was named before any tap saw it.
         hint: Retrieval hint from a causal history; empty if unknown or if the id is
             empty.
         hashed_for, hash_a, hash_b: Hashes of the message id, and the dialect for which
@@ -339,7 +340,10 @@ class MessageTable(Table[Message]):
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
-        """Keys of messages not overdue that have no acknowledgement or opportunity."""
+        """Keys of the messages that are not judged yet.
+
+        An unjudged message has no acknowledgement or opportunity, and is not overdue.
+        """
         judged = _DEFINITE | _PROBABLE | _OVERDUE | _OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
 

@@ -48,7 +48,7 @@ class MissingDeliveries:
                 self._lost[order][by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
-        """When frames first showed participants lacking a message; number of the rest.
+        """Return who lacks a message, since when, and how many further participants.
 
         Only `MOST_LACKING` participants are named.
         """

@@ -121,7 +121,7 @@ class OwnIds:
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """Whether a named id was seen and is not a message; if so, refresh its age."""
+        """Whether an id was seen and is not a message; its age is refreshed."""
         seen = self._seen_ids.get(key)
         if seen is None:
             return False
@@ -160,9 +160,9 @@ class OwnIds:
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
         """If a frame is a rebroadcast of a forgotten message, count it and return True.
 
-        Only a requested message, or one that returned before, counts. Otherwise, a
-        hostile sender's high Lamport timestamp could turn all frames of a participant
-        into rebroadcasts.
+        Only a requested message, or a message that returned before, counts. If every
+        message counted, a hostile sender's high Lamport timestamp could turn all frames
+        of a participant into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)

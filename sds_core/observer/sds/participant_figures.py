@@ -19,7 +19,7 @@ from sds_core.observer.sds.totals import BloomGauge
 MOST_PARTICIPANTS = 100
 """Maximum number of participants of a channel with figures of their own.
 
-Participants that lack most messages come first, then those that sent last.
+Participants that lack most messages come first, then participants that sent last.
 """
 
 
@@ -27,14 +27,15 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
     """One participant. Times are event times in Unix ms.
 
     Attributes:
-        heard_ms: Time of its latest first copy.
-        lacks: Number of messages that it lacks according to its frames.
+        heard_ms: Time of the participant's latest first copy.
+        lacks: Number of messages that the participant lacks according to its frames.
         lacks_since_ms: Time of the first frame that showed a lack that still exists;
             None if no lack exists.
-        undelivered: Number of these messages that it lacked beyond the deadline, so
-            they count as undelivered.
-        failed: Number of lost, not retracted deliveries to the participant.
-        filter: Its newest bloom filter; None if it is not known.
+        undelivered: Number of lacked messages that count as undelivered, because their
+            deadline has passed.
+        failed: Number of deliveries to the participant that count as lost and are not
+            retracted.
+        filter: The participant's newest bloom filter; None if unknown.
         epoch_messages: Number of first copies and retries from the participant in the
             current rate-limit epoch.
     """
@@ -54,7 +55,8 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
     """Figures of the participants of a channel.
 
     Attributes:
-        participants: At most `MOST_PARTICIPANTS`, those that lack most first.
+        participants: At most `MOST_PARTICIPANTS` participants; the participant that
+            lacks most messages is first.
         others: Number of further participants that ever sent a frame. A participant
             that has been silent for two retention windows counts too.
     """

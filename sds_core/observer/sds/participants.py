@@ -101,7 +101,7 @@ class Participants:
         return self._all[index].last_ms >= time_ms
 
     def last_ms(self, index: int) -> int:
-        """Event time of its latest first copy, Unix ms; 0 if it sent none."""
+        """Event time of the latest first copy, Unix ms; 0 before the first copy."""
         return self._all[index].last_ms
 
     def lately(self, time_ms: int) -> int:
@@ -127,7 +127,7 @@ class Participants:
             else min(participant.first_ms, time_ms)
         )
         participant.last_ms = max(participant.last_ms, time_ms)
-        # Removed first, so that the latest senders stay last.
+        # The entry moves to the end, so that the latest senders stay last.
         self._spoken.pop(index, None)
         self._spoken[index] = participant
         return is_first

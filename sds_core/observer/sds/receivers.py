@@ -1,4 +1,4 @@
-"""What each participant has received, and the encoded form of this."""
+"""The messages that each participant has received, and their encoded form."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from sds_core.native import native
 from sds_core.observer.columns import pack_set, unpack_set
 
 WATCHED = 4
-"""Number of ids by which a roll-over is detected even if the fill increases.
+"""Number of watched ids, which show a roll-over even if the fill increases.
 
-The first three are the oldest ids, which a filter drops first. The last is the newest
-id, which the filter lacks after a restart with an old state."""
+The first three watched ids are the oldest ids, which a filter drops first. The last
+watched id is the newest id, which the filter lacks after a restart with an old
+state."""
 
 
 @native
@@ -26,15 +27,17 @@ class Receiver:
     Attributes:
         checked_to: Order of the first message after the participant's latest first
             copy.
-        missing: The waiting messages that it lacks, with the event time of the first
-            frame that showed this.
-        lost: The waiting messages that count as lost to it.
+        missing: The waiting messages that the participant lacks, with the event time of
+            the first frame that showed the lack.
+        lost: The waiting messages that count as lost to the participant.
         watched: At most `WATCHED` messages that the participant's newest filter held.
         returns: Event times of the latest two returns, the latest first; 0 if none
             exists. A return is a first copy that ends a silence longer than the
             deadline.
-        failed: Number of lost, not retracted deliveries to the participant.
-        first, bitmap: See `PackedReceiver`; invalid once `unpacked` is set.
+        failed: Number of deliveries to the participant that count as lost and are not
+            retracted.
+        first, bitmap: The encoded form, see `PackedReceiver`; invalid if `unpacked` is
+            set.
         unpacked: The waiting messages; None before their first use, because a batch
             concerns few receivers.
     """

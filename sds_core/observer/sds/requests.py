@@ -21,7 +21,7 @@ class Request(msgspec.Struct, array_like=True, gc=False):
         latest_ms: The channel's clock at the latest request, Unix ms.
         window_ms: Time after the latest request in which a broadcast answers it.
         is_open: Whether the newest episode has no answer and has not expired.
-        requesters: The first `REMEMBERED` participants that requested it.
+        requesters: The first `REMEMBERED` participants that requested the message.
         requests_ms: Event times of the latest requests for the id, at most
             `REMEMBERED`.
     """
@@ -35,7 +35,7 @@ class Request(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def end_ms(self) -> int:
-        """The channel's clock until which a broadcast answers it, Unix ms."""
+        """Until this clock, Unix ms, a broadcast answers the request."""
         return self.latest_ms + self.window_ms
 
 

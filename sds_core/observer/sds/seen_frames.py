@@ -32,7 +32,7 @@ class Named:
 
     Attributes:
         sender: Sender of the message, from a history entry; empty if unknown.
-        hint: Retrieval hint from a history entry; empty if it has none.
+        hint: Retrieval hint from a history entry; empty if the entry has no hint.
     """
 
     fingerprint: int
@@ -54,8 +54,8 @@ class SeenFrame:
         kind, dialect, sender, lamport: See `Frame`. An unknown sender is empty; a
             Lamport timestamp that the kind lacks is 0.
         history: Ids in the causal history, in the frame's order.
-        requests: Ids that its repair requests name, each with whether its own filter
-            holds it.
+        requests: Ids that the frame's repair requests name, each with whether the
+            frame's filter holds the id.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.
         history_left_out, requests_left_out: Number of history entries and of requests
@@ -90,8 +90,8 @@ class SeenFrame:
     def order(self) -> tuple[int, int, int]:
         """Sort key of the frames of one channel.
 
-        Within one partition, the key gives the order of offsets. The key is also valid
-        if partitions are added and the channel moves to another.
+        Within one partition, the key gives the order of offsets. The key stays valid if
+        partitions are added and the channel moves to another partition.
         """
         return self.clock_ms, self.partition, self.offset
 

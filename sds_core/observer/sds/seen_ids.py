@@ -22,9 +22,8 @@ class SeenId:
     """The newest first copy of an id.
 
     Attributes:
-        seen_ms: The channel's clock at the first copy, Unix ms; 0 if the message
-            returned.
-        latest_ms: The channel's clock when it was last seen or named, Unix ms.
+        seen_ms: 0 for a message that returned after it was forgotten.
+        latest_ms: The channel's clock when the id was last seen or named, Unix ms.
         lamport: Lamport timestamp, in the dialect's unit.
         is_content: Whether the id is from a content message that returned.
     """

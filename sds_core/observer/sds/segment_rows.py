@@ -31,7 +31,8 @@ class SeenSegment(NamedTuple):
     Attributes:
         payload: Fingerprint of the sender and the whole payload's hash.
         place: Index among the data segments or parity segments, in [0, 256).
-        is_parity: Whether it is a parity segment; otherwise a data segment.
+        is_parity: Whether the segment is a parity segment; otherwise, it is a data
+            segment.
         data_count, parity_count: Number of segments of each kind, at most 256 together;
             None if the segment does not state the number.
         whole_bytes: Length of the whole payload; None if the segment does not state it.

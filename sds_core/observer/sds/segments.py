@@ -17,7 +17,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
 
     Attributes:
         data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None while no
-            segment has stated it.
+            segment has stated the value.
         data, parity: Bitmap of the seen segments: bit i for index i, little-endian.
         latest_ms: The channel's clock at the latest segment, Unix ms.
     """

@@ -18,8 +18,8 @@ from sds_core.wire import Dialect, FrameKind
 class Start:
     """Knows which messages were sent after the channel's warm-up.
 
-    `highest` is the highest Lamport timestamp of the warm-up by dialect, and part of
-    the state.
+    The state contains `highest`, the highest Lamport timestamp of the warm-up in each
+    dialect.
     """
 
     _highest: dict[Dialect, int]
@@ -59,10 +59,10 @@ class Start:
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
     def is_before(self, key: int, message: Message | None) -> bool:
-        """Whether the ids after an id may still be from before the start.
+        """Whether ids that follow an id in a history may be from before the start.
 
-        True if the id is not known to be from after the warm-up, or if later messages
-        may be forgotten.
+        True if the id may be from the warm-up or earlier, or if later messages may be
+        forgotten.
         """
         seen = self._seen_ids.get(key) if message is None else message
         if seen is None:
@@ -79,7 +79,7 @@ class Start:
         )
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> int:
-        """Record a history; return how many of its last entries followed the start."""
+        """Record a history; return the number of its entries from after the start."""
         before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
         if before is None or self.is_before(
             before.first, self._messages.get(before.first)

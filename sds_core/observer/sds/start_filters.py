@@ -1,7 +1,7 @@
 """Ids that participants held when the monitor started (docs/figures.md, 6).
 
 Causal histories of nim-sds are in the order of delivery, so an id from before the start
-may follow later ids. A filter of the warm-up shows that the id existed before.
+may follow later ids. A filter of the warm-up shows that an id existed before the start.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ size.
 """
 
 _MOST_BYTES = 65_536
-"""Maximum bytes of a stored filter. By default, nim-sds sends 17,980."""
+"""Maximum bytes of a stored filter. By default, nim-sds sends 17,980 bytes."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):

@@ -1,6 +1,6 @@
 """Types for what the failures behind a bad verdict have in common.
 
-`suspicion.py` makes them. `causes.py` derives from them why a channel fails.
+`suspicion.py` makes them. `causes.py` derives from these facts why a channel fails.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import msgspec
 class Origin(msgspec.Struct, array_like=True, frozen=True):
     """The participant that sent all failed messages.
 
-    A message failed if it is lost to all participants or to any.
+    A message failed if it is lost to at least one participant.
 
     Attributes:
         failed: Number of failed messages.
@@ -32,7 +32,8 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
     """The participant to which all failed messages are lost.
 
     Attributes:
-        arrived: Number of known deliveries of the failed messages to others.
+        arrived: Number of known deliveries of the failed messages to other
+            participants.
     """
 
     name: str
@@ -47,7 +48,7 @@ class Unrequested(msgspec.Struct, array_like=True, frozen=True):
     arrived, and the participant sent a frame after the maximum request time.
 
     Attributes:
-        deliveries: Number of such deliveries.
+        deliveries: Number of lost deliveries for which no request was sent.
         messages: Number of distinct messages.
         participants: Number of distinct participants.
     """
@@ -61,7 +62,7 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
     """Messages whose retries ended without an acknowledgement.
 
     Attributes:
-        senders: Ids of their senders, at most 20.
+        senders: Ids of the messages' senders, at most 20.
         least, most: Minimum and maximum number of retries per message.
     """
 
@@ -72,7 +73,7 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Suspects(msgspec.Struct, array_like=True, frozen=True):
-    """What failures have in common; None if nothing of the kind is common or known."""
+    """What failures have in common; None for a kind without a known common property."""
 
     origin: Origin | None = None
     recipient: Recipient | None = None

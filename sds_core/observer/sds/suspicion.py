@@ -1,8 +1,8 @@
 """Finds what the failures behind a bad verdict have in common.
 
-A cause needs more counts than the verdict: who sent the failed messages, who else has
-them, what was requested and what was retried. The counts are computed from the model
-once per batch, only while the verdict is bad.
+To find causes, more is counted than for the verdict: who sent the failed messages, who
+else has them, and what was requested and retried. The counts are computed from the
+model once per batch, only while the verdict is bad.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # A lost message was sent after its sender's latest message seen before the naming.
+    # The sender sent a lost message after its latest message that was seen before the
+    # naming.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -226,7 +227,7 @@ def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True
-    # The participant may have been offline since, and may show later what it lacks.
+    # A participant may be offline, and may show later what it lacks.
     after_ms, until_ms = memory.participants.active_span(by)
     return receiver.checked_to <= max(failed) and any(
         order >= receiver.checked_to

@@ -197,7 +197,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def repair_responses(self) -> int:
-        """Responses, answering and redundant."""
+        """Answering and redundant responses."""
         return self.repair_answered + self.repair_redundant
 
     @property
@@ -229,7 +229,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     def verdict_without(
         self, excused: Callable[[int, int], bool], settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Verdict and reason, if some evidence does not count; see `ViewTotals`."""
+        """Verdict and reason without excused evidence; see `ViewTotals`."""
         if self.evidence is None:
             return self.verdict, self.verdict_reason
         return self.evidence.verdict_without(excused, settings)

@@ -39,12 +39,14 @@ class _Messages(msgspec.Struct, array_like=True):
     """Columns of n messages, each of shape (n,).
 
     Attributes:
-        orders, t0s: These columns are encoded by `pack_steps`, the other columns by
-            `pack_ints`.
+        orders, t0s: Columns that `pack_steps` encodes; `pack_ints` encodes the other
+            columns.
         delays: `seen_ms - t0_ms`.
         flags: Bits of the flags, in the order of their constants.
-        ids, hashes, hints: One value for each message; empty if no longer needed.
-        witnesses: By order, `witnesses` and `witness_rate` of messages with witnesses.
+        ids, hashes, hints: One value for each message; empty if no later frame needs
+            the value.
+        witnesses: `witnesses` and `witness_rate` of messages with witnesses; the key is
+            the message's order.
     """
 
     keys: bytes = b""
@@ -130,7 +132,7 @@ class OldChannelState(msgspec.Struct, array_like=True):
 
 
 def channel_state(data: bytes | memoryview) -> ChannelState:
-    """The state of a channel from the state's part of a blob."""
+    """Decode a channel's state from its part of a blob."""
     old = msgspec.msgpack.decode(data, type=OldChannelState)
     return ChannelState(
         old.clock_ms,

@@ -2,7 +2,7 @@
 
 Both sides descend their trees at the same time. Each message has the children of the
 sender's nodes that the receiver lacks, so a round trip descends two levels. The first
-message has the children of all tails, from the root to the newest messages, so one or
-two round trips find differences among the newest messages. A node is identified by 6
-bytes of a salted hash. The root's full hash confirms the result.
+message has the children of all tails, from the root to the newest messages. One or two
+round trips therefore find differences among the newest messages. A node is identified
+by 6 bytes of a salted hash. The root's full hash confirms the result.
 """

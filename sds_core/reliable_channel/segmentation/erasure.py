@@ -1,7 +1,7 @@
 """Reed-Solomon parity shards, in the two codes that senders of segments use.
 
-Both codes evaluate polynomials over GF(256) at points that are bytes. They differ in
-the representation of the field (`field.py`) and in the points:
+Both codes evaluate polynomials over GF(256) at points that are bytes. The codes differ
+in the representation of the field (`field.py`) and in the points:
 
 - classical (klauspost/reedsolomon without options, status-go): the polynomial has a
   degree below the number of data shards. Data shard i is its value at point i, and
@@ -16,8 +16,9 @@ its default form and in its Leopard form of 8 bits (tests/vectors/reed_solomon.j
 If data count + m exceeds 256, Leopard-RS uses a field of 16 bits, and `is_supported` is
 False.
 
-Libraries for Python are not suitable: zfec is under the GPL, pyeclib allows 32 shards
-and adds its own headers, reedsolo works byte by byte, and galois is ten times slower.
+Libraries for Python are not suitable: zfec is under the GPL, and pyeclib allows 32
+shards and adds its own headers. reedsolo works byte by byte, and galois is ten times
+slower.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ def recover(
     data_count: int,
     parity_count: int,
 ) -> list[bytes]:
-    """Return all data shards in order; arguments have the available ones by index.
+    """Return all data shards in order; the arguments map indices to available shards.
 
     Raises:
         ValueError: Too few shards are available, or the numbers are not supported.

@@ -37,7 +37,7 @@ class Field(NamedTuple):
 
 @cache
 def polynomial_field() -> Field:
-    """Return the field whose bytes are coefficients: that of klauspost/reedsolomon."""
+    """Return the field whose bytes are coefficients, as in klauspost/reedsolomon."""
     return _field(bytes(range(ELEMENTS)))
 
 
@@ -71,7 +71,7 @@ def _field(meaning: bytes) -> Field:
 
 
 def _powers_and_logarithms() -> tuple[list[int], dict[int, int]]:
-    # The powers of 2 are all elements except 0.
+    # Every element except 0 is a power of 2.
     powers = [1]
     while len(powers) < ELEMENTS - 1:
         doubled = powers[-1] << 1

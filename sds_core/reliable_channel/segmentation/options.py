@@ -34,8 +34,8 @@ class SegmentationOptions:
             see `share_bytes`. nim-segmentation includes a header of up to 128 bytes, so
             the value 102,400 of nim-segmentation is 102,272 here.
         parity_rate: Number of parity segments divided by the number of data segments,
-            in [0, 1]; 0: no parity. The default of nim-segmentation is also 0; that of
-            status-go and LIP-243 is 0.125.
+            in [0, 1]; 0: no parity. The default of nim-segmentation is also 0; the
+            default of status-go and LIP-243 is 0.125.
         parity_from: Minimum number of data segments for which parity is sent.
             nim-segmentation sends parity of a single segment too, which is a copy.
         max_segment_bytes: Maximum length of an accepted segment; the routing layer's
@@ -47,8 +47,8 @@ class SegmentationOptions:
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
     # RELIABLE-CHANNEL-API, "Message segmentation": 102,400 bytes of user payload. The
-    # last four values are the defaults of nim-segmentation, and the 150 KB of
-    # 64/WAKU2-NETWORK.
+    # last four values are the defaults of nim-segmentation; `max_segment_bytes` is also
+    # the limit of 64/WAKU2-NETWORK.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
     parity_from: int = 2
@@ -81,7 +81,7 @@ class SegmentationOptions:
     def share_bytes(self) -> int:
         """Length of the payload's share in each data segment except the last.
 
-        It is `segment_bytes`, for Leopard-RS rounded down to a multiple of 64.
+        The length is `segment_bytes`, for Leopard-RS rounded down to a multiple of 64.
         """
         share = self.segment_bytes
         if self.code is ErasureCode.LEOPARD:
@@ -102,7 +102,7 @@ class SegmentationOptions:
         """Return how many parity segments are sent for a number of data segments.
 
         status-go rounds down, and sends no parity if the segments would be too many.
-        The others round up, to at most the number of data segments.
+        The other layouts round up, to at most the number of data segments.
         """
         if data_count < self.parity_from:
             return 0

@@ -3,9 +3,9 @@
 The limits come from nim-segmentation. Repeated segments do not extend the time after
 which an incomplete payload is dropped.
 
-If the same payload arrives twice, it counts as two payloads: SDS drops repeated
-messages, and an application may send equal payloads. If the second copy begins to
-arrive before the first is complete, the two count as one.
+Two arrivals of the same payload count as two payloads, because SDS drops repeated
+messages and an application may send equal payloads. If the second copy begins to arrive
+before the first is complete, both copies count as one payload.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Outcome(StrEnum):
     STORED = "stored"
     COMPLETE = "complete"
     DUPLICATE = "duplicate"
-    """It was ignored, because its index is taken."""
+    """The segment was ignored, because its index is taken."""
     LATE = "late"
-    """It was ignored, because its payload is already complete."""
+    """The segment was ignored, because its payload is already complete."""
 
 
 class DropReason(StrEnum):
@@ -71,8 +71,8 @@ class Progress:
     Attributes:
         received: Number of different segments so far, data and parity.
         needed: Number of segments that suffice, which is the number of data segments.
-            Parity segments of status-go do not contain it, so it is None while only
-            these have arrived.
+            Parity segments of status-go do not contain this number, so it is None while
+            only parity segments have arrived.
         total: Number of all segments, as far as known.
         payload: The payload, once it is complete.
     """
@@ -99,7 +99,7 @@ class _Finished:
     """A complete payload whose remaining segments may still arrive.
 
     Attributes:
-        total: Number of all its segments, as far as known.
+        total: Number of all segments of the payload, as far as known.
         ended_ms: When the payload was complete, Unix ms.
     """
 

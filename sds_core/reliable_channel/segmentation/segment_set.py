@@ -106,8 +106,8 @@ class SegmentSet:
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
         last data segment is recovered from parity, its padding looks like zeros at the
-        payload's end. If the hash fits neither with all of these zeros nor without
-        them, the set waits for the last segment itself.
+        payload's end. If neither the payload with all zeros nor the payload without
+        zeros has the hash, the set waits for the last segment itself.
 
         Raises:
             PayloadHashMismatch: The payload of these segments does not have their hash.

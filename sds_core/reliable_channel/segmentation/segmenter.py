@@ -63,8 +63,8 @@ class Segmenter:
     def split(self, payload: bytes) -> list[bytes]:
         """Return the data segments of a payload in order, then its parity segments.
 
-        A payload that fits into one segment becomes one segment, except in the layout
-        of status-go, which sends it unsplit.
+        A payload that fits into one segment becomes one segment; in status-go's layout,
+        the payload is sent unsplit.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.

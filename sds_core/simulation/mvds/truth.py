@@ -32,7 +32,8 @@ class MessageTruth:
     used.
 
     Attributes:
-        group: Id of its group, hexadecimal; empty until its MESSAGE was recorded.
+        group: Id of the message's group, hexadecimal; empty until a MESSAGE was
+            recorded.
     """
 
     def __init__(self) -> None:

@@ -67,7 +67,7 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
 
 
 def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str, Any]:
-    """Return the figures of a channel from its frames, and the responses among them."""
+    """Return a channel's figures; `responses` are the frames that are responses."""
     # A channel without frames has an entry too.
     parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
     return {
@@ -83,8 +83,8 @@ class Filter(NamedTuple):
     """The ids in a participant's filter at one moment.
 
     Attributes:
-        places: positions of all ids that the participant ever added, from 0; it can
-            grow later.
+        places: positions of all ids that the participant ever added, from 0; later ids
+            can follow.
         begin: the position of the oldest id in the filter.
         end: one more than the position of the newest id.
     """
@@ -166,7 +166,7 @@ class Composition:
         message_id: the frame's own id.
         lamport: Lamport timestamp; 0 if the kind has no timestamp.
         history: messages that the frame depends on, in its order.
-        filter: ids in its filter; None if it has no filter.
+        filter: ids in the frame's filter; None if the frame has no filter.
         composed_ms: time of the composition, Unix ms.
         sizes: the frame's bytes by part.
     """
@@ -184,7 +184,7 @@ class Composition:
 
     @property
     def has_known_id(self) -> bool:
-        """Whether other frames can name it: content, and sync frames of nim-sds."""
+        """Whether other frames can name the frame."""
         is_nim_sync = self.kind is FrameKind.SYNC and self.dialect is Dialect.NIM
         return self.kind is FrameKind.CONTENT or is_nim_sync
 
@@ -197,7 +197,7 @@ class Compositions:
     """Tracks what participants receive, and derives the content of their frames."""
 
     def __init__(self) -> None:
-        # By channel and participant.
+        # The keys are channel and participant.
         self._profiles: dict[tuple[str, str], Profile] = {}
         self._received: dict[tuple[str, str], ReceivedIds] = {}
         # Messages by channel, id, sender and lamport timestamp.
@@ -222,7 +222,7 @@ class Compositions:
         return received
 
     def of(self, transmission: Transmission) -> Composition:
-        """Return the composition of a transmission; repeated frames share theirs."""
+        """Return the composition of a transmission, which repeated frames share."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return self._compose(transmission)

@@ -57,9 +57,9 @@ class _Past(NamedTuple):
     """State of a participant at one of its first copies.
 
     Attributes:
-        rollover_ms: when its filter last rolled over; 0 if never.
-        returns_ms: its last two returns after long silences, the latest first; 0 if
-            none.
+        rollover_ms: when the participant's filter last rolled over; 0 if never.
+        returns_ms: the participant's last two returns after long silences, the latest
+            first; 0 if none.
     """
 
     rollover_ms: int
@@ -178,10 +178,10 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
     """For each frame of a participant, yield when its filter last rolled over.
 
-    The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
-    shows that it was composed before an earlier frame, it is skipped. All ids of the
-    filter are compared. A program that reads filters can miss a roll-over, if it clears
-    no bit and removes only ids that no tap mirrored.
+    The value is 0 if no frame so far shows a roll-over. If the Lamport timestamp shows
+    that a frame was composed before an earlier frame, the later frame is skipped. All
+    ids of the filter are compared. If a roll-over clears no bit and removes only ids
+    that no tap mirrored, a program that reads filters can miss the roll-over.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):

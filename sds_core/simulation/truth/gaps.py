@@ -123,7 +123,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
             first = view.shown.get(message_id)
             if first is not None and first.index <= frame.index:
                 continue
-            # If a frame names its own id, it is itself the named message.
+            # A frame that names its own id is itself the named message.
             if message_id not in decided and message_id != own_id:
                 is_gap = is_after_start and not was_held(message_id, frame)
                 decided[message_id] = is_gap

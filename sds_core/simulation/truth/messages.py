@@ -77,7 +77,7 @@ class Story:
             "sent_ms": self.sendings[0].at_ms if self.sendings else None,
             "transmissions": [sending.document() for sending in self.sendings],
             "received": self.received,
-            # By index in `transmissions`.
+            # The values are indices in `transmissions`.
             "received_in": {
                 who: self.sendings.index(sending)
                 for who, sending in self.received_in.items()

@@ -19,10 +19,10 @@ from sds_core.simulation.truth.composition import Composition, Sizes
 from sds_core.wire import Dialect, FrameKind
 
 HORIZON_MS = 3_600_000
-"""How long after a message's first copy evidence counts, ms."""
+"""Evidence counts for this time after a message's first copy, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
-"""How long after a request a copy is a response, ms: T_max, sweep, transport."""
+"""After a request, a copy is a response for T_max + sweep + transport, ms."""
 
 
 class Copy(enum.Enum):
@@ -59,9 +59,9 @@ class SeenFrame:
         at_ms: record time, Unix ms; latencies are differences of record times.
         clock_ms: the channel's clock at the frame, Unix ms; deadlines use it.
         cause: why the frame was sent; in reality, only the sender knows this.
-        is_old: whether its message was first seen more than `HORIZON_MS` ago. If the
-            frame is old, its history and filter show nothing new, because they are
-            equally old.
+        is_old: whether the frame's message was first seen more than `HORIZON_MS` ago.
+            If the frame is old, its history and filter show nothing new, because they
+            are equally old.
     """
 
     index: int
@@ -126,8 +126,8 @@ class TapView:
     def active_others(self, message: SeenFrame) -> Iterator[str]:
         """Yield the other participants that were active when a message was first seen.
 
-        They had a first copy with a record time before the message's, by at most
-        `HORIZON_MS`.
+        The record time of an active participant's first copy is at most `HORIZON_MS`
+        before the message's record time.
         """
         begin_ms = message.at_ms - HORIZON_MS
         for participant, frames in self.first_copies.items():
@@ -185,7 +185,7 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return a frame's kind of copy, and the related first copy."""
+        """Return how a frame relates to previous frames, and to which first copy."""
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)

@@ -114,8 +114,8 @@ class Truth:
     def add(self, entry: Entry) -> None:
         """Process the next entry of the log."""
         match entry:
-            # Most entries are of these two types; their effects follow as `Happening`
-            # entries.
+            # Most entries are `Arrival` or `Happening`; an arrival's effects follow as
+            # `Happening`.
             case Arrival():
                 self._messages.arrived(entry)
             case Happening():
@@ -157,9 +157,9 @@ class Truth:
         """Return all values in a form that JSON can represent, with sorted keys.
 
         `channels` and `totals` hold the report's figures. `messages` holds facts that
-        no report can contain: by channel and message id, the actual story of each
-        message, and the conclusions from recorded frames. `taps` holds the periods in
-        which each tap recorded nothing, by its own clock.
+        no report can contain, by channel and message id: what happened to each message,
+        and what recorded frames show. `taps` holds the periods in which each tap
+        recorded nothing, by its own clock.
         """
         concluded = self.concluded()
         nothing = Conclusions(TapView([]), self._last_ms or 0)

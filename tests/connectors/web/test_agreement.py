@@ -108,7 +108,7 @@ def test_list_and_table_of_participants_count_with_the_same_word(
     html = client.get("/channel?id=c").text
     text = " ".join(Tags(html).text.split())
     assert "lacks" not in text.partition("What the columns mean")[0]
-    assert "Lacks now Since Undelivered of these Delivered in all" in text
+    assert "Lacks now Since Undelivered Delivered in all" in text
     assert "p0 0 s ago 9 11:38:10 4 96.0 %" in text
     assert "4 messages did not reach p0 since" in text
 
@@ -219,7 +219,7 @@ def test_tap_shows_how_many_messages_missed_it(
     html = client.get("/taps").text
     text = " ".join(Tags(html).text.split())
     assert "Missed messages since 11:00 UTC" in text
-    assert "t Incomplete its node does not receive all messages" in text
+    assert "t Incomplete the tap's node does not receive all messages" in text
     assert "35 of 473 (7.3 %)" in text
     assert "Give the node more peers" in text
     rows = [a for tag, a in Tags(html).found if tag == "tr" and "data-key" in a]

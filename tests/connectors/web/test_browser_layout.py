@@ -93,7 +93,7 @@ def test_taps_need_no_scrolling_on_a_phone(page: Page) -> None:
     expect(row.get_by_role("rowheader")).to_have_text(HOSTILE)
     missing = row.get_by_role("cell").filter(has_text=re.compile("^7$"))
     named = missing.evaluate("one => getComputedStyle(one, '::before').content")
-    assert "Missing numbers" in named
+    assert "Missing sequence numbers" in named
 
 
 def test_young_channel_fills_the_width_of_its_charts(

@@ -146,7 +146,7 @@ def test_changed_file_is_read_again(
     assert [
         one.getMessage().count("the previous settings remain valid") for one in refused
     ] == [1, 1]
-    assert "TLS can only begin or end with a restart" in caplog.text
+    assert "TLS can only be switched on or off with a restart" in caplog.text
     (tmp_path / "web.yml").write_text(f"{TLS}basic_auth_users: {{alice: {HASH}}}\n")
     assert file().needs_login
 

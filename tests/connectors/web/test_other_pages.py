@@ -179,7 +179,7 @@ def test_taps_are_sorted_by_what_they_miss(
         "and 2 older ones",
         f"silent Interrupted silent for 16 s {NOTHING} 2026",
         "good OK no sequence gap in the last 10 min",
-        "A channel is blind if all its taps were interrupted",
+        "If all taps of a channel were interrupted, the channel is blind",
     ):
         assert part in text
     stage.snapshot = snapshot()
@@ -199,7 +199,8 @@ def test_wrong_clock_of_a_tap_is_shown_with_its_size(
     text = text_of(client, "/taps")
     for part in (
         "slow Wrong clock no sequence gap in the last 10 min 90.0 s slow",
-        "fast Wrong clock its records are refused: see the dead letters 90.0 s fast",
+        "fast Wrong clock the monitor refuses the tap's records: see the dead letters "
+        "90.0 s fast",
         "good OK no sequence gap in the last 10 min agrees",
         "known OK no sequence gap in the last 10 min 30.0 s fast",
         f"unknown OK no sequence gap in the last 10 min {NOTHING}",
@@ -346,11 +347,12 @@ def test_monitor_page_names_the_settings_of_the_model_that_were_set(
 @pytest.mark.parametrize(
     ("job", "primed", "said"),
     [
-        ({"error": "no\nbroker"}, True, "Query stopped: no broker"),
+        ({"error": "no\nbroker"}, True, "The query has stopped: no broker"),
         (
             {"missing_topic": MissingTopic("frames", 1_786_276_990_123)},
             True,
-            "Topic frames has been missing since 2026-08-09 12:03:10 UTC: recreate it",
+            "Topic frames has been missing since 2026-08-09 12:03:10 UTC: recreate "
+            "the topic",
         ),
         (
             {"missing_topic": MissingTopic("frames", 1_786_276_990_123)},
@@ -360,7 +362,7 @@ def test_monitor_page_names_the_settings_of_the_model_that_were_set(
         (
             {"error": "no\nbroker", "retrying": True},
             True,
-            "Query stopped, and is started again: no broker",
+            "The query has stopped and restarts: no broker",
         ),
         (
             {"kafka": Freshness(1_786_276_990_123, 1.0, 15.1, "refused\nby it")},

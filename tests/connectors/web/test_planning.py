@@ -35,12 +35,12 @@ def test_page_has_limits_channels_and_reasons(client: httpx.Client) -> None:
     """The limit that is reached first is named first."""
     text = client.get("/planning").text
     assert "The monitor computed the forecasts at 2026-09-09 00:10:00 UTC" in text
-    assert "2 channels with a forecast, from 29 days of history" in text
+    assert "The forecasts of 2 channels use 29 days of history" in text
     assert "Reached: message size of town." in text
     assert "3 whole days of history, at least 14 are needed" in text
     assert "All channels with a forecast" in text
     assert text.index("reached</td>") < text.index("2026-09-12 00:00</td>")
-    assert "no forecasts of 2 more" in text
+    assert "The page omits 2 further forecasts" in text
 
 
 @pytest.mark.usefixtures("planned")

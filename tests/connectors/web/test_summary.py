@@ -35,14 +35,14 @@ def test_healthy_fleet_is_summarised_in_three_words(
         (
             {"error": "no broker\n  at kafka:9092", "running": False},
             Level.TROUBLE,
-            "Query stopped: no broker at kafka:9092",
+            "The query has stopped: no broker at kafka:9092",
         ),
         (
             {"error": "no broker", "running": False, "retrying": True},
             Level.TROUBLE,
-            "Query stopped, and is started again: no broker",
+            "The query has stopped and restarts: no broker",
         ),
-        ({"running": False}, Level.TROUBLE, "Query stopped"),
+        ({"running": False}, Level.TROUBLE, "The query has stopped"),
         (
             {"event_time_lag_seconds": None},
             Level.STARTING,
@@ -228,7 +228,7 @@ def test_wrong_clock_is_trouble(
     summary = summarise(shown)
     assert (summary.level, summary.sentence) == (
         Level.TROUBLE,
-        "The monitor's clock differs from others by over 120 s",
+        "The monitor's clock differs from other clocks by over 120 s",
     )
     calm = summarise(snapshot({"a": totals()}, clock=ClockFigures(-30_000, 60_000)))
     assert calm.sentence == "Everything is fine"

@@ -66,8 +66,8 @@ def test_missing_topic_is_logged_at_its_begin_and_at_its_end(
         for _ in range(2):
             log.observe(Freshness(), missing)
     assert caplog.messages == [
-        "Topic frames has been missing since 2026-08-09 12:03:10 UTC: recreate it: "
-        "the job then continues as set by --on-lost-records (docs/topics.md, A "
+        "Topic frames has been missing since 2026-08-09 12:03:10 UTC: recreate the "
+        "topic: --on-lost-records decides how the job continues (docs/topics.md, A "
         "recreated topic)",
         "topic frames exists again",
     ]

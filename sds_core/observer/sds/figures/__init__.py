@@ -1,8 +1,8 @@
 """The table of all figures of an SDS channel; see ``docs/figures.md``.
 
 Each section of docs/figures.md has a module. To add a figure, add a field to
-`ChannelTotals` and an entry to one of these modules. Metrics, report, pages, charts,
-history and tables of the documentation follow from the entry.
+`ChannelTotals` and an entry to a module of this package. Metrics, report, pages,
+charts, history and tables of the documentation follow from the entry.
 """
 
 from __future__ import annotations
