@@ -64,8 +64,8 @@ FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
 def directory(root: str = _ROOT) -> str:
     """Return the path for the compiled form of the sources; it may not exist.
 
-    The path contains a hash of all modules in the packages of the compiled ones,
-    because the build copies their constants and enumerations.
+    The path contains a hash of all modules in packages with compiled modules. The build
+    copies constants and enumerations from all these modules.
     """
     digest = hashlib.sha256()
     for package in sorted({name.rpartition(".")[0] for name in MODULES}):
@@ -134,8 +134,8 @@ def load() -> None:
     newer C library, `load` issues a warning and uses the sources.
 
     Raises:
-        ImportError: `SWITCH` requires a compiled form, but it does not exist or cannot
-            be loaded.
+        ImportError: `SWITCH` requires the compiled form, and this form does not exist
+            or cannot be loaded.
     """
     wanted = os.environ.get(SWITCH)
     if wanted == "interpreted" or is_compiled():

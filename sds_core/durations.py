@@ -1,6 +1,6 @@
 """Durations as text: 500ms, 30s, 5m, 1h, 2d, and sums such as 1h30m.
 
-The units are those of Prometheus, up to days.
+The units are the units of Prometheus, up to days.
 """
 
 from __future__ import annotations

@@ -24,7 +24,8 @@ class MetricKind(enum.StrEnum):
 class BucketCounts(Protocol):
     """Durations counted in buckets: `sds_core.observer.histogram.Histogram`.
 
-    A protocol, because packages that declare metrics must not import each other.
+    `BucketCounts` is a protocol, because packages that declare metrics must not import
+    each other.
     """
 
     @property
@@ -74,7 +75,7 @@ def one_sample(
     read: Callable[[Source], Value | None],
     kind: MetricKind | None = None,
 ) -> Metric[Source]:
-    """Return a metric without labels of its own; a value of None exports no series.
+    """Return a metric that adds no labels; a value of None exports no series.
 
     By default, the metric is a counter if its name ends in ``_total``, else a gauge.
     """

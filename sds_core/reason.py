@@ -9,8 +9,8 @@ class Reason(StrEnum):
     """Why a record is a dead letter: the value of header `dead-letter-reason`.
 
     The list is closed (docs/records.md). The decoder of SDS gives the first six reasons
-    and the last reason. The others concern the record around the frame or payloads of
-    MVDS.
+    and the last reason. The other reasons concern the record around the frame, or
+    payloads of MVDS.
     """
 
     EMPTY_VALUE = "empty_value"

@@ -66,7 +66,7 @@ def response_offset_ms(
 ) -> int:
     """Return the time until T_resp, in [0, T_max) ms (SDS-R, "Calculate T_resp").
 
-    It is 0 for the message's own sender.
+    The time is 0 for the message's own sender.
     """
     distance = distance_between(participant_id, sender_id, hashed_with)
     # nim-sds reduces both factors first, but the result is the same.

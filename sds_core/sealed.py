@@ -22,8 +22,7 @@ class Seal(Generic[_Value]):
 
     Args:
         version: Version of the encoding, in [0, 256).
-        error: Function that makes an error from a line of text, if bytes cannot be
-            decoded.
+        error: Function that makes the error for undecodable bytes from a line of text.
     """
 
     def __init__(

@@ -23,8 +23,8 @@ _HIDDEN = re.compile(
 def printable(text: str) -> str:
     r"""Return the text with an escape for each character that is not printable.
 
-    A sender could forge lines of output with line ends, control characters and changes
-    of text direction, so they become escapes such as ``\n`` or ``\u202e``.
+    Line ends, control characters and changes of text direction could forge lines of
+    output, so they become escapes such as ``\n`` or ``\u202e``.
     """
     if text.isprintable():
         return text

@@ -1,8 +1,9 @@
 """Adds readable times to JSON documents.
 
 A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``. A
-second field has the time as RFC 3339 in UTC. Its name has the suffix ``_utc`` instead
-of a unit: ``since`` and ``since_utc``, ``from_ns`` and ``from_utc``.
+second field has the time as RFC 3339 in UTC. The second field's name has the suffix
+``_utc`` instead of a unit: ``since_utc`` for ``since``, and ``from_utc`` for
+``from_ns``.
 """
 
 from __future__ import annotations

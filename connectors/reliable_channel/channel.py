@@ -104,7 +104,8 @@ async def create_reliable_channel(
     Args:
         waku_node: Sends and receives.
         channel_id: Id that is the same for all participants.
-        sender_id: Unique for each participant, and the same after a restart.
+        sender_id: Id that is unique for each participant and does not change at a
+            restart.
         content_topic: Topic of the channel's messages, which no other channel uses.
         options: Options; the defaults are from the document.
         encryption: Encrypts every frame; None for no encryption.

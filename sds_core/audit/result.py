@@ -33,8 +33,7 @@ class AuditResult(NamedTuple):
         other: Name of the other side, as the operator entered it.
         start_ns, end_ns: Compared range of senders' times, Unix ns; the end is
             exclusive.
-        here, there: Number of messages in this range in the mirror and at the other
-            side.
+        here, there: Numbers of compared messages in the mirror and at the other side.
         missing_here: Messages that only the other side has, in order of time.
         missing_there: Messages that only the mirror has, in order of time.
         unidentified: Number of the mirror's records that do not identify their message.

@@ -1,7 +1,7 @@
 """An SDS participant: decides what to send, and tracks what arrived and what did not.
 
-`MessageChannel` is one participant in one channel. It has no sockets, threads or
-clock: the caller brings bytes and the time.
+`MessageChannel` is one participant in one channel. A `MessageChannel` has no sockets,
+threads or clock: the caller passes bytes and the time.
 """
 
 from sds_core.message_channel.channel import MessageChannel as MessageChannel

@@ -22,7 +22,8 @@ class Call(StrEnum):
     """The call that changed the state.
 
     COPY: An ignored frame cancelled an answer or had a new hint. MET: The application
-    received a message elsewhere. RESUMED: The process was off until this call.
+    received a message from another source. RESUMED: The process was off until this
+    call.
     """
 
     SENT = "sent"
@@ -100,7 +101,7 @@ class ChangeRecorder:
         """Return whether a stored change is the next one, and count it if so.
 
         Raises:
-            SnapshotError: A change between the last one and this one is missing.
+            SnapshotError: A change is missing before the stored change.
         """
         if change.number > self.number + 1:
             detail = f"change {self.number + 1} is missing before {change.number}"

@@ -5,8 +5,9 @@ Bytes and times are the input; frames to broadcast and events are the output:
     send(), sync() ──▶ Step.broadcasts ──▶ the transport ──▶ receive() of the others
     receive(), advance() ──▶ Step.events ──▶ the application
 
-Call `advance` at or after `next_deadline_ms`: it does everything that is due. No frame
-from the network raises an error or takes more memory than the profile's limits allow.
+At or after `next_deadline_ms`, call `advance`, which does everything that is due. No
+frame from the network raises an error or takes more memory than the profile's limits
+allow.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ class MessageChannel(ParticipantView):
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates it.
         hint_provider: Function that returns the retrieval hint of a message, empty if
-            unknown; None by default. Before each frame, the participant calls it for
-            each message of the causal history without a hint. The function must not
-            raise an error.
+            unknown; None by default. Before each frame, the participant calls
+            `hint_provider` for every history entry without a hint. The function must
+            not raise an error.
     """
 
     def __init__(
@@ -292,9 +293,9 @@ class MessageChannel(ParticipantView):
         """Return the whole state as bytes for `restore`.
 
         Times are absolute: a deadline that passes before `restore` is due immediately.
-        But the wait for a missing message pauses until the first call after `restore`,
-        because no repair is possible meanwhile. By default, `now_ms` is the time of the
-        last call.
+        The wait for a missing message pauses until the first call after `restore`,
+        because no repair is possible while the process is off. By default, `now_ms` is
+        the time of the last call.
         """
         if now_ms is not None:
             self._at(now_ms)

@@ -58,8 +58,7 @@ class Delivery(Behaviour):
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # When the oldest missing messages were dropped, some of these may have been
-        # delivered or dropped.
+        # `lose` may have delivered or dropped some messages of `unmet`.
         unmet = {
             one for one in unmet if one in incoming.missing or one in incoming.waiting
         }

@@ -27,7 +27,8 @@ class Broadcast(NamedTuple):
     """One frame that the transport must send to all participants of the channel.
 
     Attributes:
-        cause: content for a message's first sending; retry or repair for later ones.
+        cause: content for a message's first sending; retry or repair for a later
+            sending.
         value: the bytes to send; all sendings of a message have equal bytes.
     """
 
@@ -131,10 +132,11 @@ class EphemeralReceived(_Event, frozen=True):
 class Missing(_Event, frozen=True):
     """A causal dependency was not received; emitted once for each dependency.
 
-    If the hint or sender becomes known later, `MessageChannel.missing` contains it.
+    If the hint or sender becomes known later, `MessageChannel.missing` shows the new
+    value.
 
     Attributes:
-        sender_id: who sent it; empty if unknown, and then no repair is possible.
+        sender_id: participant that sent the message; if empty, no repair is possible.
         named_by: id of the message whose causal history names the missing message.
     """
 
@@ -219,7 +221,7 @@ class IgnoredReason(StrEnum):
 
 
 class Ignored(_Event, frozen=True):
-    """A received frame has no effect, except that it cancels our answer to a request.
+    """A received frame is ignored; at most, it cancels our answer to a request.
 
     A frame that is older than the log has all its effects except the delivery, because
     its message may have been delivered before.

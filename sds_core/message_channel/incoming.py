@@ -24,7 +24,7 @@ class MissingDependency(NamedTuple):
     """A message that a causal history named and that was not received.
 
     Attributes:
-        entry: Entry of the causal history that named it, with the newest hint.
+        entry: Entry of the causal history that named the message, with the newest hint.
         since_ms: When the message was first noticed as missing, Unix ms.
     """
 
@@ -44,7 +44,7 @@ class Waiting:
     """A message in the incoming buffer.
 
     Attributes:
-        unmet: Ids that it waits for.
+        unmet: Ids of the dependencies that the message waits for.
     """
 
     frame: Frame
@@ -150,7 +150,7 @@ class IncomingBuffer:
         self.lost.pop(message_id, None)
 
     def met(self, dependency: str) -> Iterator[tuple[str, Waiting]]:
-        """Remove and yield the messages whose last unmet dependency is this one."""
+        """Remove and yield the messages that wait only for this dependency."""
         for message_id in self._waiters.pop(dependency, ()):
             message = self.waiting.get(message_id)
             if message is None:
@@ -206,7 +206,7 @@ class IncomingBuffer:
         return list(found)
 
     def waiting_of(self, message_ids: Iterable[str]) -> list[str]:
-        """Return the waiting messages among these ids, in the log's order."""
+        """Return the given messages that wait, in the log's order."""
         return self._in_order(one for one in message_ids if one in self.waiting)
 
     def give_up(self, message_id: str) -> HistoryEntry:

@@ -34,7 +34,7 @@ class LamportTimestamp:
         return max(clock, self.value) + 1
 
     def tick(self, received: int, now_ms: int) -> None:
-        """Increase the timestamp at a reception if the rule is TICK."""
+        """If the rule is TICK, increase the timestamp for a received frame."""
         if self._rule is LamportRule.TICK and received <= self.limit(now_ms):
             self._raise_to(max(received, self.value) + 1, now_ms)
 
@@ -52,9 +52,9 @@ class LamportTimestamp:
     def _raise_to(self, value: int, now_ms: int) -> None:
         """Increase the timestamp up to half of the allowed distance from the clock.
 
-        The other half is reserved for sent frames. Without this reserve, a timestamp at
-        the limit would soon exceed the limit, and all participants would refuse all
-        further frames.
+        Half of the distance stays reserved for sent frames. Without this reserve, a
+        timestamp at the limit would soon exceed the limit, and all participants would
+        refuse all further frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

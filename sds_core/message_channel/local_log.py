@@ -18,7 +18,7 @@ class LocalLog:
         entries: Entry for causal histories, by message id.
         forgotten: Lamport timestamp of each id that was dropped last; at most as many
             ids as the log holds. A dependency on a forgotten id is met, and a second
-            copy of its message is recognised.
+            copy of the forgotten message is recognised.
         horizon: (lamport, message id) of the last message that is neither in the log
             nor in `forgotten`; None if no such message exists.
     """
@@ -75,7 +75,7 @@ class LocalLog:
         return entry is not None
 
     def learn_hint(self, message_id: str, hint: bytes) -> None:
-        """Store the retrieval hint of an id in the log that has none so far."""
+        """If an id in the log lacks a retrieval hint, store the hint."""
         if message_id in self.hintless:
             self.note_hint(message_id, hint)
 
@@ -84,9 +84,10 @@ class LocalLog:
         return message_id in self.entries or message_id in self.forgotten
 
     def may_have_had(self, lamport: int, message_id: str) -> bool:
-        """Return whether an unknown id may be that of a message that the log dropped.
+        """Return whether the log may have dropped the message with an unknown id.
 
-        In the order of arrival, positions are unknown, so the result is False.
+        If the log is in the order of arrival, positions are unknown and the result is
+        False.
         """
         horizon = self._ordered_horizon
         return horizon is not None and (lamport, message_id) <= horizon

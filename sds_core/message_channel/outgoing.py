@@ -36,11 +36,12 @@ class Outgoing:
     """One message of ours.
 
     Attributes:
-        retry_ms: When it will be broadcast again, Unix ms; inf if never.
+        retry_ms: When the message will be broadcast again, Unix ms; inf if never.
         seen_by: Participants whose filter holds the message and counts towards an
             acknowledgement.
-        filters: Number of these filters. Each participant's first filter counts; later
-            filters count only while fewer participants than the threshold were heard.
+        filters: Number of counted filters that hold the message. Each participant's
+            first filter counts; later filters count only while fewer participants than
+            the threshold were heard.
         probes: Filter size (m_bits, k), and the id's bit positions in filters of this
             size.
     """
@@ -175,7 +176,6 @@ class OutgoingBuffer:
                 if rate > max_rate:
                     detail = f"its false-positive rate is {rate:.3f}"
                     yield BloomUnusable(frame.message_id, detail)
-            # Store only participants that count towards an acknowledgement.
             counts = threshold is not None and rate <= max_rate
             if counts:
                 message.seen_by.add(sender_id)

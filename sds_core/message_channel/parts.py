@@ -19,8 +19,8 @@ class Uptime:
     """Time of the last call: shows after a restart how long the process was off.
 
     Attributes:
-        last_ms: Time of the last call, snapshot or restored change, Unix ms; None if it
-            was restored from an old snapshot without this time.
+        last_ms: Time of the last call, snapshot or restored change, Unix ms; None if an
+            old snapshot lacks this time.
         is_resuming: Whether the next call is the first one after a restart.
     """
 

@@ -21,9 +21,9 @@ class LamportRule(StrEnum):
 
     COUNT: The timestamp starts at the Unix time and increases by 1 at each sending. If
     a delivered message has a higher timestamp, the participant adopts it (SDS, "Send
-    Message", "Deliver Message"). FOLLOW_CLOCK: As COUNT, but a sent timestamp is at
-    least the clock's time (js-waku). TICK: As FOLLOW_CLOCK, but it also increases by 1
-    at each reception (nim-sds).
+    Message", "Deliver Message"). FOLLOW_CLOCK: The rule is COUNT, but a sent timestamp
+    is at least the clock's time (js-waku). TICK: The rule is FOLLOW_CLOCK, but the
+    timestamp also increases by 1 at each reception (nim-sds).
     """
 
     COUNT = "count"
@@ -45,13 +45,14 @@ class LogOrder(StrEnum):
 class AfterRequest(StrEnum):
     """What happens to a repair request after one of our frames carried it.
 
-    ASK_AGAIN: It waits until T_req + T_max. If the message is still missing then, the
-    request is queued again. If another participant's frame carries the request, it
-    waits in the same way. YIELD: Like ASK_AGAIN, but another participant's request
-    replaces ours. The next history that names the id queues our request again (SDS-R
-    guide, "When RECEIVING", 3a). ONCE: It stays until the message arrives, but is not
-    sent again (js-waku). FORGET: It is dropped; the next history that names the id
-    queues it again (nim-sds).
+    ASK_AGAIN: It waits until T_req + T_max. If the message is still missing at that
+    time, the request is queued again. If another participant's frame carries the
+    request, our request waits until T_req + T_max too. YIELD: Like ASK_AGAIN, but
+    another participant's request replaces ours. The next history that names the id
+    queues our request again (SDS-R guide, "When RECEIVING", 3a). ONCE: The request
+    stays until the message arrives, but is not sent again (js-waku). FORGET: The
+    request is dropped; the next history that names the id queues the request again
+    (nim-sds).
     """
 
     ASK_AGAIN = "ask again"
@@ -74,10 +75,10 @@ class Profile:
     dialect: Dialect = Dialect.SPEC
 
     # Lamport timestamp. SDS requires int32 and nanoseconds, which contradict each
-    # other; js-waku counts milliseconds, nim-sds seconds, both in 64 bits. SDS counts
-    # messages. While all received messages wait for dependencies, a participant's
-    # timestamp stays low. A message with a low timestamp sorts early in the logs of
-    # others, and no causal history names the message.
+    # other. In 64 bits, js-waku counts milliseconds, and nim-sds counts seconds. SDS
+    # counts messages. While all received messages wait for dependencies, a
+    # participant's timestamp stays low. A message with a low timestamp sorts early in
+    # the logs of others, and no causal history names the message.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
     # SDS requires that a participant adopts a higher timestamp. A message that is
@@ -102,16 +103,17 @@ class Profile:
 
     # Number of filters that acknowledge a message. With None, filters never acknowledge
     # a message. One filter of each participant counts, because its next filter has the
-    # same false positives. But while fewer participants than this were heard, all
-    # filters count. js-waku counts all filters; nim-sds requires 1.
+    # same false positives. But while the number of heard participants is below the
+    # threshold, all filters count. js-waku counts all filters; nim-sds requires one
+    # filter.
     possible_acks_threshold: int | None = 2
     # Whether one filter of each other participant suffices while the number of heard
     # participants is below the threshold.
     possible_acks_capped: bool = False
-    # Filters above this rate do not count. Filters of one channel hold nearly the same
-    # ids and have the same false positives, so each filter must meet the limit. With
-    # None, the limit is the rate for which filters are designed; js-waku and nim-sds
-    # have no limit.
+    # A filter above the maximum false-positive rate does not count. Filters of one
+    # channel hold nearly the same ids and have the same false positives, so each filter
+    # must meet the limit. With None, the limit is the rate for which filters are
+    # designed; js-waku and nim-sds have no limit.
     possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. js-waku and nim-sds do not distinguish unacknowledged from
@@ -119,20 +121,20 @@ class Profile:
     retry_unacknowledged_ms: int = 30_000
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
-    outgoing_limit: int = 1_000  # the oldest is dropped.
+    outgoing_limit: int = 1_000  # the oldest message is dropped
     # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
     # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, one in
     # the incoming buffer is met too.
     buffered_meets_dependencies: bool = False
-    # None: it waits for a missing message while the buffer has room.
+    # None: while the buffer has room, a message waits for a missing dependency.
     lost_after_ms: int | None = 600_000
-    incoming_limit: int = 1_000  # the oldest is delivered without its dependencies
+    incoming_limit: int = 1_000  # the oldest message is delivered early
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
-    missing_limit: int = 10_000  # the oldest is lost
+    missing_limit: int = 10_000  # the oldest message is lost
 
-    # Limits on frames of others.
+    # Limits on the frames of other participants.
     history_limit: int = 500  # entries of one causal history
     id_limit: int = 256  # characters of a message or participant id
     hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is ignored
@@ -146,8 +148,9 @@ class Profile:
     sync_least_share: float | None = 1.0
     # Received content only makes a sync message earlier. Traffic delays a sync message
     # to at most this number of intervals per participant after our last frame. With
-    # None, the delay has no limit (js-waku). Within 3 intervals per participant, nearly
-    # all participants have sent one, so the limit seldom makes several send at once.
+    # None, the delay has no limit (js-waku). During 3 intervals per participant, nearly
+    # every participant sends a sync message. So the limit seldom makes several
+    # participants send at once.
     sync_put_off_limit: int | None = 3
     # Factor on the delay while repair requests wait for a frame (js-waku).
     sync_requests_factor: float = 0.3
@@ -157,15 +160,14 @@ class Profile:
     repair_hash: RepairHash = RepairHash.SHA256
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
-    # None: max(1, participants // 128), where participants are those that sent a frame
-    # lately.
+    # None: max(1, n // 128) for n participants that sent a frame lately.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    participants_limit: int = 10_000  # the one that is silent longest is dropped
+    participants_limit: int = 10_000  # drops the longest silent participant
     requests_per_message: int = 3
     # How many requests of a received frame are read. Frames of the guide and of both
-    # libraries carry 3. Without a limit, one hostile frame of 20 kB could request all
-    # stored messages. None: all, as the guide says.
+    # libraries carry 3 requests. Without a limit, one hostile frame of 20 kB could
+    # request all stored messages. None: all requests are read, as the guide says.
     requests_taken_per_message: int | None = 10
     # Maximum messages and bytes of our answers in one sweep period: 52 kB a second.
     # Further answers are sent later, or by another participant.
@@ -236,7 +238,7 @@ class Profile:
     def max_content_bytes(self) -> int:
         """Maximum length of content that always fits into a frame.
 
-        It leaves room for one entry of the causal history.
+        The content leaves room for one entry of the causal history.
         """
         room = self.max_frame_bytes - self._overhead_bytes() - self._entry_bytes()
         return max(0, room)

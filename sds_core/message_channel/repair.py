@@ -152,7 +152,7 @@ class RepairRequests:
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        # In order of insertion, for snapshots.
+        # Snapshots need the entries in order of insertion.
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
         # Entries that wait for a frame, by T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
@@ -249,7 +249,7 @@ class RepairRequests:
         return entries
 
     def resume(self, now_ms: int) -> None:
-        """Make requests due now that expired while the process was off."""
+        """If a request expired while the process was off, make the request due now."""
         for message_id in self._take_ended(now_ms):
             self._entries[message_id] = (self._entries[message_id][0], now_ms)
             self._waiting.put(message_id, now_ms)

@@ -83,8 +83,8 @@ class AnswerBudget:
 class Participants:
     """Participants that sent a frame lately; their number sets the response groups.
 
-    A participant that is silent for too long is dropped. Above the limit, the one that
-    is silent longest is dropped.
+    A participant that is silent for too long is dropped. Above the limit, the
+    participant with the longest silence is dropped.
     """
 
     __slots__ = ("_forgotten_after_ms", "_last_frame_ms", "_limit")
@@ -92,8 +92,8 @@ class Participants:
     def __init__(self, profile: Profile) -> None:
         self._forgotten_after_ms = profile.participant_forgotten_after_ms
         self._limit = profile.participants_limit
-        # In order of the last frame; an OrderedDict finds the first entry in constant
-        # time.
+        # Entries are in order of the last frame; an OrderedDict finds the first entry
+        # in constant time.
         self._last_frame_ms: OrderedDict[str, int] = OrderedDict()
 
     def __len__(self) -> int:
@@ -131,7 +131,7 @@ class Repairer:
     Attributes:
         requests: Missing messages to request.
         responses: Requests of others that we answer.
-        retained: Whole messages to answer with.
+        retained: Whole messages for our answers.
     """
 
     def __init__(self, participant_id: str, profile: Profile, started_ms: int) -> None:
@@ -205,7 +205,7 @@ class Repairer:
         """Broadcast the answers that are due and still stored.
 
         Answers beyond the profile's limits stay queued for the next sweep. Another
-        participant may send them meanwhile.
+        participant may send an answer before the next sweep.
         """
         broadcasts: list[Broadcast] = []
         events: list[Event] = []

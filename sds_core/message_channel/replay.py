@@ -23,8 +23,8 @@ def repeat(
     """Change a participant's state as a recorded call did.
 
     Raises:
-        SnapshotError: The previous change is missing, or the frame of this one cannot
-            be read.
+        SnapshotError: The previous change is missing, or the frame of this change is
+            invalid.
     """
     if not parts.changes.is_next(change):
         return

@@ -69,5 +69,5 @@ class SizedDict(MutableMapping[str, V]):
         return next(iter(self._entries))
 
     def is_over(self, limit: int, limit_bytes: int) -> bool:
-        """Return whether the entries or bytes exceed these limits."""
+        """Return whether the number of entries or their bytes exceed a limit."""
         return len(self._entries) > limit or self.size_bytes > limit_bytes

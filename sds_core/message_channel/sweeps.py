@@ -31,7 +31,7 @@ class Sweeps(Behaviour):
 
     @property
     def incoming_ms(self) -> float:
-        """When `incoming` is due, Unix ms; inf if never."""
+        """When `incoming` must be called next, Unix ms; inf if never."""
         return min(self._incoming.next_ms, self._repairer.requests.next_ms)
 
     def incoming(self, now_ms: int) -> Step:
@@ -80,7 +80,7 @@ class Sweeps(Behaviour):
         )
 
     def resume(self, now_ms: int) -> bool:
-        """Extend waits by the time since the last call; return False if it is 0."""
+        """Extend waits by the time since the last call; return False if none passed."""
         off_ms = self._uptime.off_ms(now_ms)
         if off_ms:
             self._incoming.put_off(off_ms)

@@ -13,7 +13,7 @@ from sds_core.message_channel.profile import Profile
 
 # Factors on the drawn time of the next sync message, by the frame that caused the draw.
 # After received content, the next sync message comes earlier, because it acknowledges
-# the content. The factors are those of js-waku's ReliableChannel.
+# the content. The factors come from js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -24,17 +24,17 @@ class SyncTimer:
     """Plans sync messages, few in a busy channel (SDS, "Periodic Sync").
 
     A sync message acknowledges received content, so content makes the next one earlier.
-    Sync messages of other participants replace ours, except those of the content's
-    sender. Traffic delays our sync message up to a limit
+    A sync message of another participant replaces ours, unless this participant sent
+    the content. Traffic delays our sync message up to a limit
     (`Profile.sync_put_off_limit`). While repair requests wait for a frame, nothing
     delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
         own_frame_ms: Time of our last frame, or of the start, Unix ms.
-        owed_to: The sender of content since `own_frame_ms` that no participant has
-            acknowledged by a sync message; empty if several participants sent such
-            content, or none.
+        owed_to: Sender of the content since `own_frame_ms` that no sync message has
+            acknowledged yet. Empty if no participant or several participants sent such
+            content.
     """
 
     next_ms: int
@@ -142,5 +142,6 @@ class SyncTimer:
         if self._least_share is None:
             return self._interval_ms
         share = self._least_share + self._random.random()
-        # At least 1 ms, because a timer that is always due would cause an endless loop.
+        # A timer that is always due would cause an endless loop, so the minimum is 1
+        # ms.
         return 1 + int(share * self._interval_ms * factor)

@@ -12,8 +12,8 @@ from sds_core.wire import HistoryEntry, decode
 class SyncStatus(NamedTuple):
     """Numbers of messages that a participant has received, misses, or has lost.
 
-    The same as `syncStatus` of js-waku (packages/sdk
-    src/reliable_channel/sync_status.ts), but it survives a restart.
+    The numbers match `syncStatus` of js-waku (packages/sdk
+    src/reliable_channel/sync_status.ts), but survive a restart.
 
     Attributes:
         missing: Messages that a causal history named and that may still arrive.
@@ -89,8 +89,8 @@ class ParticipantView(Behaviour):
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
         """Return a message's frame for a peer that asks the application for it.
 
-        The frame is available for our unacknowledged messages, for waiting messages,
-        and for messages stored for repairs; otherwise the result is None.
+        The frame is available for our unacknowledged messages, waiting messages, and
+        messages stored for repairs. For other messages, the result is None.
         """
         outgoing = self._outgoing.messages.get(message_id)
         if outgoing is not None:

@@ -22,13 +22,13 @@ class _Span:
 
 
 class Coverage:
-    """Records since when each node has answered without a break.
+    """Records for how long each node has answered without a break.
 
     Args:
-        patience_ms: Maximum age of a node's last answer at which it still counts as
-            current, because nodes are read at different moments.
-        goes_on: Whether the mirror ran before. Then messages that nodes have stored
-            since its last run can be lost too.
+        patience_ms: Maximum age at which a node's last answer counts as current. Nodes
+            are read at different moments.
+        goes_on: Whether the mirror ran before. After an earlier run, messages that
+            nodes have stored since that run can be lost too.
     """
 
     def __init__(

@@ -57,8 +57,8 @@ class MirrorFigures:
 
     Attributes:
         spooled: Records that wait for Kafka, heartbeats included.
-        oldest_spooled_ms: Time of the oldest of these records, Unix ms; None if none
-            waits.
+        oldest_spooled_ms: Time of the oldest record that waits for Kafka, Unix ms; None
+            if no record waits.
     """
 
     nodes: dict[str, NodeFigures] = field(default_factory=dict)

@@ -17,15 +17,16 @@ class Skip(enum.StrEnum):
     SEGMENT = "segment"
     """The message is one segment of a larger payload, not an SDS message by itself."""
     NOT_SDS = "not_sds"
-    """Whole shards are read, and it is not an SDS message."""
+    """The mirror reads whole shards, and the message is not an SDS message."""
 
 
 class Selection:
     """Chooses messages by content topic, or by their content.
 
     If content topics are given, all their messages are mirrored; an undecodable message
-    becomes a dead letter later. Otherwise the mirror reads whole shards, and selects
-    SDS messages and messages with the mark of the Reliable Channel API.
+    becomes a dead letter later. If no content topics are given, the mirror reads whole
+    shards and selects two kinds of message: SDS messages, and messages with the mark of
+    the Reliable Channel API.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:

@@ -1,4 +1,4 @@
-"""When a record is sent again (2/MVDS, "Retransmission", which defines no function)."""
+"""When a record is sent again; 2/MVDS, "Retransmission", defines no function."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def linear(count: int, epoch: int) -> int:
 
 
 def deployed_exponential(random: Random) -> Backoff:
-    """Return waits of status-go: 90 epochs, then doubled, plus up to 29 at random.
+    """Return status-go's waits: 90 epochs, doubled each time, plus 0 to 29 at random.
 
     An epoch of status-go is 300 ms. The wait doubles 14 times at most.
     """

@@ -1,9 +1,9 @@
 """Changes of a node's state, for storage.
 
 If a node must resume after a restart, the application stores the changes after each
-call, before it sends payloads (connectors/storage/mvds.py). Acknowledgements that wait
-for the next payload are not part of the state, because a peer without an
-acknowledgement resends the message.
+call, before it sends payloads (connectors/storage/mvds.py). The state lacks
+acknowledgements that wait for the next payload. If a peer gets no acknowledgement, the
+peer resends the message.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class StoredMessage:
     Attributes:
         message: The message; None if a full store dropped it.
         sender: First peer that sent the message; None for our own message.
-        is_delivered: Whether the application received it; False while it waits for
-            parents.
+        is_delivered: Whether the application received the message; False while the
+            message waits for parents.
     """
 
     group_id: bytes
@@ -96,7 +96,7 @@ class ChangeLog:
     def take(
         self,
     ) -> tuple[Iterable[bytes], Iterable[tuple[bytes, bytes]], Iterable[bytes]] | None:
-        """Return the keys of groups, records and messages; None if nothing changed."""
+        """Return the changed groups, records and messages; None if nothing changed."""
         if not (self.epoch or self.groups or self.records or self.messages):
             return None
         keys = (self.groups, self.records, self.messages)

@@ -18,10 +18,10 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 class Delivered(_Event, frozen=True):
     """A message of another node, for the application.
 
-    Emitted once for each message, but for each copy of an ephemeral message.
+    A message causes one event; an ephemeral message causes one event for each copy.
 
     Attributes:
-        sender: The peer that sent it, which may not be its author.
+        sender: The peer that sent the message, which may not be the message's author.
         missing_parents: Parents that were not delivered before.
     """
 
@@ -55,7 +55,7 @@ class Acknowledged(_Event, frozen=True):
 class GaveUp(_Event, frozen=True):
     """A record is not sent again.
 
-    It was sent `max_sends` times, or a full store dropped its message.
+    The record was sent `max_sends` times, or a full store dropped the record's message.
     """
 
     message_id: bytes

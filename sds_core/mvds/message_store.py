@@ -12,7 +12,7 @@ from sds_core.mvds.payload import Message
 
 
 class _Pool:
-    """The stored messages of one kind (our own, or those of others), oldest first."""
+    """The stored messages of one kind, ours or others', oldest first."""
 
     def __init__(self) -> None:
         self.sizes_bytes: dict[bytes, int] = {}
@@ -105,8 +105,8 @@ class MessageStore:
     def forget_surplus_ids(self) -> None:
         """Drop the oldest ids beyond the limit, once `surplus` returns None."""
         while len(self._known) > self._options.max_known_ids:
-            # `_dropped` is not empty: the limit is at least the number of messages in
-            # both pools.
+            # `_dropped` is not empty here, because the limit is at least the number of
+            # messages in both pools.
             oldest = next(iter(self._dropped))
             del self._dropped[oldest], self._known[oldest]
             self._mark(oldest)

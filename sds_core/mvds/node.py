@@ -4,7 +4,7 @@ The node does no I/O and reads no clock. The application calls `tick` once in ea
 epoch, sends the payloads that it returns, and passes received payloads to `receive`.
 
 Acknowledgements are not retransmitted, because nothing shows a node that they arrived.
-Instead, the node acknowledges each copy of a MESSAGE.
+Every copy of a MESSAGE causes a new acknowledgement.
 
 Sources: 2/MVDS; 4/MVDS-META.
 """
@@ -85,13 +85,13 @@ class Node:
     """One node, its groups and peers.
 
     Args:
-        options: Its options; None: the defaults.
+        options: Options of the node; None: the defaults.
     """
 
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id
         self._state = NodeState(options or Options())
-        # Events of calls that cannot return them.
+        # Events of calls that have no events in their result.
         self._events: list[Event] = []
 
     @property
@@ -101,7 +101,7 @@ class Node:
 
     @property
     def epoch(self) -> int:
-        """Number of ticks so far, including those before a restart."""
+        """Number of ticks so far, including ticks before a restart."""
         return self._state.epoch
 
     @property
@@ -126,7 +126,8 @@ class Node:
         """Join a group, or add peers to it.
 
         Later messages of the group are sent to the added peers; earlier messages are
-        sent on request. Messages of these peers that the node refused are requested.
+        sent on request. If the node refused messages of these peers, the node now
+        requests these messages.
 
         Raises:
             BadGroupId: The id does not have `Options.group_id_bytes`.

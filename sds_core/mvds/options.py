@@ -25,9 +25,10 @@ class Mode(StrEnum):
 class Resolution(StrEnum):
     """What happens to a message whose parents are missing (4/MVDS-META).
 
-    NONE: the message is delivered, and parents are ignored. EVENTUAL: it is delivered,
-    and missing parents are requested. CONSISTENT: missing parents are requested, and it
-    is delivered after them; its parents wait for theirs in the same way.
+    NONE: the message is delivered, and parents are ignored. EVENTUAL: the message is
+    delivered, and missing parents are requested. CONSISTENT: missing parents are
+    requested, and the message is delivered after the parents. Parents wait for their
+    own parents in the same way.
     """
 
     NONE = "none"
@@ -42,7 +43,8 @@ class Options:
     Attributes:
         max_sends: Number of sendings after which a record is dropped; None: never.
         forward: Whether received messages are offered to the other peers of the group.
-            Deployed nodes do so; the document does not mention it.
+            Deployed nodes forward messages, but the document does not mention
+            forwarding.
         write_parents: Whether our messages name parents: messages of the group without
             a known child.
         group_id_bytes: Length of group ids; None: any. If group ids differ in length,

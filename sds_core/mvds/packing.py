@@ -89,7 +89,7 @@ class Outbox:
         return {peer: tuple(ids) for peer, ids in self._acks.items()}
 
     def add_ack(self, peer: bytes, message_id: bytes) -> bool:
-        """Acknowledge a message to a peer, once; returns False if too many wait."""
+        """Queue an acknowledgement once; returns False if the peer's queue is full."""
         acks = self._acks.setdefault(peer, {})
         if message_id not in acks and len(acks) >= self._options.max_acks:
             return False

@@ -87,7 +87,7 @@ class WaitingMessages:
         return missing
 
     def delivered(self, parent: bytes) -> list[bytes]:
-        """Record a delivered message; return those that wait for no parent now."""
+        """Record a delivered parent; return the messages that waited only for it."""
         ready = []
         for child in self._children.pop(parent, ()):
             missing = self._missing[child]

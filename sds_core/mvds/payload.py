@@ -59,7 +59,7 @@ class NoRecord(NotAPayload):
 
 @dataclass(eq=False, repr=False)
 class WrongIdLength(NotAPayload):
-    """The length of a message id is not that of a SHA-256 hash."""
+    """A message id does not have the length of a SHA-256 hash."""
 
     text = "{field} has an id of {actual_bytes} bytes, an id has {expected_bytes}"
 
@@ -139,7 +139,7 @@ class Payload:
     group_offers: tuple[GroupOffer, ...] = ()
 
     def offered(self) -> Iterable[bytes]:
-        """Yield the ids of all offers, those of `group_offers` last."""
+        """Yield the ids of all offers, and last the ids of `group_offers`."""
         yield from self.offers
         for offer in self.group_offers:
             yield from offer.message_ids
@@ -167,10 +167,10 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
     Args:
         value: The payload; see `decode`.
         most: Maximum number of records to return, in the order ACK, OFFER, REQUEST,
-            MESSAGE; the ids of group offers follow those of other offers.
+            MESSAGE; the ids of group offers come after the ids of other offers.
 
     Returns:
-        The payload with these records, and the number of the other records.
+        The payload with the returned records, and the number of omitted records.
 
     Raises:
         ValueTooLarge, NotAPayload: See `decode`.

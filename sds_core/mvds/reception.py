@@ -1,7 +1,7 @@
 """Applies the records of a received payload to a node's state.
 
 Source: 2/MVDS, "Flow". If an ACK, an OFFER or the MESSAGE itself shows that a peer
-holds a message, the message is no longer sent or offered to that peer.
+holds a message, the node no longer sends or offers the message to that peer.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class Reception:
     def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
         """Acknowledge a message that is refused.
 
-        The document requires an acknowledgement of every received MESSAGE, and only
-        this ends its retransmission.
+        The document requires an acknowledgement of every received MESSAGE. Only an
+        acknowledgement ends the retransmission.
         """
         self._events.append(Refused(reason, self._sender, one))
         if _is_ephemeral(message):

@@ -12,7 +12,7 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""Number of schedule entries below which outdated ones are not removed."""
+"""Minimum number of schedule entries before outdated entries are removed."""
 
 
 class RecordType(StrEnum):
@@ -29,7 +29,7 @@ class Record:
 
     Attributes:
         send_count: Number of sendings so far.
-        send_epoch: Epoch from which it can be sent next.
+        send_epoch: Epoch from which the record can be sent next.
     """
 
     peer: bytes
@@ -40,10 +40,10 @@ class Record:
 
 
 class RecordTable:
-    """At most one record for each peer and message.
+    """Holds at most one record for each peer and message.
 
     Args:
-        mark: Called with peer and message id of each record that changes.
+        mark: Function that receives peer and message id of each record that changes.
     """
 
     def __init__(self, mark: Callable[[bytes, bytes], None]) -> None:
@@ -53,7 +53,7 @@ class RecordTable:
         self._count = 0
         # (send epoch, number, record) as a heap. A removed or replaced record stays
         # until its epoch comes, or until most records in the heap are outdated. The
-        # number orders equal epochs.
+        # number orders records with equal epochs.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -75,7 +75,7 @@ class RecordTable:
         return self._requests[peer]
 
     def put(self, record: Record) -> None:
-        """Store a record; it replaces that for the same peer and message."""
+        """Store a record, and remove any record of the same peer and message."""
         self.remove(record.peer, record.message_id)
         self._by_message.setdefault(record.message_id, {})[record.peer] = record
         if record.type is RecordType.REQUEST:

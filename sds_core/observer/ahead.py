@@ -1,14 +1,14 @@
 """Decides which records are stamped in the future (docs/figures.md, 3).
 
-A record is from the future if its time is more than `MAX_AHEAD_MS` later than when it
-was written. Kafka orders the records of a partition by when they were written, but
-keeps only the taps' times. So the time of writing is bounded in three ways:
+If a record's time is more than `MAX_AHEAD_MS` later than the moment of writing, the
+record is from the future. Kafka orders the records of a partition by the moment of
+writing, but keeps only the taps' times. Three facts limit the moment of writing:
 
 - A record was written before the wall time at which the monitor read it.
-- A record at or after the partition's end at an earlier look was written after that
-  look.
-- A record was written before all records at later offsets. If enough later records have
-  earlier times, these times show when it was written, even if the monitor reads late.
+- If a record is at or after the end that an earlier look found, the record was written
+  after that look.
+- A record was written before all records at later offsets. Earlier times of enough
+  later records show the moment of writing, even if the monitor reads late.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 LOOKAHEAD = 50
 """Number of offsets after a record that show when it was written.
 
-More would cover too long a time. Fewer offsets could be a single burst of one tap."""
+More offsets would cover too long a time. Fewer offsets could be a single burst of one
+tap."""
 
 
 _REFUTING = 3
@@ -45,7 +46,7 @@ class Timed(Protocol):
 
     @property
     def offset(self) -> int:
-        """Offset in its partition."""
+        """Offset of the record in its partition."""
 
     @property
     def timestamp_ms(self) -> int:
@@ -56,18 +57,18 @@ _Record = TypeVar("_Record", bound=Timed)
 
 
 def is_at_odds(time_ms: int, behind_ms: int) -> bool:
-    """Whether a record's time contradicts that of a later record, both Unix ms."""
+    """Whether a record's time contradicts a later record's time, Unix ms."""
     return is_future(time_ms, behind_ms)
 
 
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
     """According to later records, the record was written by this time, Unix ms.
 
-    If a later record has a time more than `MAX_AHEAD_MS` before this one, then either
-    this record is from the future, or the later one is late. If this record is from the
-    future, the later records that agree with its time are from the future too. The time
-    is refuted if at least `_REFUTING` records up to any later one disagree, and
-    outnumber the others by more than three to two.
+    If a later record's time is more than `MAX_AHEAD_MS` earlier, this record is from
+    the future or the later record is late. If this record is from the future, the later
+    records that agree with its time are from the future too. The time is refuted if the
+    later records up to some record meet two conditions: at least `_REFUTING` disagree,
+    and the others are outnumbered by more than three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
@@ -94,7 +95,7 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
 class Foresight(Generic[_Record]):
     """Decides, in order, which records of one partition are from the future.
 
-    If a record's time is far ahead of the previous ones, the record waits until the
+    If a record's time is far ahead of the previous times, the record waits until enough
     later records are known.
 
     Args:
@@ -117,8 +118,8 @@ class Foresight(Generic[_Record]):
         """Add the next record.
 
         Returns:
-            The records that are now decided, each with its latest time of writing.
-            The time is in Unix ms; see `record.is_future`.
+            Decided records, each with the latest possible time of writing. The time is
+            in Unix ms; see `record.is_future`.
         """
         time_ms = record.timestamp_ms
         if (
@@ -132,11 +133,11 @@ class Foresight(Generic[_Record]):
         return self._settled(record.offset)
 
     def finish(self, behind: Iterable[_Record] = ()) -> list[tuple[_Record, int]]:
-        """Decide the remaining records, and return them as `add` does.
+        """Decide the remaining records; the result has the form of `add`.
 
         Args:
             behind: Records that follow the last added record: `LOOKAHEAD` offsets, or
-                all records that existed at the admission. These records are not
+                all records that existed at the admission. Records in `behind` are not
                 decided.
         """
         rest = len(self._waiting)
@@ -144,7 +145,7 @@ class Foresight(Generic[_Record]):
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide records that need no record after this offset; None decides all."""
+        """Decide records that need nothing beyond `reached`; None: all records."""
         settled = []
         while self._waiting:
             record = self._waiting[0]
@@ -180,8 +181,9 @@ class Foresight(Generic[_Record]):
 def was_written_by_then(record: Timed, look: Look) -> bool:
     """Whether a look proves that a record is not from the future.
 
-    If so, the record was written after the look, and its time is at most `MAX_AHEAD_MS`
-    after the look.
+    A record at or after the end of the look was written after the look. If such a
+    record's time is at most `MAX_AHEAD_MS` after the look, the record is not from the
+    future.
     """
     return record.offset >= look.end and not is_future(
         record.timestamp_ms, look.wall_ms

@@ -43,10 +43,10 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     does not count in other verdicts. A verdict that follows blindness begins when the
     blindness ends, if that time is still known.
 
-    If no record arrives in the whole topic, every view is blind. This condition is
-    checked at the moment of `Snapshot.as_of`. A report has no such moment, so only
-    event time counts there. While Kafka does not answer or the topic does not exist,
-    event time alone counts.
+    If no record arrives in the whole topic, every view is blind. The silence of the
+    topic is checked at the moment of `Snapshot.as_of`. A report has no `as_of` moment,
+    so only event time counts in a report. While Kafka does not answer or the topic does
+    not exist, event time alone counts.
     """
     settings = snapshot.observer
     silent = (
@@ -87,7 +87,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
 def _findings(
     views: Views[ViewTotals], snapshot: Snapshot
 ) -> Iterator[tuple[str, Sequence[ExcusedFindings]]]:
-    """Yield each view with findings that do not count, and those findings."""
+    """Yield each view with excused findings, and these findings."""
     kind, settings = views.kind, snapshot.observer
 
     @cache

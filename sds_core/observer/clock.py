@@ -25,12 +25,14 @@ _CALM = 0.8
 """Below this fraction of its limit, a difference counts as normal again."""
 
 _RECORDS = 3
-"""Number of a tap's new records that must agree; one alone may have any time."""
+"""Number of a tap's new records that must agree, because one record may have any time.
+"""
 
 _WINDOW_S = 60.0
 """Time for which a record represents its tap's clock, seconds.
 
-In this time, a tap sends twelve heartbeats. The fastest heartbeat has hardly any delay.
+In one minute, a tap sends twelve heartbeats. The fastest heartbeat has hardly any
+delay.
 """
 
 _MOST_TAPS = 1_000
@@ -57,13 +59,13 @@ class ClockFigures:
     Attributes:
         behind_ms: Kafka's clock minus this machine's clock, milliseconds; None if Kafka
             does not report its time.
-        records_ahead_ms: How far the times of new records are ahead of this clock,
-            milliseconds; negative if they are behind. The figure is the median of the
-            taps; for an even number of taps, the lower middle value. None if no tap has
-            enough new records.
+        records_ahead_ms: Times of new records minus this clock, milliseconds; negative
+            if the records are behind. The figure is the median of the taps; for an even
+            number of taps, the lower middle value. None if no tap has enough new
+            records.
         taps: Tap -> how far its clock is ahead of Kafka's, milliseconds; negative if
-            slow. If Kafka does not report its time, this clock takes its place. Taps
-            without enough new records are omitted.
+            slow. If Kafka does not report its time, this machine's clock takes the
+            place of Kafka's. Taps without enough new records are omitted.
     """
 
     behind_ms: int | None = None
@@ -90,8 +92,8 @@ class ClockFigures:
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
         """Return how severe the difference of this machine's clock is.
 
-        To avoid flapping, it is lower than the previous one, `before`, only if the
-        difference is clearly below the limit.
+        To avoid flapping, the level falls below `before` only if the difference is
+        clearly below the limit.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (
@@ -135,8 +137,8 @@ class TapClocks:
 
     A tap stamps a record before the record arrives. A record's lead is the difference
     of the clocks minus the record's delay. Records with the shortest delay show the
-    difference best. For each tap, the third largest lead of the last minute counts:
-    delays only make a lead smaller, and up to two records may have arbitrary times.
+    difference best. For each tap, the third largest lead of the last minute counts. A
+    delay only makes a lead smaller, and up to two records may have arbitrary times.
     """
 
     def __init__(self) -> None:

@@ -71,7 +71,7 @@ def pack_row(cells: Int64s, signed: bool) -> bytes:
 
 @native
 def pack_row_steps(cells: Int64s) -> bytes:
-    """Encode like `pack_steps`; `cells` as in `pack_row`."""
+    """Encode as `pack_steps` does; a cell has the 64 bits of an integer, shape (n,)."""
     count: int = len(cells)
     if not count:
         return b""

@@ -37,7 +37,7 @@ class DeadLetterDigest(msgspec.Struct, array_like=True):
 
 
 class DeadLetterState(msgspec.Struct, array_like=True):
-    """State in addition to the totals; it is empty."""
+    """An empty state, because the totals hold everything."""
 
 
 class DeadLetterView:

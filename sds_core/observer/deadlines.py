@@ -36,10 +36,10 @@ class Deadlines:
 
     next_at: int
     """The earliest deadline, Unix ms; `NEVER` if none exists."""
-    # Deadline, kind, key and -1; for a list: deadline of its last entries, kind,
-    # `_BEFORE_KEYS` and number of the list.
+    # An entry has deadline, kind, key and -1. The entry of a list has the deadline of
+    # the list's last entries, kind, `_BEFORE_KEYS` and the list's number.
     _heap: list[tuple[int, Due, int, int]]
-    # Lists: each has a kind, and pairs of deadline and key, latest deadline first.
+    # A list has a kind, and pairs of deadline and key, latest deadline first.
     _lists: list[tuple[Due, list[tuple[int, int]]]]
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Deadlines:
     def passed(self, clock_ms: int) -> Iterator[tuple[int, Due, int]]:
         """Removes and yields each deadline before the clock, in order.
 
-        Includes deadlines that are added during the iteration.
+        The result includes deadlines that are added during the iteration.
         """
         while self._heap and self._heap[0][0] < clock_ms:
             deadline_ms, due, key, number = heapq.heappop(self._heap)

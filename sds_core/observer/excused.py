@@ -26,7 +26,7 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence from the times when it began and was found, Unix ms.
+"""Returns the excuse for evidence, from its start and its finding time, Unix ms.
 
 None if the evidence counts.
 """
@@ -59,7 +59,7 @@ class ExcusedFindings(NamedTuple):
 def excused_of(
     kind: str, alert: str, found: Sequence[Found], limit: float, excusing: Excusing
 ) -> ExcusedFindings | None:
-    """Return the findings of one kind; None if all count.
+    """Return the findings of one kind; None if all findings count.
 
     The condition of the alert is true if more than `limit` findings count.
     """

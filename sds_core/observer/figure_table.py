@@ -78,14 +78,14 @@ class FigureTable(Generic[Totals]):
 
     Attributes:
         grown: Figures whose growth in each interval is shown in charts and API.
-        counted: Index of each field of the totals whose growth since a moment is shown:
-            the fields of `grown`, and of columns that only grow.
+        counted: Indices of the totals' fields for which growth is shown: the fields of
+            `grown`, and the fields of columns that only increase.
         metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
     Args:
-        entries: Figures, shares, and metrics whose samples are not figures. Metrics
-            are exported in the order in which their names first occur here.
+        entries: Figures, shares, and metrics whose samples are not figures. Metrics are
+            exported in the order in which their names first occur in `entries`.
         report_order: Prefixes of paths in the report, in the order of the report. Paths
             with other prefixes come last, in the order of the entries.
 

@@ -28,11 +28,12 @@ class Unit(enum.Enum):
     TIME = "time"
     """Event time in Unix milliseconds, or None; exported in seconds."""
     RATIO = "ratio"
-    """A float in [0, 1], or None. Report and history, which have no floats, omit it."""
+    """A float in [0, 1], or None. Report and history have no floats, and omit a ratio.
+    """
     NUMBER = "number"
-    """A float, or None. Omitted in report and history."""
+    """A float, or None. Report and history omit the number."""
     WORD = "word"
-    """Text. Texts are not exported, and have no meaning for several views together."""
+    """Text. Texts are not exported, and cannot be combined over several views."""
 
 
 class Series(NamedTuple):
@@ -90,7 +91,7 @@ def verdict_gauge(name: str, text: str) -> Family:
 
 
 def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Family:
-    """A metric of what limits dropped from a view, with the label `reason`."""
+    """A metric that counts what limits dropped from a view; label `reason`."""
     reasons = tuple(limits)
 
     def samples(totals: Any) -> Iterable[Sample]:
@@ -125,9 +126,9 @@ class Figure:
 
     Attributes:
         field: Attribute or property of the totals that has the value.
-        help: One sentence that says what is counted or measured.
+        help: One sentence about what the figure counts or measures.
         report: Positions in the report, as dotted paths; empty if the report lacks the
-            figure. The first is also its name in the history.
+            figure. The first position is also the figure's name in the history.
         history: Whether the history has the figure and the report does not.
         detail: Key in the report, with ``--report-detail``, of the list of all
             durations.
@@ -142,7 +143,7 @@ class Figure:
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
         line: Position in a chart. The API also has the figure's growth in each
             interval.
-        growth_key: Key of that growth in ``/api/v1/minutes``, if different from
+        growth_key: Key of the figure's growth in ``/api/v1/minutes``, if different from
             `field`.
     """
 
@@ -172,7 +173,7 @@ class Figure:
         """Return the value minus the retracted events."""
         if not self.retracted:
             return self.read(totals)
-        # An event that is retracted in an interval may have been counted earlier.
+        # An event may be counted in one interval and retracted in a later interval.
         return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
@@ -208,8 +209,8 @@ class Share:
 
     Attributes:
         part: Fields of the totals that add up to the part.
-        rest: Fields that add up to the whole without the part.
-        retracted: Fields that count events in `rest` that proved to belong to the part.
+        rest: Fields that add up to the rest of the whole.
+        retracted: Fields that count wrong events of `rest`, which belong to the part.
         more_is_better: Whether a larger share is better.
     """
 
@@ -240,7 +241,7 @@ class Share:
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
         )
-        # A loss that is retracted in an interval may have been counted earlier.
+        # A loss may be counted in one interval and retracted in a later interval.
         return Proportion(part + min(retracted, rest), part + rest)
 
 
@@ -289,14 +290,14 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartShape:
-    """A chart on the page of a view; figures and shares name it in their `line`.
+    """A chart on the page of a view; the `line` of a figure or share names the chart.
 
     Attributes:
         note: How to read the chart, in one or two sentences.
         scale: Type of the values: `SECONDS` for `Unit.DURATIONS`, `PERCENT` for shares,
             otherwise a type for counts.
-        limit: A line for comparison, only for `SECONDS`. The SLO of a share is drawn
-            without it.
+        limit: A line for comparison, only for `SECONDS`. The SLO of a share needs no
+            `limit`.
     """
 
     key: str

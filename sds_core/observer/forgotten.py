@@ -26,10 +26,11 @@ class Remainder(Generic[Totals]):
 
     Attributes:
         views: Number of times that a view was forgotten.
-        totals: Sum over all forgotten views; part of every sum over all views.
-        other: Sum over forgotten views without a metric label of their own; part of the
-            series ``other``. The counts of a view with a label would look like an
-            increase there. None if all forgotten views had a label.
+        totals: Sum over all forgotten views. Every sum over all views includes this
+            sum.
+        other: Sum over forgotten views that had no metric label; part of the series
+            ``other``. Counts of a view with a label would look like an increase of
+            ``other``. None if all forgotten views had a label.
     """
 
     views: int

@@ -1,7 +1,7 @@
 """When Kafka answered last, and when the topic last grew.
 
 While Kafka does not answer, the figures do not change, but look valid. While the topic
-does not grow, it is unknown whether its taps miss anything.
+does not grow, the monitor cannot know whether the taps miss anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ interval between heartbeats.
 SILENT_S = 60.0
 """Seconds without a new record after which the topic's state is unknown.
 
-A tap sends twelve heartbeats in this time.
+In one minute, a tap sends twelve heartbeats.
 """
 
 
@@ -39,10 +39,10 @@ class Freshness:
     """The newest answer of Kafka, and how old it is at a moment.
 
     Attributes:
-        answered_ms: When it arrived, wall time, Unix ms; None before the first answer.
-        answered_s: When it arrived, on the monotonic clock, seconds, because a change
-            of the wall clock must not look like a silence. Before the first answer,
-            this is the moment of `asked_ms`.
+        answered_ms: Wall time of the answer, Unix ms; None before the first answer.
+        answered_s: Monotonic time of the answer, seconds: a change of the wall clock
+            must not look like a silence. Before the first answer, this is the moment of
+            `asked_ms`.
         silent_s: Seconds from `answered_s` to the last `as_of`.
         cause: Why the newest request has no answer, in one line; empty if Kafka
             answered.

@@ -17,7 +17,7 @@ class Recorded(NamedTuple):
 
     Attributes:
         end_ms: End of the minute, Unix ms of event time.
-        values: Values of the fields `FigureTable.counted`, in that order.
+        values: Values in the order of the fields `FigureTable.counted`.
     """
 
     end_ms: int
@@ -33,12 +33,13 @@ def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
 class GrowthSince:
     """Totals whose counted figures are replaced by their growth since a moment.
 
-    The attributes are those of the totals. Gauges, times and words are current values.
-    Differences are computed when they are read, because a sort reads only one figure of
-    each view. Histograms have no sum in this class.
+    The attributes are the attributes of the totals. Gauges, times and words are current
+    values. Differences are computed when they are read, because a sort reads only one
+    figure of each view. Histograms have no sum in this class.
 
     Args:
-        before: Values at the moment, see `counted_values`; None if all were zero.
+        before: Values at the earlier moment (see `counted_values`); None if all values
+            were zero.
     """
 
     __slots__ = ("_before", "_places", "_totals")

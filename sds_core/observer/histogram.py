@@ -72,7 +72,7 @@ class Histogram(msgspec.Struct, array_like=True):
         return {f"p{percent}": self.percentile_ms(percent) for percent in PERCENTILES}
 
     def summary(self) -> dict[str, int | None]:
-        """Count, sum in milliseconds and percentiles, as in report and API."""
+        """Count, sum in milliseconds and percentiles; report and API have this form."""
         return {"count": self.count, "sum": self.sum_ms} | self.percentiles()
 
 
@@ -84,7 +84,7 @@ def nearest_rank(count: int, percent: int) -> int:
 def exact_percentiles(durations_ms: Sequence[int]) -> dict[str, int | None]:
     """`PERCENTILES` of durations in milliseconds, in any order; None if none exists.
 
-    The keys are those of `Histogram.percentiles`.
+    The result has the keys of `Histogram.percentiles`.
     """
     ordered = sorted(durations_ms)
     return {

@@ -45,14 +45,15 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     Attributes:
         sender: Participant id of the message's sender; empty if unknown.
-        since_ms: For a lost message, when it was first named. For an undelivered
+        since_ms: For a lost message, when a frame first named it. For an undelivered
             message, when a frame first showed that a participant lacked it. For an
             unacknowledged message, its t0.
         found_ms: The channel's clock when the problem was found.
-        ended_ms: The channel's clock when the problem ended: when the message arrived,
-            was delivered to all who lacked it, or was acknowledged. None before.
-        lacking: Participants that lack the message as far as is known, with the time of
-            the first frame that showed it. Empty after the incident. After an
+        ended_ms: The channel's clock when the problem ended: the message arrived, was
+            delivered to every participant that lacked it, or was acknowledged. None
+            before.
+        lacking: Participants that are known to lack the message, each with the time of
+            the first frame that showed the lack. Empty after the incident. After an
             unacknowledged incident, some participants may still lack the message.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
@@ -127,13 +128,13 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     Attributes:
         since_ms: Only incidents that have not ended, or that were found at or after
             this event time, Unix ms.
-        standing: Only incidents that have not ended.
+        standing: Whether to select only incidents that have not ended.
         limit: Maximum number of incidents; the incidents that were found last are
             selected.
-        after: Incidents that come after this position.
-        resolved: Only incidents that have ended.
-        participant: Only undelivered messages that the participant with this id is
-            known to lack.
+        after: Position; only incidents that come after the position are selected.
+        resolved: Whether to select only incidents that have ended.
+        participant: Id of a participant; selects only undelivered messages that this
+            participant is known to lack.
     """
 
     channel: str | None = None
@@ -167,8 +168,8 @@ class Incidents:
     def drain(self) -> list[Incident]:
         """Return and drop the incidents recorded since the last call.
 
-        After `_NAMES_AT_ONCE` names of participants in all, each further incident has
-        at most `_FEW_NAMES` names and counts the rest.
+        After `_NAMES_AT_ONCE` names in all incidents together, each further incident
+        names at most `_FEW_NAMES` participants, and counts the others.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE
@@ -198,8 +199,8 @@ class IncidentObject(TypedDict):
         channel: Id of the message's channel or group.
         kind: The problem.
         message_id: Id of the message.
-        sender: Participant id of the message's sender; null if unknown.
-        since: When it was first named, lacked or sent.
+        sender: Participant id of the message's sender; null if it is unknown.
+        since: Time from which the problem exists.
         found: When the problem was found.
         ended: When the incident ended; null if it has not ended.
         lacking: Participants known to lack the message, and since when.

@@ -18,7 +18,7 @@ class Note(NamedTuple):
         what: The conclusion, in the words of the figure that counts conclusions of this
             kind.
         time_ms: Event time of the evidence, or deadline that passed, Unix ms.
-        who: Id of the participant that it concerns; empty if none.
+        who: Id of the participant that the conclusion concerns; empty if none.
     """
 
     key: int
@@ -33,8 +33,8 @@ class Journal:
     Attributes:
         keys: Fingerprints of the watched messages.
         copy: How the view classified the last frame.
-        is_first: Whether that frame was composed shortly before its time. A sender
-            lacks the messages that the filter of its new frame does not hold.
+        is_first: Whether the last frame was composed shortly before its own event time.
+            A sender lacks the messages that the filter of its new frame does not hold.
     """
 
     def __init__(self, keys: set[int]) -> None:

@@ -71,11 +71,12 @@ class Dead(NamedTuple):
     """A record that cannot be used: a dead letter.
 
     Attributes:
-        headers: The record's headers. If one is invalid, only tap and sequence number,
-            provided that both are valid.
+        headers: The record's headers. If one header is invalid, only a valid tap and
+            sequence number are kept.
         error: The error that the failed check raised.
         is_future: Whether the record's time is too far ahead; other errors do not
-            matter. Such a record moves no clock and does not count for its tap.
+            matter. A record from the future moves no clock and does not count for its
+            tap.
     """
 
     headers: TapHeaders

@@ -58,11 +58,11 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
         """
 
     def apply(self, digests: Iterable[_DigestIn], clock_ms: int) -> Sequence[_EventOut]:
-        """Add digests, then move the clock to the admission time.
+        """Add digests, then move the clock to the watermark.
 
         Args:
             digests: Digests of one batch, in any order.
-            clock_ms: Admission time T of the batch, Unix ms of event time.
+            clock_ms: Watermark of the batch, Unix ms of event time.
 
         Returns:
             The events of this call. Each event leaves the view once.
@@ -122,8 +122,8 @@ class Grouping(Generic[Totals, Part]):
             again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
-            `sds_core.observer.minutes.GroupMinute`. All views emit a minute in the same
-            batch.
+            `sds_core.observer.minutes.GroupMinute`. The figures of a minute leave all
+            views in the same batch.
         changed: Returns a view's totals with only the groups that its last `apply` may
             have changed. A batch then costs no more than its changes. If None, each
             batch has the totals of all groups of the views.
@@ -160,19 +160,19 @@ class Kind(Generic[Digest, Totals, Event]):
         checksum_since: First blob version with a checksum.
         label_file: Name of the file, beside the checkpoint, that lists the views with
             their own metric label; empty if no view has a label.
-        label_budget: Maximum number of views with such a label; None for the job's
-            ``--label-budget``.
+        label_budget: Maximum number of views with a metric label; None:
+            ``--label-budget`` of the job applies.
         in_channel_table: Whether the operator's channel table applies to the views.
         outlets: Outlet for each type of event.
-        is_known: Whether totals describe a known thing. Views without known totals are
-            not published.
+        is_known: Whether totals belong to a known object, such as a channel. Views
+            without known totals are not published.
         figures: The table of the views' figures; None if single views are not
             published. A protocol's kind must have a table.
-        remains: Returns the part of a forgotten view's totals that stays in sums over
-            all views, which is its counts. None if the views are never forgotten, or no
-            sum over them is published.
-        grouping: How views are joined into groups, which then have the labels, figures
-            and incidents. Grouped views are never forgotten. None if single views are
+        remains: Returns the counts in a forgotten view's totals, which stay in sums
+            over all views. None if views are never forgotten, or if no sum over the
+            views is published.
+        grouping: How views are joined into groups. Groups have the labels, figures and
+            incidents. Grouped views are never forgotten. None if single views are
             published.
         explain: Returns one sentence that gives the reason for an incident.
         runbooks: Kind of an incident -> name of its runbook.
@@ -180,13 +180,13 @@ class Kind(Generic[Digest, Totals, Event]):
             group; empty if no cause is very likely.
         personal: Kinds of incidents that affect single participants and name them.
         at_root: Whether pages and API have the views at their root, such as `/` and
-            `/api/v1/incidents`, instead of under `/views/<prefix>`. The report then has
-            the views at its top level, and commands use them by default. At most one
-            kind is at the root.
+            `/api/v1/incidents`, instead of under `/views/<prefix>`. If `at_root` is
+            set, the views are at the report's top level, and are the default for
+            commands. At most one kind is at the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether an audit of the mirror compares the views' messages.
-        excused: Returns the findings in a verdict's window by kind, for each kind of
-            which some findings do not count.
+        excused: Returns the findings in a verdict's window by kind. A kind is omitted
+            if all its findings count.
 
     Raises:
         ValueError: Both `grouping` and `remains` are set.
@@ -267,7 +267,7 @@ AnyKind = Kind[Any, Any, Any]
 
 
 class Digester(Protocol[_FrameIn, _DigestOut]):
-    """Builds the digest of one view from the frames of one chunk of records."""
+    """Builds one view's digest of the frames in one chunk of records."""
 
     def add(self, frame: _FrameIn, value: bytes, arrival: Arrival) -> None:
         """Add a frame, its encoded bytes, and how its record arrived."""

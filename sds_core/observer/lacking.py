@@ -1,7 +1,7 @@
 """Groups incidents that have not ended: how many messages a participant lacks.
 
-The monitor tracks a message for the retention window. Later, it is unknown whether the
-message arrived, so a group states the last known facts.
+The monitor tracks a message for the retention window. After the retention window, the
+monitor cannot know whether the message arrived, so a group states the last known facts.
 """
 
 from __future__ import annotations
@@ -38,9 +38,11 @@ class Lack(NamedTuple):
         participant: The participant that did not receive the messages, or the peer that
             did not acknowledge them. None if the problem concerns no single
             participant.
-        since_ms: If `participant` is set, when a frame first showed that it lacked one
-            of the messages; otherwise the earliest `Incident.since_ms`. Unix ms.
-        tap_hole: Number of messages that may have arrived without any tap seeing it.
+        since_ms: Time of the first frame that showed that `participant` lacked one of
+            the messages. If `participant` is None, the earliest `Incident.since_ms`.
+            Unix ms.
+        tap_hole: Number of messages that may have arrived although no tap saw the
+            arrival.
         at_least: Whether `messages` is a minimum, because incidents do not name all
             participants that lack their message.
         followed: Whether the monitor may still see the messages arrive.
@@ -56,7 +58,7 @@ class Lack(NamedTuple):
     followed: bool = True
 
     def sentence(self, who: str, since: str) -> str:
-        """Return a sentence about how many messages did not reach whom since when.
+        """Return a sentence that names the count, the participant and the time.
 
         Participant and `since_ms` are given in the form in which they are displayed.
         """
@@ -91,7 +93,7 @@ _RANK = {kind: rank for rank, kind in enumerate(IncidentKind)}
 
 
 def is_followed(since_ms: int, clock_ms: int, settings: ObserverSettings) -> bool:
-    """Whether frames may still end an incident that has not ended; times in Unix ms."""
+    """Whether frames may still end an unfinished incident; times in Unix ms."""
     return clock_ms <= since_ms + settings.horizon_ms
 
 

@@ -29,8 +29,8 @@ def oldest(
 ) -> list[_Key]:
     """Keys of the old entries at the front, in order of age; the caller deletes them.
 
-    One pass finds all keys. Deleting a dictionary's first entry again and again takes
-    quadratic time, because each search steps over all deleted entries.
+    One pass finds all old keys of a mapping. Deleting a dictionary's first entry again
+    and again takes quadratic time, because each search steps over all deleted entries.
     """
     old = takewhile(lambda entry: is_old(entry[1]), entries.items())
     return [key for key, _ in old]
@@ -41,7 +41,7 @@ class Remembered(msgspec.Struct, array_like=True):
 
     Attributes:
         keys: The keys, encoded by `pack_ints`, shape (n,).
-        clocks: Clock at which each was last seen, Unix ms, encoded by `pack_steps`,
+        clocks: Clock at which each key was last seen, Unix ms, encoded by `pack_steps`,
             shape (n,).
     """
 
@@ -51,15 +51,15 @@ class Remembered(msgspec.Struct, array_like=True):
 
 @native
 class Memory:
-    """Keys, each with the clock at which it was last seen, and facts about it.
+    """Remembers for each key when it was last seen, and facts about the key.
 
-    Encoded keys stay in columns, so that opening and encoding a memory takes a fraction
-    of a millisecond for tens of thousands of keys. Keys that were added since are in a
-    dictionary.
+    Encoded keys stay in columns. So opening and encoding a memory of tens of thousands
+    of keys takes a fraction of a millisecond. A dictionary holds the keys that were
+    added later.
 
     Args:
         keys: Initial keys, int64, shape (n,), in order of age.
-        clocks: Clock of each, Unix ms, rising, shape (n,).
+        clocks: Clock at which each key was last seen, Unix ms, increasing, shape (n,).
         facts: Columns of further integers, each of shape (n,); changed in place.
 
     Raises:
@@ -97,7 +97,7 @@ class Memory:
 
     @classmethod
     def of(cls, limit: int, packed: Remembered | None = None) -> Memory:
-        """A memory without facts; empty if nothing is given."""
+        """A memory without facts; by default, the memory is empty."""
         packed = packed or Remembered()
         keys = unpacked_row(packed.keys, True, False)
         return cls(limit, keys, unpacked_row(packed.clocks, True, True))
@@ -112,7 +112,7 @@ class Memory:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock at which the oldest key was last seen; None if it is empty."""
+        """Clock at which the oldest key was last seen; None if no key exists."""
         self._skip_moved()
         if self._first < self._rows:
             return self._clocks[self._first]
@@ -134,7 +134,7 @@ class Memory:
         Returns:
             Number of keys forgotten because of the limit: 0 or 1.
         """
-        # Removed first, so that the entries stay in order of age.
+        # An updated key moves to the end, so that the entries stay in order of age.
         if self._added.pop(key, None) is None:
             row: int = self._row(key)
             if row >= 0:

@@ -36,7 +36,7 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 
     Attributes:
         minute_ms: Start of the minute, Unix ms of event time; a multiple of 60,000.
-        totals: Absolute figures; their clock is the end of the minute.
+        totals: Absolute figures at the end of the minute.
     """
 
     minute_ms: int
@@ -72,8 +72,8 @@ class Minutes(Generic[Totals, MinuteOf]):
 
     Args:
         totals: The view's figures, a msgspec struct that the view keeps changing.
-        momentary: Fields of the totals with momentary values, with the value that
-            replaces each in a minute.
+        momentary: Fields of the totals with momentary values; the mapping has the value
+            that replaces the momentary value in a minute.
     """
 
     _momentary: Mapping[str, Any]
@@ -124,10 +124,10 @@ class Minutes(Generic[Totals, MinuteOf]):
             self.might_change(next_change_ms)
 
     def finish(self, clock_ms: int) -> None:
-        """Emit the last figures, because the view ends during the running minute.
+        """Emit the last figures of a view that ends during the running minute.
 
-        The last figures are put into the previous minute. If a new view with the name
-        starts within the running minute, its figures would replace them there.
+        The last figures are put into the previous minute. In the running minute,
+        figures of a new view with the same name would replace the last figures.
         """
         self._check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)

@@ -115,7 +115,7 @@ class BadHeaderName(BadHeader):
 
 
 class LongName(BadHeader):
-    """A header names a tap or peer by more than `MAX_ID_CHARACTERS`."""
+    """The name of a tap or peer in a header is longer than `MAX_ID_CHARACTERS`."""
 
     reason = Reason.NAME_TOO_LONG
 
@@ -258,10 +258,10 @@ def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
 
 @native
 def read_name(header: str, value: bytes | None) -> str:
-    """Read a header that names a tap or peer; an absent one names none.
+    """Read a header that names a tap or peer; if it is absent, the name is empty.
 
     Raises:
-        BadHeader: It is not UTF-8, or too long.
+        BadHeader: The header is not UTF-8, or its name is too long.
     """
     name = _decoded(header, value)
     if len(name) > MAX_ID_CHARACTERS:

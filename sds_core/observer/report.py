@@ -39,7 +39,8 @@ def build_report(
             root. The percentiles of latency are then exact.
         incidents: With ``--report-detail``, every incident of a view at the root. With
             these incidents, the report has likely causes.
-        others: With ``--report-detail``, incidents of the other kinds, by prefix.
+        others: With ``--report-detail``, incidents of the kinds that have no views at
+            the root, by prefix.
     """
     known = dict(others)
     if incidents is not None:

@@ -11,7 +11,7 @@ _MANY = 4_096
 """Minimum number of rows for which the first searches scan the column."""
 
 _ROWS_PER_SEARCH = 2_000
-"""Searches scan the column while they are fewer than one per this many rows.
+"""A search scans the column while the rows per search exceed this number.
 
 Making the index takes as long as a few scans.
 """

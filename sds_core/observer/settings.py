@@ -11,13 +11,14 @@ from sds_core.wire import Dialect
 class ObserverSettings:
     """Settings with their defaults; comments begin with sections of docs/figures.md."""
 
-    replica_window_ms: int = 2_000  # 2: for byte-identical copies without hashes
+    replica_window_ms: int = 2_000  # 2: joins byte-identical copies without hashes
     horizon_ms: int = 3_600_000  # 4: messages and gaps are tracked for this time
     remembered: int = 20_000  # 2: entries of each memory of a channel
     # 2: maximum number of newest ids of each kind that are looked up in a filter.
     searched: int = 1_000
-    # 2 and 5: maximum numbers of newest messages that a participant may lack, of these
-    # over a channel, and of participants whose filters are tracked.
+    # 2 and 5: maximum numbers. `awaited`: newest messages that a participant may lack;
+    # `awaited_by_all`: sum over a channel; `followed`: participants whose filters are
+    # tracked.
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000
@@ -30,7 +31,7 @@ class ObserverSettings:
     warm_up_ms: int = 30_000  # 6
     settle_ms: int = 2_000  # 6
     gap_deadline_ms: int = 300_000  # 6
-    # 2 and 7: T_max + sweep + transport. js: 120 + 10 + 5 s, nim: 300 + 10 + 5 s.
+    # 2 and 7: T_max + sweep + transport: js-waku 120 + 10 + 5, nim-sds 300 + 10 + 5 s.
     repair_window_spec_ms: int = 135_000
     repair_window_nim_ms: int = 315_000
     # 7: the SDS-R guide and js-waku use these values.
@@ -51,7 +52,8 @@ class ObserverSettings:
     # 13: after this silence, a message's missing segments are no longer expected, as in
     # nim-segmentation.
     segment_idle_ms: int = 300_000
-    # 11: silence after which a channel is forgotten; 0: never. `--forget-days` sets it.
+    # 11: silence after which a channel is forgotten; 0: no channel is forgotten.
+    # `--forget-days` sets it.
     forget_ms: int = 0
 
     def repair_window_ms(self, dialect: Dialect) -> int:

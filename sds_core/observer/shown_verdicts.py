@@ -1,6 +1,6 @@
 """Records the verdict shown in each minute of wall time (docs/figures.md, 8).
 
-The shown verdict is the one after blindness was judged. While the monitor was down,
+The shown verdict is the verdict after the blindness check. While the monitor was down,
 stopped or lagging, no valid verdict was shown, and the minutes count as not watched.
 The worst verdict of each minute counts. Each change has a row. Each view also has a row
 at the start of each day, so the rows of a day can be read alone.
@@ -18,7 +18,7 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 NOT_WATCHED = "not_watched"
-"""Replaces the verdict in minutes without a valid one."""
+"""Replaces the verdict in minutes that have no valid verdict."""
 
 WORST_FIRST = (
     Verdict.FAILING.value,
@@ -30,7 +30,7 @@ WORST_FIRST = (
     Verdict.QUIET.value,
     Verdict.OK.value,
 )
-"""The possible values. The first in this order counts for a minute."""
+"""The possible values. If a minute has several values, the first in the list counts."""
 
 DAY_MS = 86_400_000
 
@@ -40,7 +40,7 @@ _FORGOTTEN = "forgotten"
 _RANK = {verdict: rank for rank, verdict in enumerate(WORST_FIRST)}
 
 SET_BACK_MS = 3_600_000
-"""If the clock is set back by more than this, later rows are dropped."""
+"""If the clock is set back by more than one hour, later rows are dropped."""
 
 
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
@@ -81,8 +81,8 @@ def day_begin_ms(unix_ms: int) -> int:
 def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list[Span]:
     """Return the periods between two moments, in order, without unknown times.
 
-    The moments are whole minutes, Unix ms. The rows are those of one view, in order,
-    from the start of the day of `since_ms` on.
+    The moments are whole minutes, Unix ms. The rows belong to one view, are in order,
+    and start with the day of `since_ms`.
     """
     spans: list[Span] = []
     next_ms = until_ms
@@ -118,11 +118,11 @@ _Shown = tuple[str, str]
 
 
 class VerdictLog:
-    """Tracks the views of one kind, and returns a row whenever what is shown changes.
+    """Tracks views of one kind, and returns a row whenever the shown verdict changes.
 
-    The row of the worst verdict so far in the running minute is returned immediately,
-    so a killed process loses only the last second. Rows of better verdicts are returned
-    when the minute has ended.
+    If the running minute's verdict becomes worse, its row is returned immediately. So a
+    killed process loses only the last second. Rows of better verdicts are returned when
+    the minute has ended.
 
     Args:
         rows: The newest row of each view, from an earlier run.
@@ -160,7 +160,8 @@ class VerdictLog:
             unwatched: Why the verdicts are invalid, as one word; "" if they are valid.
             changed: Names of the views whose verdict may have changed since the last
                 call, including new and removed views; None for all.
-            paused: Whether nothing was shown for some time since the last call.
+            paused: Whether the monitor showed nothing for some time since the last
+                call.
         """
         minute_ms = _minute_of(now_ms)
         if minute_ms < self._minute_ms - SET_BACK_MS:
@@ -185,7 +186,7 @@ class VerdictLog:
         return found
 
     def _pause(self, minute_ms: int) -> None:
-        """Record that nothing was shown from the last call until this minute."""
+        """Record that nothing was shown between the last call and this minute."""
 
         def shown(_: str) -> _Shown:
             return NOT_WATCHED, _STOPPED
@@ -194,7 +195,7 @@ class VerdictLog:
         self._sample(self._minute_ms, names, shown)
         if minute_ms > self._minute_ms:
             self._sample(self._minute_ms + MINUTE_MS, names, shown)
-        # Days without a row in this time count as not watched.
+        # If a day in the stopped period has no row, the day counts as not watched.
         self._sample(max(self._minute_ms, day_begin_ms(minute_ms)), names, shown)
         self._minute_ms = minute_ms
 

@@ -71,7 +71,8 @@ class Views(Generic[Totals]):
             in `totals` keeps its label.
         remainder: Sums over forgotten views; None if none was forgotten.
         muted: Names of the views that are muted now.
-        excused: Findings that do not count, by view; views without any are omitted.
+        excused: Findings that do not count, by view; views without excused findings are
+            omitted.
     """
 
     kind: Kind[Any, Any, Any]
@@ -98,7 +99,7 @@ class Views(Generic[Totals]):
 
     @property
     def unlabelled(self) -> int:
-        """Number of views without a metric label of their own."""
+        """Number of views without a metric label."""
         return len(self.totals.keys() - set(self.labels))
 
     @property
@@ -172,15 +173,15 @@ class JobFigures:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All figures at one moment, consistent; never changed, only replaced.
+    """All figures at one moment; a snapshot is replaced, never changed.
 
     Attributes:
         primed: Whether the checkpoint's totals have been read or do not exist.
         clock_ms: Watermark at the newest batch, event time, Unix ms.
         views: The views of all protocols, by the prefix of their kind, in the order
             of registration.
-        tap_labels: The taps with a label of their own; see `Views.labels`. A tap that
-            is no longer in `taps` keeps its label.
+        tap_labels: The taps that have a metric label; see `Views.labels`. A tap that is
+            no longer in `taps` keeps its label.
         undecodable: Dead letters by reason.
         observer: Settings of the model, from the checkpoint.
         audit: Findings of the newest audit of the mirror.
@@ -272,8 +273,8 @@ class Snapshot:
     def as_of(self, monotonic_s: float) -> Snapshot:
         """Return the snapshot at a moment, seconds of the monotonic clock.
 
-        While Kafka does not answer, the lag grows by that time, because the topic is
-        assumed to grow in real time.
+        While Kafka does not answer, the topic is assumed to grow in real time, so the
+        lag grows too.
         """
         kafka = self.job.kafka.as_of(monotonic_s)
         lag_s = self.job.event_time_lag_seconds
@@ -301,7 +302,7 @@ class Snapshot:
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
-        """Return the snapshot with a channel table as of a wall time, Unix ms."""
+        """Return the snapshot with a channel table, evaluated at `wall_ms`, Unix ms."""
         mutes = table.mutes_at(wall_ms)
         views = {
             prefix: replace(

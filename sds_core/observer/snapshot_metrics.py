@@ -90,11 +90,11 @@ def _without_label(kind: AnyKind) -> Metric[Snapshot]:
 
 
 _Findings = Callable[[Views[Any]], Iterable[tuple[str, tuple[str, ...], int]]]
-"""Returns rows of view, further labels and number."""
+"""Function that returns rows of three values: view, further labels, and number."""
 
 
 def _by_view(read: _Findings) -> Callable[[Snapshot], Iterable[Sample]]:
-    """Add numbers by view. Views without a label of their own count as `other`."""
+    """Add numbers by view. Views without a metric label count as `other`."""
 
     def samples(snapshot: Snapshot) -> Iterable[Sample]:
         sums: dict[tuple[str, ...], int] = {}

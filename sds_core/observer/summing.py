@@ -1,7 +1,8 @@
 """Adds up the totals of several views of one kind.
 
 A field is added up according to its type. Whole numbers are summed, histograms merged,
-and dictionaries of counts summed key by key. A field may declare another way::
+and dictionaries of counts summed key by key. A field may declare another function in
+its annotation::
 
     clock_ms: Annotated[int, greatest] = 0
 
@@ -46,7 +47,7 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
 
 
 def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
-    """Return a view's counts: numbers, histograms, dictionaries of counts.
+    """Return a view's totals with only the counts: numbers, histograms, dictionaries.
 
     Other fields and the fields in `gauges` get their default.
     """

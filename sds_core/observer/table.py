@@ -170,7 +170,7 @@ class Table(Generic[Entry]):
         return entry
 
     def __setitem__(self, key: int, entry: Entry) -> None:
-        """Append an entry; it replaces one with the same key."""
+        """Append an entry; an old entry with the same key is removed."""
         if self._row(key) >= 0 or key in self._added:
             self.remove(key)
         self._added[key] = entry
@@ -188,7 +188,7 @@ class Table(Generic[Entry]):
         return [self[key] for key in keys]
 
     def at(self, row: int) -> Entry | None:
-        """The entry in a row of the columns; None if it was removed."""
+        """The entry in a row of the columns; None if the entry was removed."""
         if row < self._first or (self._gone and row in self._gone):
             return None
         entry = self._objects[row]
@@ -320,7 +320,7 @@ class Table(Generic[Entry]):
         added: list[bytes],
         cells: Int64Rows,
     ) -> None:
-        """Join the rests of the remaining rows and of added entries.
+        """Join the rests of all entries: remaining rows, then added entries.
 
         The ends of all remaining rows are set before removed rows are cut out of the
         columns.

@@ -53,22 +53,24 @@ class TapTotals(msgspec.Struct, array_like=True):
     """Figures of one tap (docs/figures.md, 8).
 
     Attributes:
-        last_seen_ms: Event time of its last record, heartbeats included. 0 if it was
-            not seen for the retention window; such a tap is not published.
+        last_seen_ms: Event time of the tap's last record, heartbeats included. If the
+            tap is silent for the retention window, the value becomes 0 and the tap is
+            not published.
         last_hole_ms: When the newest capture gap was found; None if no gap was found. A
             capture gap is a silence of more than 15 s between two records, or a number
             that is missing for more than 15 s.
         holes: Periods [from, to] of event time in which the tap may have missed
             records: disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
-        hole_since_ms: Start of the time up to `last_hole_ms` in which the verdict's
-            window always contained a capture gap; None if none was found.
+        hole_since_ms: Start of the latest period in which the verdict's window always
+            contained a capture gap. The period ends at `last_hole_ms`; None if no gap
+            was found.
         first_seen_ms: Event time of the tap's first record since the tap was last
             forgotten. 0 before the first record, or if a release up to 0.12 recorded
             it.
     """
 
-    # For several taps, the value of the longest silent one, so that an alert on silence
-    # covers each tap.
+    # A sum over several taps has the minimum, so that an alert on silence covers each
+    # tap.
     last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
@@ -81,15 +83,15 @@ class TapDigest(msgspec.Struct, array_like=True):
     """Records and heartbeats of one tap in one chunk of one partition.
 
     Attributes:
-        times: For each frame, the maximum record time of the partition up to it, Unix
-            ms. Encoded ``int64``, shape (n,).
+        times: Maximum record time of the partition up to each frame, Unix ms. Encoded
+            ``int64``, shape (n,).
         seqs: Sequence numbers of the frames; `NO_SEQ` for a frame without a number.
             Encoded like `times`.
         heartbeat_times: Times of heartbeats, encoded ``int64``, shape (h,).
         heartbeat_seqs: For each heartbeat, the last number that the tap had assigned to
             a frame. The frame itself may arrive later. Encoded like `heartbeat_times`.
-        own_times: Record times of the frames, by the tap's own clock. Encoded like
-            `times`; empty if equal to `times`.
+        own_times: Record times of the frames, by the tap's own clock. The encoding
+            matches `times`; the column is empty if all values equal `times`.
         heartbeat_own_times: Record times of the heartbeats, in the form of `own_times`.
     """
 
@@ -168,16 +170,16 @@ class TapState(msgspec.Struct, array_like=True):
     Attributes:
         highest: Maximum sequence number seen; `NO_SEQ` before the first.
         holes: Missing numbers below `highest` that may still arrive, in order of age.
-        ahead: Records at the clock or later, in order, as `_rows` returns them but
-            without their own times. Other partitions may still have earlier records.
+        ahead: Records at the clock or later, in order, in the form of `_rows` but
+            without own times. Other partitions may still have earlier records.
         highest_ms: Event time of the last record that confirmed `highest`; None before
             the first.
         ahead_own: The tap's own time of each record in `ahead`; empty in a blob of
             release 0.12 or earlier.
         last_own_ms: Time of the last record by the tap's own clock, Unix ms; None
             before the first.
-        judged_ms: Event time up to which silences are judged, Unix ms: the last record
-            before the clock. 0 in a blob of release 0.12 or earlier.
+        judged_ms: Event time of the last record before the clock, Unix ms; silences are
+            judged up to this time. 0 in a blob of release 0.12 or earlier.
     """
 
     highest: int = NO_SEQ
@@ -253,7 +255,8 @@ class TapView:
             )
         # At equal times, a frame comes before the heartbeat that names its number.
         records.sort()
-        # The order of records exactly at the clock is unknown before all are read.
+        # Until all records with exactly the clock's time are read, their order is
+        # unknown.
         due = bisect_left(records, clock_ms, key=itemgetter(0))
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]
@@ -314,7 +317,7 @@ class TapView:
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
         """Judge the silence before the records of one time of the topic's clock.
 
-        `own_times` are the times of these records by the tap's own clock, Unix ms.
+        `own_times` are the tap's own times of the records, Unix ms.
         """
         totals, state = self.totals, self._state
         hole_ms: int = self._settings.tap_hole_ms

@@ -49,7 +49,7 @@ class Subject(NamedTuple):
     """A message to trace.
 
     Attributes:
-        channel: Name of its channel or group; empty while unknown.
+        channel: Name of the message's channel or group; empty while unknown.
     """
 
     channel: str
@@ -83,16 +83,18 @@ class Person(msgspec.Struct):
 
     Attributes:
         name: Participant id.
-        heard_before_ms: Time of its latest frame before the message appeared.
-        heard_after_ms, heard_last_ms: Times of its first and latest frame since the
-            message appeared.
+        heard_before_ms: Time of the participant's latest frame before the message
+            appeared.
+        heard_after_ms, heard_last_ms: Times of the participant's first and latest frame
+            since the message appeared.
         silent_ms: The participant's longest silence since `heard_before_ms`.
         named_ms: Time of the participant's first frame whose history names the message.
         named: Number of the participant's frames whose history names the message.
         held_ms: Time of the participant's first frame whose filter holds the message.
-        lacked_ms, lacked_last_ms: Times of its first and latest frame that was composed
-            after the message appeared and whose filter lacks it.
-        requests: Number of its repair requests.
+        lacked_ms, lacked_last_ms: Times of the first and the latest frame that shows
+            the lack: the frame was composed after the message appeared, and the filter
+            lacks the message.
+        requests: Number of the participant's repair requests.
         outcomes: Conclusions of the view, in order.
     """
 
@@ -110,7 +112,7 @@ class Person(msgspec.Struct):
     outcomes: list[str] = []
 
     def heard(self, at_ms: int, appeared_ms: int | None) -> None:
-        """Record the time of its next frame, and when the message appeared."""
+        """Record a further frame; the message appeared at `appeared_ms`."""
         before_ms = self.heard_last_ms or self.heard_before_ms
         if appeared_ms is None or at_ms < appeared_ms:
             self.heard_before_ms = at_ms
@@ -157,11 +159,11 @@ class Evidence(msgspec.Struct, frozen=True):
     """Everything that a tracer found about one message.
 
     Attributes:
-        facts: Known facts of its first copy, by name.
-        appeared_ms: When its first copy or the first frame that names it appeared; None
-            if no record concerned it.
+        facts: Known facts of the message's first copy, by name.
+        appeared_ms: When the message's first copy, or the first frame that names the
+            message, appeared. None if no record concerned the message.
         steps: Steps in order of time; the maximum is about twice `MOST_STEPS`.
-        people: The sender, then the other participants in order of appearance.
+        people: The sender is first; other participants follow in order of appearance.
         incidents: Incidents of the message, each in its current form.
         conclusions: Conclusions of the view, in order of time.
         summary: The most important conclusion; None if none exists.
@@ -193,15 +195,15 @@ class Tracer(Protocol):
         """
 
     def evidence(self) -> list[Evidence]:
-        """Return what is known now, for each message in the order of the subjects."""
+        """Return the current evidence for each message, in the subjects' order."""
 
 
 class Tracing(Protocol[_FrameIn]):
     """Finds and traces messages of a protocol.
 
     Attributes:
-        is_keyed: Whether a channel's name is the key of all its records. Otherwise, the
-            records of a message may be in any partition.
+        is_keyed: Whether a channel's name is the key of all its records. If `is_keyed`
+            is False, the records of a message may be in any partition.
     """
 
     @property
@@ -217,7 +219,7 @@ class Tracing(Protocol[_FrameIn]):
     def subjects(
         self, frame: _FrameIn, headers: TapHeaders, query: Query
     ) -> Iterable[Subject]:
-        """Return the messages of a frame that are searched for."""
+        """Return the messages of a frame that match the query."""
 
     def tracer(self, subjects: Sequence[Subject], settings: ObserverSettings) -> Tracer:
         """Make a tracer of messages of one channel or group."""
@@ -240,7 +242,7 @@ class StepLog:
             self.omitted += 1
 
     def note(self, note: Note, names: tuple[str, ...] = ()) -> None:
-        """Add a conclusion of the view; its step ends with the participants `names`."""
+        """Add a conclusion of the view as a step; `names` are appended to the step."""
         rule = self._rules.get(note.what)
         if rule is None:
             return

@@ -9,7 +9,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 Excused = Callable[[int, int], bool]
-"""Whether evidence does not count, from when it began and was found, Unix ms."""
+"""Whether evidence is excused; arguments: its start and its finding time, Unix ms."""
 
 
 class ViewTotals(Protocol):
@@ -29,7 +29,7 @@ class ViewTotals(Protocol):
 
     @property
     def clock_ms(self) -> int:
-        """Admission time up to which the figures are valid, Unix ms."""
+        """Watermark up to which the figures are valid, Unix ms."""
 
     @property
     def verdict(self) -> Verdict:

@@ -45,8 +45,8 @@ _Millis = Annotated[float, Meta(ge=1, le=600_000)]
 class ChannelPlan(Table, frozen=True, kw_only=True):
     """A channel; keys in `_s` are seconds, in `_ms` milliseconds; shares are in [0, 1].
 
-    docs/planning.md ("Keys of a plan") defines the keys. None means the profile's
-    value, except for `fetch_after_s` (never) and `filter_ids` (see `steady_ids`).
+    docs/planning.md ("Keys of a plan") defines the keys. None stands for the profile's
+    value. Exceptions: `fetch_after_s` (never) and `filter_ids` (see `steady_ids`).
     """
 
     participants: Annotated[int, Meta(ge=2, le=2_000)]
@@ -123,7 +123,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         }.get(name)
 
     def settings(self) -> dict[str, Any]:
-        """Return the value of each field as `setting` does."""
+        """Return the values of all fields; see `setting`."""
         return {name: self.setting(name) for name in self.__struct_fields__}
 
     def bloom(self) -> BloomParameters:

@@ -60,10 +60,10 @@ def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
 def first_pass(plan: ChannelPlan) -> float | None:
     """Return the share of deliveries by the first sending of a message.
 
-    It is 1 - loss, because each link loses each transmission independently. A payload
-    of d data and p parity segments is complete if any d segments arrive (Reed-Solomon).
-    Its share is the binomial probability of at most p losses. If participants are
-    offline, the result is None.
+    The share is 1 - loss, because each link loses each transmission independently. A
+    payload of d data and p parity segments is complete if any d segments arrive
+    (Reed-Solomon). Its share is the binomial probability of at most p losses. If
+    participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -80,8 +80,8 @@ def first_pass(plan: ChannelPlan) -> float | None:
 def missed_messages(plan: ChannelPlan) -> float | None:
     """Return the share of frames with content that at least one participant misses.
 
-    It is 1 - (1 - loss)^(n - 1). These frames need a repair or a retransmission. If
-    participants are offline, the result is None.
+    It is 1 - (1 - loss)^(n - 1). A frame that a participant misses needs a repair or a
+    retransmission. If participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -91,9 +91,9 @@ def missed_messages(plan: ChannelPlan) -> float | None:
 def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
     """Return the share of messages that some other participant receives within S.
 
-    It is 1 - (1 - (1 - loss) F(S))^(n - 1), where F is the log-normal distribution of
-    the delay. None if participants are offline, if payloads have segments, or if a
-    retransmission can arrive within S.
+    The share is 1 - (1 - (1 - loss) F(S))^(n - 1), where F is the log-normal
+    distribution of the delay. The result is None in three cases: participants are
+    offline, payloads have segments, or a retransmission can arrive within S.
     """
     resent_s = plan.setting("retransmission_interval_s")
     if plan.offline_share or plan.segments() != (1, 0) or resent_s <= target_s:
@@ -118,8 +118,8 @@ def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
 def days_to_full_filter(plan: ChannelPlan) -> float:
     """Return the days until a filter holds the number of ids for which it is designed.
 
-    It is m ln 2 / k ids (`designed_ids`), divided by the segments of all messages of a
-    day. Sync messages add no ids.
+    The result is m ln 2 / k ids (`designed_ids`), divided by the segments of all
+    messages of a day. Sync messages add no ids.
     """
     bloom = plan.bloom()
     a_day = plan.messages_per_day * sum(plan.segments())
@@ -156,9 +156,9 @@ def false_acknowledgement_rate(plan: ChannelPlan) -> float:
     """Return the probability that filters acknowledge a message without receivers.
 
     Filters of a channel hold nearly the same ids and have the same size. An id is
-    therefore a false positive in all filters or in none. So the probability is the
-    false-positive rate of one filter. Filters above the rate that participants accept
-    do not count (`possible_acks_max_false_positive_rate`).
+    therefore a false positive in all filters or in none. The probability is therefore
+    the false-positive rate of one filter. Filters above the rate that participants
+    accept do not count (`possible_acks_max_false_positive_rate`).
     """
     profile = plan.participant()
     if profile.possible_acks_threshold is None:

@@ -10,7 +10,7 @@ class NoForecast(ValueError):
 
 
 class TooLittleHistory(NoForecast):
-    """Too few whole days of history; `after_ms`: when a silence before them ended."""
+    """The history has too few whole days; an earlier silence ended at `after_ms`."""
 
     def __init__(self, days: int, needed: int, after_ms: int | None = None) -> None:
         since = ""

@@ -41,14 +41,14 @@ repair and the wait for missing messages end.
 """
 
 _LEADS = (20, 50, 200, 1_000)
-"""Possible numbers of warm-up messages; few, so that variants have equal traffic."""
+"""Numbers of warm-up messages; few values, so that variants have equal traffic."""
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
 """Number of participants above which the warm-up has no losses.
 
-A silence of T_max, at most 300 s, then follows it. Each loss causes sync messages in
-proportion to the group, so a warm-up with losses would cause most of the receptions.
-The first minute with losses has as many sync messages as later minutes.
+After the warm-up, the channel is silent for T_max, at most 300 s. Each loss causes sync
+messages in proportion to the group, so a warm-up with losses would cause most of the
+receptions. The first minute with losses has as many sync messages as later minutes.
 """
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
@@ -84,8 +84,8 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
 
     A run measures from `LEAST_MESSAGES` to `MOST_MESSAGES` messages. The number follows
     from the receptions and a rough estimate of the sync messages and repairs of each
-    message. If participants are offline, the measured time is at least one mean cycle,
-    but at most five times as many messages are sent.
+    message. If participants are offline, the measured time is at least one mean cycle.
+    The longer time increases the number of messages at most fivefold.
 
     Args:
         plan: The channel.
@@ -116,8 +116,8 @@ def check_size(plan: ChannelPlan) -> None:
     """Check that the shortest run of a plan ends within about an hour of CPU time.
 
     Raises:
-        TableError: It causes more than `MAX_RECEPTIONS` receptions, by a rough
-            estimate.
+        TableError: By a rough estimate, the run causes more than `MAX_RECEPTIONS`
+            receptions.
     """
     times = times_of(plan, receptions=0)
     messages = LEAST_MESSAGES + _LEADS[0] + _LEAD_QUIET_S / times.interval_s

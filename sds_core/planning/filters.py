@@ -9,7 +9,7 @@ import numpy as np
 from sds_core.planning.hours import Floats
 
 _ROLLED_OVER = 0.2
-"""If a filter loses more than this share of its ids, it has rolled over."""
+"""If a filter loses a larger share of its ids, a roll-over has occurred."""
 
 
 def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:

@@ -50,7 +50,7 @@ def forecast_fleet(
     """Return the forecasts of views; they all start when the history ends.
 
     Args:
-        rows: The history; views are processed in this order.
+        rows: The history; its order is the order in which views are processed.
         measures: Columns of the rows.
         settings: Settings of the forecasts.
         end_ms: End of the history, see `hours.last_hour_ms`.

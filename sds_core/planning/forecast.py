@@ -1,4 +1,4 @@
-"""The forecast of one view, or of several together; `docs/planning.md` defines it."""
+"""The forecast of one view or of several together; see `docs/planning.md`."""
 
 from __future__ import annotations
 
@@ -57,10 +57,9 @@ class Outlook(NamedTuple):
 
     Attributes:
         past: Mean of the last seven days of the history, or their maximum.
-        week: The same figure for the first seven days of the forecast.
+        week: The mean or maximum of the first seven days of the forecast.
         days: Each day of the forecast.
-        before: Each of the last `BEFORE_DAYS` days, oldest first; fewer if fewer are
-            known.
+        before: The last days of the history, oldest first; at most `BEFORE_DAYS`.
     """
 
     past: float
@@ -163,7 +162,7 @@ def forecast(
 def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> Forecast:
     """Return the forecast of daily figures after `end_ms`, Unix ms, without limits.
 
-    It raises the errors of `forecast`.
+    The function raises the errors of `forecast`.
     """
     figures, _ = _outlooks(daily, settings)
     return Forecast(end_ms, _days(daily), figures, ())

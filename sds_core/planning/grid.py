@@ -61,7 +61,7 @@ class Grid:
     Attributes:
         keys: Settings with several values.
         cells: The plans, each once.
-        seeds: Number of seeds; these are 1, 2 and so on.
+        seeds: Number of seeds; the seeds are 1, 2 and so on.
         receptions, target_s: See `experiment.run`.
     """
 

@@ -29,7 +29,7 @@ CLOCK_MS = DAY_MS
 """A row that is further ahead of now than this, ms, comes from a wrong clock."""
 
 LEAST_DAYS = 14
-"""Minimum days of history: each day of the week twice, because once may be chance."""
+"""Minimum days of history: each weekday twice, because one value may be chance."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -151,7 +151,8 @@ def _filled(
     found = np.full(hours, np.nan)
     found[at[inside]] = values[inside]
     known = ~np.isnan(found)
-    # Hours before the first row have the value of the row before them.
+    # Hours before the first row in the range have the value of the last row before the
+    # range.
     first = values[~inside & (at < 0)][-1:]
     before = np.maximum.accumulate(np.where(known, np.arange(hours), -1))
     start = first[0] if len(first) else 0.0

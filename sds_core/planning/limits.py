@@ -19,8 +19,8 @@ class Reached(NamedTuple):
         at_ms: Time by which half of the futures reach the limit, Unix ms. Times after
             the last day of the forecast are None.
         earliest_ms: Lower end of the interval of `at_ms`.
-        latest_ms: The same time at the upper end of the interval.
-        note: If the figure grows but a time cannot be computed, the reason; otherwise
+        latest_ms: Upper end of the interval of `at_ms`.
+        note: Reason why no time can be computed although the figure grows; otherwise
             empty.
     """
 
@@ -53,8 +53,8 @@ def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> 
         begin_ms: Start of the first day, Unix ms.
 
     Returns:
-        Begin of the first day on or above the limit, Unix ms; infinite if none; shape
-        (paths,).
+        Start of the first day that reaches the limit, Unix ms; infinite if no day does.
+        Shape (paths,).
     """
     above = paths >= limit
     day = np.where(above.any(axis=0), above.argmax(axis=0), np.inf)
@@ -74,8 +74,8 @@ def reached_by_sum(
         profile: Share of a day's growth in each of its hours, shape (24,).
 
     Returns:
-        Times, Unix ms, exact to the hour; infinite if the limit is not reached; shape
-        (paths,).
+        Times when the limit is reached, Unix ms, exact to the hour. A time is infinite
+        if the limit is not reached. Shape (paths,).
     """
     levels = now + np.cumsum(paths, axis=0)
     above = levels >= limit

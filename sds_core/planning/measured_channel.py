@@ -65,7 +65,7 @@ def measured_channel(
 
     Raises:
         TooLittleTraffic: The week has fewer than `LEAST_MESSAGES` messages with frames,
-            2 participants or 1 whole hour.
+            fewer than 2 participants, or less than 1 whole hour.
         Silent: The channel has stopped sending.
         ClockJumped: A row is later than now.
     """

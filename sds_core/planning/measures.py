@@ -12,7 +12,7 @@ from sds_core.planning.hours import Floats, Hours
 
 EPOCH = "epoch_messages_max"
 FILTER = ("bloom_bits_set", "bloom_bits", "bloom_hashes")
-"""Numbers of set bits, bits, and hash functions of the fullest filter."""
+"""Columns of the fullest filter: set bits, bits, and hash functions."""
 
 _PART = "bytes_"
 _FRAMES = "frames_"

@@ -1,8 +1,8 @@
 """The model of a daily figure: growth, effects of weekdays, and random deviations.
 
-The logarithm of a figure is the sum of a straight line, an effect of the day of the
-week, and a deviation that depends on that of the previous day. So growth and effects of
-weekdays are factors on the figure. `docs/planning.md` compares this model with others.
+The logarithm of a figure is a sum: a straight line, an effect of the weekday, and a
+deviation that depends on the previous day's deviation. Growth and effects of weekdays
+are therefore factors on the figure. `docs/planning.md` compares this model with others.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _LEAST_CHANGE = 1e-9
 def draw_paths(values: Floats, days: int) -> Floats:
     """Return possible futures of a daily figure, shape (days, `PATHS`).
 
-    They differ in the deviation of each day, and because the line and the effects of
-    weekdays are uncertain. The same values give the same futures.
+    The futures differ for two reasons: each day has a random deviation, and the line
+    and the effects of weekdays are uncertain. The same values give the same futures.
 
     Args:
         values: The figure on each day, not negative, shape (n,) with n >= 14.

@@ -112,8 +112,8 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # Messages of each sender that no other participant has, with the filters seen
-        # since.
+        # For each sender, its messages that no other participant has, with the filters
+        # that arrived later.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 
@@ -155,8 +155,8 @@ class Measurement:
         stories = self._truth.stories(self._channel_id)
         if not alone or self._is_known(arrival, stories):
             return
-        # In a small group, several filters of one participant count
-        # (`Outgoing.filters`).
+        # In a small group, several filters of one participant count towards an
+        # acknowledgement (`Outgoing.filters`).
         has_few_others = len(self._members) - 1 < self._needed
         for message_id in list(alone):
             story = stories[message_id]
@@ -215,8 +215,8 @@ class Measurement:
     def _epoch_messages(self, seconds: float) -> float:
         epochs = int(seconds // EPOCH_S)
         if not epochs:
-            # A shorter time cannot be scaled: its maximum would be far above that of an
-            # epoch.
+            # A maximum over less than an epoch cannot be scaled: the result would be
+            # far too high.
             return math.nan
         whole = [count for (_, at), count in self._epochs.items() if at < epochs]
         return float(max(whole, default=0))

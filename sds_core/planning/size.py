@@ -1,8 +1,8 @@
 """The resources that the monitor needs, by a cost model fitted to the benchmarks.
 
-A batch has a fixed cost, and costs per channel with a frame in the batch, per byte of
-these channels' states, per frame, per byte of frames, and per known channel. No cost is
-negative. docs/planning.md has the definitions.
+A batch has a fixed cost, and costs for five quantities: channels with a frame in the
+batch, bytes of these channels' states, frames, bytes of frames, and known channels. No
+cost is negative. docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LIVE = re.compile(
 )
 
 _DRAIN_BATCHES = 8
-"""Number of batches in which the `drain` rows read their topic."""
+"""Number of batches in which a run of a `drain` row reads its topic."""
 
 _CATCH_UP = "catch-up of 60 min of 200 channels"
 
@@ -68,7 +68,7 @@ class Load:
     trigger_s: float = 1.0
 
     def times(self, factor: float) -> Load:
-        """Return the load of `factor` times as many channels with the same traffic."""
+        """Return the load of `factor` times the channels, each with equal traffic."""
         return replace(
             self,
             channels=self.channels * factor,
@@ -335,7 +335,7 @@ class CostModel:
         return Limit(cores, channels, load.frames_per_s * factor)
 
     def _spread(self, cores: float) -> float:
-        """Return a factor for a batch's wall time; it is 1 on the measured cores."""
+        """Return a batch's wall time relative to the measured number of cores."""
         return self._serial + (1 - self._serial) * self.measured_cores / cores
 
     def _state_bytes(self, load: Load) -> float:

@@ -43,7 +43,7 @@ class PlannedFigure(NamedTuple):
 def closed_figures(plan: ChannelPlan) -> dict[str, float]:
     """Return the figures with a closed form, by name.
 
-    Besides names of `Outcome`, these are ``frame_bytes``, ``filter_frame_bytes``,
+    Besides names of `Outcome`, the keys are ``frame_bytes``, ``filter_frame_bytes``,
     ``days_to_full_filter``, ``missed_messages`` (share of frames that some participant
     misses), and ``fixed_syncs_per_day``. The figures are for a frame with the mean
     payload, or with a segment of this payload.

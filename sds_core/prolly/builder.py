@@ -66,7 +66,7 @@ class Builder:
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # A bucket creates leaves on access; for the empty tree, return the constant.
+        # A bucket creates new leaves on each access, so the empty tree is the constant.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

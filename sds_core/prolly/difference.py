@@ -3,7 +3,7 @@
 At each level from the root, the comparison drops nodes that both trees have, and
 replaces the others by their children. Equal Merkle hashes mean equal subtrees, so the
 comparison finds every difference. The time depends on the size of the difference, not
-on that of the trees.
+on the size of the trees.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def boundary_limit(fan_out: int) -> bytes:
     """Return the smallest node hash that is not a boundary, 32 bytes.
 
     Raises:
-        BadFanOut: It is not in [2, `MAX_FAN_OUT`].
+        BadFanOut: The fan-out is not in [2, `MAX_FAN_OUT`].
     """
     if not 2 <= fan_out <= MAX_FAN_OUT:
         message = f"a fan-out is in [2, {MAX_FAN_OUT}], not {fan_out}"

@@ -53,7 +53,7 @@ def pack(item: Item) -> bytes:
 
 
 def unpack(key: bytes) -> Item:
-    """Return the item of an encoded key; the tail's has `TAIL_TIMESTAMP_NS`."""
+    """Return the item of an encoded key; the tail has the time `TAIL_TIMESTAMP_NS`."""
     return Item(_TIMESTAMP.unpack_from(key)[0], key[8:])
 
 

@@ -44,7 +44,7 @@ class LeafBucket:
     the memory.
 
     Attributes:
-        key: Its own key, which is the last of `keys`.
+        key: Key of the bucket, which is the last of `keys`.
         merkle: SHA-256 of `hashes`.
         size: Number of messages; the tail is not a message.
     """
@@ -77,9 +77,9 @@ class Bucket:
     """A node above level 1.
 
     Attributes:
-        children: The nodes of its bucket, from left to right; the last child has the
-            same key.
-        merkle: SHA-256 of the Merkle hashes of its children.
+        children: The nodes of the bucket, from left to right. The last child has the
+            bucket's key.
+        merkle: SHA-256 of the Merkle hashes of the children.
     """
 
     __slots__ = ("children", "key", "level", "merkle", "size")

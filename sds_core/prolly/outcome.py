@@ -16,8 +16,8 @@ class Limits(NamedTuple):
     Attributes:
         frame_bytes: Maximum length of a frame that is read or sent.
         nodes: Maximum number of nodes and messages that are accepted from a peer in
-            total. Each needs less than 500 bytes of memory, so the default allows 500
-            MB.
+            total. Each node or message needs less than 500 bytes of memory, so the
+            default limits memory to 500 MB.
         records_bytes: Maximum total size of whole records that one call accepts.
     """
 

@@ -28,7 +28,7 @@ class StoredBucket(NamedTuple):
 
     Attributes:
         key: Encoded key of the bucket's last leaf.
-        leaves: Encoded keys of its leaves.
+        leaves: Encoded keys of the bucket's leaves.
     """
 
     key: bytes

@@ -1,9 +1,9 @@
 """A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
 
-Sources of the design: the document, and Gustafson's okra, where a node's own hash
-promotes it to the next level, so that no change cascades to the right. As in the
+Sources of the design: the document, and Gustafson's okra. In okra, a node's own hash
+promotes the node to the next level, so that no change cascades to the right. As in the
 document's proof of concept, the tail ("fake root") is the rightmost node of every
-level, and the root is the tail of the highest level.
+level. The tail of the highest level is the root.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root after adding levels of one node up to this height."""
+        """Return the root, raised to `level` by levels that have one node."""
         root = self.root
         if root.level == 0 and level:
             root = LeafBucket(TAIL_KEY, root.merkle)

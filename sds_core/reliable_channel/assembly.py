@@ -1,7 +1,7 @@
 """Converts payloads to the contents of SDS messages, and back.
 
-Each segment is an SDS message of its own, which is acknowledged and repaired like any
-other. The segments of a payload may be sent over several epochs of the rate limit.
+Each segment is a separate SDS message, which is acknowledged and repaired like all
+messages. The segments of a payload may be sent over several epochs of the rate limit.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Assembly:
         return self._given_up(self._reassembler.expire(now_ms))
 
     def touch(self, now_ms: int) -> None:
-        """Restart the wait for segments after a time in which none could arrive."""
+        """Restart the wait for segments after a period without possible arrivals."""
         if self._options is None:
             return
         self.restore(

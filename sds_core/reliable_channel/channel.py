@@ -1,12 +1,13 @@
 """A reliable channel as a pure state machine without I/O or clock.
 
-It takes inputs and times; it returns messages to dispatch, store queries and events:
+Inputs are events with times. Outputs are messages to dispatch, store queries and
+events:
 
     Send ──▶ segments ──▶ SDS ──▶ encryption ──▶ rate limit ──▶ Output.dispatches
     Arrived ──▶ decryption ──▶ SDS, in causal order ──▶ reassembly ──▶ Output.events
 
-Apply `Advance` at or after `next_deadline_ms`: it does everything that is due. Source
-of all rules: RELIABLE-CHANNEL-API.
+At or after `next_deadline_ms`, apply `Advance`, which causes everything that is due.
+Source of all rules: RELIABLE-CHANNEL-API.
 """
 
 from __future__ import annotations
@@ -57,10 +58,11 @@ class ReliableChannelCore:
 
     Args:
         channel_id: All participants of the channel use the same id.
-        sender_id: Unique for each participant, and the same after a restart.
+        sender_id: Id that is unique for each participant and does not change at a
+            restart.
         content_topic: Topic of the channel's messages; no other channel may use this
             topic.
-        pubsub_topic: Topic on which the node relays them.
+        pubsub_topic: Topic on which the node relays the messages.
         random: Source of ids and of the times of sync messages.
         encryption: Encrypts every frame; if None, frames are sent unencrypted.
     """
@@ -180,8 +182,8 @@ class ReliableChannelCore:
     def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
         """Return an id before a message is sent: `Send(payload, message_id)`.
 
-        The application can then await the message's events from the first one. `random`
-        must not be the channel's own source.
+        The id lets the application await all events of the message. `random` must not
+        be the channel's own source.
         """
         identity = self.channel_id, self.sender_id
         return new_message_id(*identity, payload, now_ms, random)
@@ -242,7 +244,8 @@ class ReliableChannelCore:
     def snapshot(self) -> bytes:
         """Return the whole state as bytes for `restore`.
 
-        It sets a new random seed, so that this channel and a restored one behave alike.
+        The call sets a new random seed, so that this channel and a restored channel
+        behave alike.
         """
         seed = self._random.randbytes(32)
         self._random.seed(seed)

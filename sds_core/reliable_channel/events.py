@@ -33,7 +33,7 @@ class EventName(StrEnum):
 
 
 class ChunkInfo(msgspec.Struct, frozen=True):
-    """All chunks of a message for which this event was emitted so far.
+    """All chunks of a message that have reached the event's stage so far.
 
     Attributes:
         chunks: Indices of chunks, ascending; (0,) if the message has one chunk.
@@ -166,7 +166,7 @@ class RetriesExhausted(_ChunkEvent, frozen=True):
 
 
 class RateLimitReached(_Event, frozen=True):
-    """The budget of this epoch is spent; emitted when the first message waits."""
+    """The budget of this epoch is spent, and a first message waits."""
 
     queued: int
 

@@ -72,7 +72,7 @@ class Retrieval:
 
 
 class FetchingState(msgspec.Struct, array_like=True):
-    """State for a snapshot; numbers identify running queries."""
+    """State for a snapshot; a number identifies each running query."""
 
     has_store: bool
     number: int
@@ -152,7 +152,7 @@ class Fetching:
         """Process an answer, and query for the next page if necessary.
 
         Returns:
-            Whether it answers one of our queries.
+            Whether the answer belongs to one of our queries.
         """
         if answer.number == self._retrieval_number:
             self._retrieval_number = None

@@ -28,8 +28,8 @@ class Send(_Input, frozen=True):
     """The application sends a message.
 
     Attributes:
-        message_id: An id that no other message of this sender has, for example from
-            `ReliableChannelCore.new_message_id`; empty for a new id.
+        message_id: An id that is unique among this sender's messages, for example from
+            `ReliableChannelCore.new_message_id`. If empty, the channel makes an id.
     """
 
     payload: bytes
@@ -64,7 +64,7 @@ class DispatchFailed(_Input, frozen=True):
     """The network did not accept a dispatch.
 
     Attributes:
-        error: Why no later attempt can succeed; None if one may succeed.
+        error: Why every later attempt would fail; None if a later attempt may succeed.
         detail: Text for a log line.
     """
 

@@ -1,8 +1,9 @@
 """The receiving path: decrypts Waku messages and passes their frames to SDS.
 
 SDS delivers payloads or their segments in causal order. Ephemeral messages have no
-order, and SDS does not remember them, so this module recognises their copies. It
-compares Waku hashes, because deployed libraries give equal contents the same SDS id.
+order, and SDS does not remember them, so this module recognises their copies. This
+module compares Waku hashes, because deployed libraries give equal contents the same SDS
+id.
 """
 
 from __future__ import annotations
@@ -137,8 +138,8 @@ class Inward:
     def is_of_channel(self, arrived: Arrived) -> bool:
         """Return whether a message is of another participant and has a causal history.
 
-        At such a message, a query on connect stops, because SDS finds the earlier
-        messages.
+        A query on connect stops at a message of another participant with a causal
+        history, because SDS finds the earlier messages.
         """
         frame = self._read(arrived)
         return (

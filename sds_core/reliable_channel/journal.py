@@ -1,8 +1,8 @@
 """A channel that resumes after its process was killed.
 
 The journal stores every input before the outputs are executed. The whole state may be a
-hundred times as long as an input, so it replaces the journal only from time to time. A
-restart loads the last state and applies the later inputs again. The outputs are
+hundred times as long as an input. So the state replaces the journal only from time to
+time. A restart loads the last state and applies the later inputs again. The outputs are
 discarded: either they were executed, or `Restarted` causes them again.
 """
 
@@ -70,7 +70,7 @@ class StoredChannel:
     Attributes:
         core: The channel. Apply inputs to this object, not to the core.
         unconfirmed: Events of the last input before a restart. The process may have
-            ended before or after the application received them.
+            ended before or after the application received the events.
     """
 
     def __init__(
@@ -134,8 +134,8 @@ class StoredChannel:
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # A checkpoint after the input would delete the entry from which a restart
-        # recovers the events, so it comes before the input.
+        # The checkpoint comes before the input, because a later checkpoint would delete
+        # the input's entry. A restart recovers the events from this entry.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)

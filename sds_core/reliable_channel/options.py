@@ -19,7 +19,7 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""Interval that turns off a timer of the participant; the channel has its own."""
+"""Interval that turns off a participant's timer; the channel's timer replaces it."""
 
 _ENVELOPE_BYTES: Final = 1_024
 """Bytes reserved around a frame: encryption, content topic, RLN proof, protobuf."""
@@ -108,8 +108,7 @@ class ReliableChannelOptions:
         max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
         meta: `meta` of every sent Waku message, at most 64 bytes. logos-delivery drops
             messages without `RELIABLE_CHANNEL_META`; this channel accepts any value.
-        profile: Other behaviour of the SDS participant. The options above override the
-            profile.
+        profile: Profile of the SDS participant. The options above override the profile.
     """
 
     sync_min_interval_ms: int = 30_000
@@ -178,8 +177,8 @@ class ReliableChannelOptions:
     def participant_profile(self) -> Profile:
         """Return the options of the SDS participant.
 
-        Its timers of retries and sync messages never expire. The channel has its own
-        timers, which consider the connection and the rate limit.
+        The participant's timers of retries and sync messages never expire. The channel
+        has its own timers, which consider the connection and the rate limit.
 
         Raises:
             ValueError: The participant does not allow a value.
@@ -203,7 +202,8 @@ class ReliableChannelOptions:
     def js_waku(cls) -> ReliableChannelOptions:
         """Return options that behave like `ReliableChannel` in `@waku/sdk` 0.0.36.
 
-        It does not split messages, and doubles the wait after its own sync message.
+        `ReliableChannel` does not split messages. After sending a sync message, it
+        doubles the wait.
         """
         return cls(
             segmentation=None,

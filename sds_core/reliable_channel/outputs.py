@@ -29,7 +29,8 @@ class StoreRequest(NamedTuple):
 
     Attributes:
         hashes: Hashes of the messages, of 32 bytes; empty for a query by time.
-        start_ms, end_ms: Sender's time, Unix ms, both inclusive; 0 for a query by hash.
+        start_ms, end_ms: First and last sender time to find, Unix ms; 0 for a query by
+            hash.
         cursor: Cursor of the previous page; None for the first page.
     """
 

@@ -70,7 +70,7 @@ class ParticipantDriver:
         self.sync_timer.restart(self._options.sync_multipliers.content_sent, now_ms)
 
     def stop(self) -> None:
-        """Plan no sync message; nothing else happens before the next `start`."""
+        """Stop all activity until the next `start`; no sync message is planned."""
         self.is_started = False
         self.sync_timer.stop()
 
@@ -108,8 +108,8 @@ class ParticipantDriver:
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed, now_ms)
-            # Repair requests wait until then too; otherwise they would wake the channel
-            # repeatedly.
+            # Repair requests wait for the next sync message too; otherwise they would
+            # wake the channel repeatedly.
             self.sync_timer.requests_ms = self.sync_timer.next_ms
             return
         step = self._participant.sync(now_ms)
@@ -138,7 +138,7 @@ class ParticipantDriver:
             return None
 
     def report(self, events: Iterable[sds.Event], now_ms: int, out: Output) -> None:
-        """Handle events of the participant, and emit those of the channel."""
+        """Handle events of the participant, and emit events of the channel."""
         multipliers = self._options.sync_multipliers
         for event in events:
             match event:

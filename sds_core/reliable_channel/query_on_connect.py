@@ -1,8 +1,8 @@
 """When to query a store for messages missed while offline ("Query on connect").
 
-A query reads backwards in time, page by page. If a page has a message of another
-participant of this channel with a causal history, the query stops, because SDS finds
-earlier missing messages from there.
+A query reads backwards in time, page by page. If a page has a message with a causal
+history from another participant, the query stops: SDS finds earlier missing messages
+through this history.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import msgspec
 _CLOCK_DRIFT_MS = 20_000
 """Maximum clock error of senders that stores accept (logos-delivery), ms.
 
-A store may receive a message up to this long after a query that covers its time.
+For `_CLOCK_DRIFT_MS` after a query, a store may still receive messages of its period.
 """
 
 
 class TimeRange(NamedTuple):
-    """Sender times that a query covers, Unix ms, both inclusive."""
+    """First and last sender time that a query covers, Unix ms."""
 
     start_ms: int
     end_ms: int
@@ -107,6 +107,6 @@ class QueryOnConnect:
         return False
 
     def failed(self) -> None:
-        """End the query without success; another query is due."""
+        """End the query without success, so that another query becomes due."""
         self.state.range = None
         self.state.is_wanted = True

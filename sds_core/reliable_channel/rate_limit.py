@@ -36,8 +36,8 @@ _SHARE_STEPS = 1_000_000
 class Window(StrEnum):
     """The period to which the budget applies.
 
-    EPOCH: Epochs begin at multiples of their length since 1970, as for RLN. When an
-        epoch ends and the next begins, two budgets can be spent within a moment.
+    EPOCH: Epochs begin at multiples of their length since 1970, as for RLN. At the
+        change of epochs, two budgets can be spent within a moment.
     SLIDING: Any period of the length of an epoch.
     """
 
@@ -82,7 +82,7 @@ class RateLimitOptions:
 
     @property
     def approached_messages(self) -> int:
-        """Number of messages from which the limit counts as approached."""
+        """Minimum number of used messages at which the limit counts as approached."""
         share = Fraction(round(self.approached_share * _SHARE_STEPS), _SHARE_STEPS)
         exact = share * self.messages_per_epoch
         return -(-exact.numerator // exact.denominator)
@@ -147,7 +147,8 @@ class RateLimit:
     def renewed_ms(self, now_ms: int) -> float:
         """Return when the next class of messages may be sent, Unix ms; inf if never.
 
-        The level then is no longer REACHED or, if it is APPROACHED now, becomes FREE.
+        At the returned time, a REACHED level ends, and an APPROACHED level becomes
+        FREE.
         """
         used = self.used(now_ms)
         budget = self._options.messages_per_epoch

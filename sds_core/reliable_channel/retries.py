@@ -1,8 +1,8 @@
 """When to send our messages again (document, "Message retries").
 
 A message is sent again at a fixed interval, up to the maximum number of retries. The
-interval begins when the network accepts the message. So a message that waits for the
-rate limit is not queued twice.
+interval begins when the network accepts the message. A message that waits for the rate
+limit is therefore not queued twice.
 """
 
 from __future__ import annotations

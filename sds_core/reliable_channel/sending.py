@@ -82,8 +82,8 @@ class Sending:
         """Check an id that the application gives to a message.
 
         Raises:
-            MessageIdRefused: The id is too long, not valid text, or that of another
-                message.
+            MessageIdRefused: The id is too long, is not valid text, or belongs to
+                another message.
         """
         try:
             check_name("message_id", message_id, _MOST_ID_CHARACTERS)
@@ -185,7 +185,7 @@ class Sending:
             out.dispatches.append(dispatch)
             sds_id = self._outward.sds_id(dispatch.number)
             if dispatch.cause is Cause.CONTENT:
-                # The channel's next messages contain this hash as retrieval hint.
+                # The channel's next messages contain the hash as retrieval hint.
                 self._participant.note_retrieval_hint(sds_id, dispatch.message_hash)
             if dispatch.cause in (Cause.CONTENT, Cause.RETRY):
                 self._mark(SendingMessage, Stage.SENDING, sds_id, out)
@@ -248,7 +248,7 @@ class Sending:
         """Return the contents of a message's chunks.
 
         If a message has one chunk, the size of its final frame may later be too large.
-        If a message has several chunks, all must fit here.
+        If a message has several chunks, every chunk must fit into a frame.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.

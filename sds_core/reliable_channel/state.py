@@ -21,7 +21,7 @@ from sds_core.reliable_channel.retries import Retry
 from sds_core.sealed import Seal
 
 # Our messages and the state of their chunks, for `chunk_info`. Every chunk is an SDS
-# message with its own id; events carry the id of the whole message, and list the chunks
+# message with its own id. Events carry the id of the whole message, and list the chunks
 # cumulatively (document, "Event lifecycle").
 
 
@@ -41,7 +41,8 @@ class Message(msgspec.Struct, array_like=True):
 
     Attributes:
         message_id: Id for the application.
-        sds_ids: SDS ids of its chunks, by index; empty for a chunk without a frame yet.
+        sds_ids: SDS ids of the message's chunks, by index; empty for a chunk without a
+            frame yet.
         stages: For each `Stage`, the chunks that have reached it.
     """
 
@@ -52,7 +53,7 @@ class Message(msgspec.Struct, array_like=True):
     )
 
     def mark(self, chunk: int, stage: Stage) -> ChunkInfo:
-        """Record a stage of a chunk, and return all chunks that have reached it."""
+        """Record a chunk's stage, and return all chunks that have reached the stage."""
         self.stages[stage].add(chunk)
         return ChunkInfo(tuple(sorted(self.stages[stage])), len(self.sds_ids))
 

@@ -1,12 +1,12 @@
 """When the next sync message is due (document, "Synchronisation messages").
 
-Participants share the work: each draws a random time, and draws again after traffic of
-others, which replaces its sync message. Other participants do not send our repair
-requests, so nothing delays a sync message that carries requests (SDS-R guide, "Periodic
-Sync Messages").
+Participants share the work: each participant draws a random time for its sync message.
+Traffic of others replaces the sync message, and the participant draws again. Other
+participants do not send our repair requests, so nothing delays a sync message that
+carries requests (SDS-R guide, "Periodic Sync Messages").
 
-This timer replaces that of the SDS participant (`sds_core.message_channel.sync`). The
-SDS participant's timer cannot stop, and its limit grows with the group.
+This timer replaces the timer of the SDS participant (`sds_core.message_channel.sync`).
+The SDS participant's timer cannot stop, and its limit grows with the group.
 """
 
 from __future__ import annotations
@@ -28,12 +28,15 @@ class SyncMultipliers:
     """Factors on the drawn time, by cause of the draw, with the document's defaults.
 
     Attributes:
-        content_received: The next sync message is earlier, to acknowledge the content.
-        content_sent: Later, because our content carried our history.
+        content_received: The next sync message is earlier, because it acknowledges the
+            content.
+        content_sent: The next sync message is later, because our content carried our
+            history.
         sync_received: The next sync message is later, because another participant's
             sync message replaces ours.
         sync_sent: Factor after our own sync message; js-waku uses 2.
-        sync_failed: Later, because the network or the budget is exhausted.
+        sync_failed: The next sync message is later, because the network or the budget
+            is exhausted.
     """
 
     content_received: float = 0.5
@@ -102,5 +105,6 @@ class ChannelSyncTimer:
             self.next_ms = min(drawn_ms, self.latest_ms)
 
     def _drawn_ms(self, multiplier: float) -> int:
-        # At least 1 ms, because a timer that is always due would cause an endless loop.
+        # A timer that is always due would cause an endless loop, so the minimum is 1
+        # ms.
         return 1 + int(self._random.random() * self._interval_ms * multiplier)

@@ -28,15 +28,15 @@ class Member:
         index: Index of the participant in the population.
         position: Index among the channel's members.
         clock: Clock of the participant, which may be wrong.
-        library_syncs_every_ms: Time between two sync messages that its application
-            sends through the library; None if it sends none.
+        library_syncs_every_ms: Interval of the sync messages that the application sends
+            through the library; None if no such message is sent.
         sds: SDS state; None before the participant joins, and while the state is stored
             as a snapshot.
-        snapshot: State that is stored while it is offline.
-        fetch_after_ms: Time after a return at which it fetches missed messages; None:
-            never.
-        state: What happens to its state while it is offline.
-        missed: Messages that were sent while it was offline, if it will fetch them.
+        snapshot: State that is stored while the participant is offline.
+        fetch_after_ms: Time from a return until the participant fetches missed
+            messages; None: never.
+        state: What happens to the participant's state during an absence.
+        missed: Messages that the participant missed while offline and will fetch.
         wake_ms: Simulation time at which the participant must be called next.
         wake_reading_ms: Reading of the participant's clock at `wake_ms`.
     """
@@ -88,7 +88,8 @@ class Flight:
         retrieval_hint: Retrieval hint of the transmission.
         receivers: Members that the transmission has not reached yet; the next member is
             last.
-        times_ms: Time of arrival at each of these members, in the same order.
+        times_ms: Arrival time at each member of `receivers`, in the order of
+            `receivers`.
     """
 
     transmission: Transmission

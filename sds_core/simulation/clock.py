@@ -13,7 +13,7 @@ _MILLION = 1_000_000
 
 
 class Jump(NamedTuple):
-    """A moment of simulation time, Unix ms, at which a clock is changed by `by_ms`."""
+    """A change of a clock by `by_ms`, at a simulation time in Unix ms."""
 
     at_ms: int
     by_ms: int
@@ -25,10 +25,11 @@ class Clock(NamedTuple):
     Attributes:
         start_ms: Start of the simulation, Unix ms.
         offset_ms: Milliseconds by which the clock is ahead at the start.
-        drift_ppm: Millionths by which it runs too fast.
+        drift_ppm: Millionths by which the clock runs too fast.
         jumps: Jumps in order of time; a negative jump sets the clock back.
         never_back: Whether the clock stands still at a negative jump until it has
-            caught up. A participant needs this, because its time must not decrease.
+            caught up. The clocks of participants must never decrease, so these clocks
+            set `never_back`.
     """
 
     start_ms: int
@@ -84,7 +85,7 @@ class Clock(NamedTuple):
         return int(max(latest_ms, self._without_jumps(at_ms) + set_by_ms))
 
     def time_of(self, reading_ms: int) -> int:
-        """Return the first simulation time at which the clock shows at least this."""
+        """Return the first simulation time at which the clock reaches `reading_ms`."""
         set_by_ms = 0
         since_ms = -math.inf
         for jump in self.jumps:
@@ -106,7 +107,7 @@ class Clock(NamedTuple):
         if not self.drift_ppm:
             return due_ms
         elapsed_ms = (due_ms - self.start_ms) / (1 + self.drift_ppm / _MILLION)
-        # `reading` rounds, so start one ms early and count up.
+        # `reading` rounds, so the search starts one ms early and counts up.
         due_ms = self.start_ms + math.floor(elapsed_ms) - 1
         while self._without_jumps(due_ms) < reading_ms:
             due_ms += 1

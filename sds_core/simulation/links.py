@@ -22,8 +22,8 @@ class Links:
     therefore do not depend on who is present.
 
     Args:
-        senders, receivers: Number of senders and of receivers; both are identified by
-            index.
+        senders, receivers: Number of senders and number of receivers. An index
+            identifies each sender and receiver.
         name: Purpose of the random streams.
     """
 
@@ -45,7 +45,7 @@ class Links:
         """Send over the links to some receivers.
 
         `elapsed_ms` never decreases between calls. For each receiver, the result has
-        whether the transmission arrives, and its delay in ms, at least 1.
+        two values: whether the transmission arrives, and its delay in ms, at least 1.
         """
         count = len(receivers)
         loss: float | NDArray[np.float64] = self._loss

@@ -25,12 +25,13 @@ class Transmission(NamedTuple):
     """One sending of one frame to all participants of its channel.
 
     Attributes:
-        number: Identifies the transmission; counted from 0.
-        by: Participant that sent it; for a repair, this is not the sender in the frame.
+        number: Number of the transmission, counted from 0.
+        by: Participant that sent the frame. For a repair, the frame names another
+            sender.
         cause: Why the frame was sent; outside a simulation, only the sender knows this.
-        frame: The frame. If it is a sync frame and its cause is not `Cause.SYNC`, its
-            library treats it as a message: all sendings have the same id, which enters
-            causal histories.
+        frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, its
+            library treats the frame as a message: all sendings have the same id, which
+            enters causal histories.
         value: The frame's bytes, which are equal in all sendings of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
         waku_timestamp_ns: the time in the Waku message, by the sender's clock.
@@ -48,7 +49,7 @@ class Transmission(NamedTuple):
 
     @property
     def is_of_message(self) -> bool:
-        """Whether its library remembers and repairs it."""
+        """Whether the frame's library remembers and repairs the frame."""
         return self.cause not in (Cause.SYNC, Cause.EPHEMERAL)
 
 
@@ -73,7 +74,7 @@ class Presence(NamedTuple):
     """A participant with a profile joined a channel or left it (churn).
 
     Attributes:
-        is_new: Whether it has no state from an earlier presence.
+        is_new: Whether the participant has no state from an earlier presence.
     """
 
     at_ms: int
@@ -116,8 +117,8 @@ class Heartbeat(NamedTuple):
 class GapCause(enum.StrEnum):
     """Why a tap did not record what was sent.
 
-    DOWN: it did not run, and sent no heartbeats. DEAF: it ran, but received nothing.
-    RECORD_LOST: one of its records did not reach the topic.
+    DOWN: The tap did not run, and sent no heartbeats. DEAF: The tap ran, but received
+    nothing. RECORD_LOST: A record of the tap did not reach the topic.
     """
 
     DOWN = "down"

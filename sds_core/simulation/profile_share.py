@@ -14,7 +14,7 @@ from sds_core.wire import BloomParameters
 
 
 class ProfileShare(Table, frozen=True, kw_only=True):
-    """The profile of some of a channel's participants.
+    """The profile of a share of a channel's participants.
 
     Attributes:
         base: the profile's name. To reproduce the traffic of published figures,
@@ -22,15 +22,15 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             the same reason, "spec" has the default's repair options. `overrides` can
             restore the profile's own values.
         share: weight relative to the other shares.
-        overrides: fields of `Profile` with other values; `bloom` is a table with
-            capacity and error_rate.
+        overrides: values that replace fields of the base profile; `bloom` is a table
+            with capacity and error_rate.
         library_syncs_every_s: time between two sync messages of the application; if
             omitted, it sends none. The application sends an ordinary message through
-            its library, and removes the content before the broadcast. To the library
-            these are ordinary messages: their ids enter causal histories, and others
-            repair them. Applications of nim-sds send such messages. Give each
-            participant of a channel the same setting, and override sync_interval_ms,
-            because nim-sds sends no other sync messages.
+            its library, and removes the content before the broadcast. To the library,
+            these sync messages are ordinary: their ids enter causal histories, and
+            other participants repair the messages. Applications of nim-sds send such
+            messages. Give each participant of a channel the same setting, and override
+            sync_interval_ms, because nim-sds sends no other sync messages.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"

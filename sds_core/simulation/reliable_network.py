@@ -244,7 +244,7 @@ class ReliableNetwork:
             self._later(wait_ms, partial(self._advance, name, channel))
 
     def _advance(self, name: str, channel: ReliableChannelCore, _: int) -> None:
-        # This plan may be outdated; then a newer plan exists.
+        # An outdated plan has no effect, because a newer plan exists.
         is_present = self._channels.get(name) is channel
         if is_present and channel.next_deadline_ms <= self.now_ms:
             self.apply(name, Advance())

@@ -1,8 +1,8 @@
 """A scenario: all settings of a simulation except its seed and its start.
 
-It is read from a mapping, for example from a TOML file. Keys that end in `_s` are
-seconds from the start or durations in seconds. Keys that end in `_ms` are milliseconds,
-and shares are in [0, 1].
+A scenario is read from a mapping, for example from a TOML file. Keys that end in `_s`
+are seconds from the start or durations in seconds. Keys that end in `_ms` are
+milliseconds, and shares are in [0, 1].
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Traffic(Table, frozen=True, kw_only=True):
     Attributes:
         mean_interval_s: mean time between two occasions to send; exponentially
             distributed.
-        per: `participant`: each participant has its own occasions; `channel`: each
+        per: `participant`: every participant has separate occasions; `channel`: an
             occasion is for one random participant that is present.
         burst: number of messages at an occasion.
         burst_spacing_ms: time between messages of a burst.
@@ -97,7 +97,7 @@ class Traffic(Table, frozen=True, kw_only=True):
 class LostTail(Table, frozen=True, kw_only=True):
     """The last messages of a channel; no other participant ever receives them.
 
-    They are sent when the scenario's duration ends, by a participant that was present.
+    A participant that is present sends the messages when the scenario's duration ends.
 
     Attributes:
         messages: number of messages that no other participant receives.
@@ -132,7 +132,7 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
     lost_tail: LostTail | None = None
 
     def channel_ids(self) -> list[str]:
-        """Return the ids of its channels."""
+        """Return the ids of the channels."""
         if self.count == 1:
             return [self.name]
         return [f"{self.name}-{number}" for number in range(1, self.count + 1)]
@@ -160,7 +160,7 @@ class Link(Table, frozen=True, kw_only=True):
 
     Attributes:
         loss: share of transmissions that are lost, independently of each other.
-        bursts: loss in bursts; if omitted, none.
+        bursts: loss in bursts; if omitted, no bursts occur.
         delay: distribution of the delay; a delay is at least 1 ms.
     """
 
@@ -172,12 +172,12 @@ class Link(Table, frozen=True, kw_only=True):
 class Partition(Span, frozen=True, kw_only=True):
     """A period in which some participants are cut off from all others.
 
-    The taps stay connected to the others.
+    The taps stay connected to all participants.
 
     Attributes:
         participants: number of participants that are cut off, drawn by the seed.
-        direction: traffic that is cut off: `both`, only what they send (`outgoing`),
-            or only what the others send (`incoming`).
+        direction: traffic that is cut off: `both` directions, only traffic from the
+            participants (`outgoing`), or only traffic to them (`incoming`).
     """
 
     participants: Count
@@ -202,13 +202,13 @@ class Absences(Table, frozen=True, kw_only=True):
     Attributes:
         share: share of the participants.
         mean_present_s: mean time until a participant leaves.
-        mean_away_s: mean time until it returns.
-        lengths: distribution of these times: `exponential`, or `regular`, which is
-            always the mean, except that the length of the first presence is random.
+        mean_away_s: mean time until an absent participant returns.
+        lengths: distribution of the times: `exponential`, or `regular`. A regular time
+            is always the mean, but the first presence has a random length.
         least_away_s, most_away_s: limits of the time offline; a drawn time outside is
             set to the nearer limit.
-        fetch_after_s: time after the return at which it fetches the messages of the
-            absence from a Store node; if omitted, never.
+        fetch_after_s: time from the return until the participant fetches the missed
+            messages from a Store node; if omitted, never.
         state: state after the return. `restored`: from a snapshot made when the
             participant left, as after a restart. `kept`: as when a phone sleeps.
             `lost`: empty, with the old id.
@@ -296,12 +296,12 @@ class Tap(Link, frozen=True, kw_only=True):
         heartbeat_interval_s: time between two heartbeats.
         blackouts: periods in which the tap is down and sends no records or heartbeats.
             After a blackout, the tap's sequence numbers continue.
-        deaf: periods in which the tap runs but receives nothing. It sends heartbeats,
-            and no sequence number is missing.
-        record_loss: share of its records that are lost after the tap, so that sequence
-            numbers are missing.
-        replica_share: share of frames that it records twice.
-        clock_offset_ms: offset of its clock; positive if it is ahead.
+        deaf: periods in which the tap runs but receives nothing. The tap sends
+            heartbeats, and no sequence number is missing.
+        record_loss: share of the tap's records that are lost on the way to the topic,
+            so that sequence numbers are missing.
+        replica_share: share of frames that the tap records twice.
+        clock_offset_ms: offset of the tap's clock; positive if the clock is ahead.
         clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
         clock_jumps: jumps of the tap's clock.
     """
@@ -325,8 +325,8 @@ class BaseScenario(Table, frozen=True, kw_only=True):
         name: name of the scenario.
         description: purpose of the scenario, in one sentence.
         duration_s: length of the period in which new messages are sent.
-        settle_s: length of the period afterwards in which participants still retry,
-            repair and sync.
+        settle_s: length of the last period, in which participants only retry, repair
+            and sync.
         network: links between participants.
         taps: the observers.
     """

@@ -285,8 +285,8 @@ class _Simulation(World[Entry, Transmission]):
     def _send(
         self, member: Member, sds: MessageChannel, content: bytes, reading_ms: int
     ) -> Step:
-        # The id must not depend on the start time: ids decide who repairs a message,
-        # and when, so another start would give another simulation.
+        # Ids decide who repairs a message, and when. If the id depended on the start
+        # time, another start would give another simulation.
         message_id = f"{member.channel.contents.getrandbits(256):064x}"
         return sds.send(content, reading_ms, message_id=message_id)
 

@@ -16,7 +16,7 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 Action = Callable[[int], None]
-"""An action; called with its simulation time in ms."""
+"""An action; the argument is its simulation time in ms."""
 
 
 class Agenda:

@@ -38,13 +38,13 @@ class Attendance:
         return self._patterns.get(participant)
 
     def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
-        """Yield (ms since the start, whether it is present after this time), in order.
+        """Yield, in order, ms since the start and the presence from that time.
 
         The first pair is the participant's arrival. The sequence may be infinite.
         """
         random = self._streams.scalar("churn", "times", str(participant))
-        # All values are always drawn, so that one share does not affect the draws for
-        # another.
+        # All values are always drawn, so that a change of one share does not change
+        # other draws.
         join, leave = random.random(), random.random()
         at_ms = join * self._duration_ms if participant in self._joining else 0.0
         end_ms = math.inf

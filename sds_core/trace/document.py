@@ -25,7 +25,7 @@ class ConclusionObject(TypedDict):
 
     Attributes:
         at_ms: Event time, Unix ms.
-        figure: Figure that counts the conclusion; null if none does.
+        figure: Figure that counts the conclusion; null if no figure does.
         section: Section of docs/figures.md that has the rule.
         text: The conclusion.
         names: Participants that the conclusion concerns.
@@ -70,7 +70,7 @@ class TraceObject(TypedDict):
         facts: Facts of the message's first copy, by name.
         appeared_ms: When the message appeared, event time, Unix ms.
         read: What was read.
-        participants: In order of appearance, the sender first.
+        participants: Participants in order of appearance, the sender first.
         taps: Taps of the records.
         steps: Steps in order of time.
         steps_omitted: Number of further steps.

@@ -1,8 +1,8 @@
 """A message's history as a value, and the reader that builds it from digests.
 
-This module reads neither a topic nor a clock. Rows come from the job's reader, and
-views are those of the job. So a trace reaches the same conclusions as a job with the
-same records.
+This module reads neither a topic nor a clock. Rows come from the job's reader, and the
+views are the job's views. A trace therefore reaches the same conclusions as a job with
+the same records.
 """
 
 from __future__ import annotations
@@ -180,7 +180,8 @@ class TraceReader:
         if evidence.appeared_ms is None:
             return evidence
         settings = self._settings
-        # A lost message may have been sent up to this time before a frame names it.
+        # A lost message may be sent up to `gap_deadline_ms` before a frame names the
+        # message.
         since_ms = evidence.appeared_ms - settings.gap_deadline_ms
         gaps = [
             Step(

@@ -32,7 +32,7 @@ class ContentTopic:
 
     Attributes:
         application, version: Parts that determine the topic's shard.
-        name, encoding: These parts distinguish topics of one application.
+        name, encoding: Parts that distinguish topics of one application.
     """
 
     application: str

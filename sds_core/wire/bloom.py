@@ -47,8 +47,8 @@ _FEW = 32
 
 _SPEC = Dialect.SPEC
 
-# nim-sds sds/bloom.nim, hashN: it is compiled without overflow checks, and the minimum
-# integer has no positive counterpart.
+# `hashN` in sds/bloom.nim of nim-sds is compiled without overflow checks, and the
+# minimum integer has no positive counterpart.
 _INT64_MIN = -(1 << 63)
 
 # hashN of both libraries: the second hash is the hash of the id with this suffix.
@@ -103,7 +103,7 @@ def probes(
     `all(bits[index] & mask for index, mask in probes)`. The positions are the same in
     all filters with equal dialect, m_bits and k.
 
-    Ids are hashed as UTF-8. js-waku hashes UTF-16 code units instead, which is the same
+    Ids are hashed as UTF-8. js-waku hashes UTF-16 code units, but both hashes are equal
     for ASCII; all ids in use are ASCII.
     """
     hash_a, hash_b = id_hashes(message_id, dialect)
@@ -123,8 +123,8 @@ _recent_probes = functools.lru_cache(maxsize=16_384)(probes)
 def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
     """Return k indices in [0, m_bits) from two signed hashes.
 
-    They are |A + n * B| mod m with A = |hash_a| mod m, B = |hash_b| mod m, n = 0 .. k -
-    1 (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
+    The indices are |A + n * B| mod m with A = |hash_a| mod m, B = |hash_b| mod m, n = 0
+    .. k - 1 (Kirsch and Mitzenmacher, "Less Hashing, Same Performance").
     """
     a = _residue(hash_a, m_bits)
     b = _residue(hash_b, m_bits)
@@ -283,11 +283,11 @@ def false_positive_rate(set_bits: int, m_bits: int, k: int) -> float:
 def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
     """Return the estimated number of ids for set bits; infinity if all are set.
 
-    It is -(m / k) * ln(1 - X / m) (Swamidass and Baldi, 2007).
+    The estimate is -(m / k) * ln(1 - X / m) (Swamidass and Baldi, 2007).
     """
     if set_bits == m_bits:
         return math.inf
-    # log1p is exact for a nearly empty filter, and gives 0 for an empty one.
+    # log1p is exact for a nearly empty filter, and gives 0 for an empty filter.
     return -(m_bits / k) * math.log1p(-set_bits / m_bits) + 0.0
 
 
@@ -296,10 +296,10 @@ def _split_nim(
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
     """Return the checked bits of a nim-sds filter, its header, and m_bits and k.
 
-    nim-sds writes the bits first, so only the rest needs to be parsed. Any other order
-    is valid protobuf too, but costs a copy. The size in the header never causes an
-    allocation. nim-sds requires all fields; this function requires only the fields that
-    it uses.
+    nim-sds writes the bits first, so only the rest needs to be parsed. A filter whose
+    bits are not first is valid protobuf too, but costs a copy. The size in the header
+    never causes an allocation. nim-sds requires all fields; this function requires only
+    the fields that it uses.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)
@@ -309,8 +309,8 @@ def _split_nim(
             bits = header.bits
         else:
             header = sds_nim_pb2.BloomFilter.FromString(raw[span.stop :])
-            # If the bits occur twice, protobuf uses the last value; no library does
-            # this.
+            # If the bits occur twice, protobuf uses the last value; no library writes
+            # the bits twice.
             bits = header.bits or memoryview(raw)[span]
     except DecodeError as error:
         raise BloomBadHeader(str(error), len(raw)) from None
@@ -333,7 +333,7 @@ def _leading_bits(raw: bytes) -> slice | None:
     if not raw or raw[0] != _BITS_TAG:
         return None
     length = 0
-    # Three bytes hold lengths up to 2 MiB, a hundred times those in use.
+    # Three bytes hold lengths up to 2 MiB, a hundred times the lengths in use.
     for position, byte in enumerate(raw[1:4]):
         length |= (byte & 0x7F) << (7 * position)
         if byte < 0x80:
@@ -367,6 +367,7 @@ def _signed64(value: int) -> int:
 def _residue(hashed: int, m_bits: int) -> int:
     """Return |hashed| mod m_bits as both libraries compute it with 64 bits."""
     if hashed == _INT64_MIN:
-        # In 64 bits, the absolute value stays negative, and so does its remainder.
+        # With 64 bits, the absolute value of this integer stays negative, and the
+        # remainder is negative too.
         return -(-hashed % m_bits)
     return abs(hashed) % m_bits

@@ -16,9 +16,10 @@ from sds_core.wire.errors import NeitherLamportNorContent
 class Dialect(StrEnum):
     """The two incompatible field layouts in use.
 
-    SPEC is that of the specification and of js-waku, NIM that of nim-sds. Each dialect
-    has its own bloom filter and its own unit of lamport timestamps: milliseconds in
-    SPEC, seconds in NIM. Timestamps of different dialects cannot be compared.
+    SPEC is the layout of the specification and of js-waku; NIM is the layout of
+    nim-sds. Each dialect has its own bloom filter and its own unit of lamport
+    timestamps: milliseconds in SPEC, seconds in NIM. Timestamps of different dialects
+    cannot be compared.
     """
 
     SPEC = "spec"
@@ -76,12 +77,13 @@ class Frame(NamedTuple):
     pickled or hashed; `detached` copies them.
 
     Attributes:
-        sender_id: Empty if unknown, as in most frames of nim-sds.
-        message_id, channel_id: Never empty in a decoded frame.
+        sender_id: Id of the sender; empty if unknown, as in most frames of nim-sds.
+        message_id, channel_id: Ids that are never empty in a decoded frame.
         lamport: Lamport timestamp in [0, 2**64), in the dialect's unit; None if absent.
         causal_history: The messages on which this message depends, in the sender's
             order.
-        bloom_filter: In the dialect's wire form; empty if absent. See bloom.py.
+        bloom_filter: The filter in the dialect's wire form; empty if absent. See
+            bloom.py.
     """
 
     dialect: Dialect
@@ -144,7 +146,7 @@ class Frame(NamedTuple):
         )
 
     def __ne__(self, other: object) -> bool:
-        """Negate `==`, because the tuple's own `!=` compares the containers."""
+        """Negate the frame's `==`, because the tuple's `!=` compares containers."""
         return not self == other
 
     def __hash__(self) -> int:

@@ -72,9 +72,9 @@ def encode(frame: Frame) -> bytes:
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
     """Decode one entry: a HistoryEntry, or the bare message id of an older peer.
 
-    Both are length-delimited field 3. Bytes that parse as an entry with a message id
-    are an entry; unknown fields are skipped. A bare id could only be read as an entry
-    if it contained a line feed.
+    A HistoryEntry and a bare id are both length-delimited field 3. Bytes that parse as
+    an entry with a message id are an entry; unknown fields are skipped. A bare id could
+    only be read as an entry if it contained a line feed.
     """
     if _MESSAGE_ID_TAG in raw:
         try:

@@ -3,7 +3,8 @@
 Most parts of a frame are known from previous frames. An `Outline` keeps ids and entries
 as bytes, so that the caller can look them up and decode only new ones. A frame has an
 outline if it is in the specification's dialect, has no unknown field, and has every
-field once, in its shortest form. `decode` decodes all other frames and reports errors.
+field once, in its shortest form. `decode` decodes all frames without an outline, and
+reports errors.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ class Outline(NamedTuple):
     other fields, and the outline is invalid.
 
     Attributes:
-        sender_id: Not checked to be UTF-8; empty if unknown.
+        sender_id: Id of the sender, which may be invalid UTF-8; empty if unknown.
         message_id, channel_id: The ids may be invalid UTF-8, and are never empty.
         causal_history: Each entry in its wire form.
-        bloom_filter: In its wire form, possibly a view of the frame's bytes; empty if
-            absent.
+        bloom_filter: The filter in its wire form, possibly a view of the frame's bytes;
+            empty if absent.
         sizes: Bytes by part, in the form that `part_sizes` returns.
     """
 
@@ -66,7 +67,7 @@ class Outline(NamedTuple):
 
 @native
 def outline_of(value: bytes, most_entries: int) -> Outline | None:
-    """Return the outline of a frame; None if it cannot have one.
+    """Return the outline of a frame; None if the frame has no outline.
 
     Args:
         value: The frame in its wire form.

@@ -46,7 +46,8 @@ def protobuf_fields(message: bytes) -> Iterator[Field]:
     """Yield the fields of a message in wire order; nested messages stay bytes.
 
     Raises:
-        BrokenProtobuf: A field cannot be read; raised after the valid fields before it.
+        BrokenProtobuf: A field is invalid; the valid fields before this field are
+            yielded first.
     """
     position = 0
     while position < len(message):

@@ -60,9 +60,10 @@ class SegmentHeader:
             LIP-243 too.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
         index: Position among the segments of its kind, from 0.
-        is_parity: Whether it is a parity segment (erasure code) or a data segment.
-        data_count: Number of data segments, in [1, 256]; None if the layout omits it,
-            as in parity segments of status-go.
+        is_parity: Whether the segment is a parity segment (erasure code) or a data
+            segment.
+        data_count: Number of data segments, in [1, 256]. None if the layout omits the
+            number, as in parity segments of status-go.
         parity_count: Number of parity segments; None if the layout omits it.
         whole_bytes: Length of the whole payload; None if the layout omits it.
     """
@@ -81,8 +82,8 @@ class SegmentHeader:
 def read_segment_header(content: bytes) -> SegmentHeader | None:
     """Decode a segment; None if the bytes are not a segment.
 
-    It checks the fields, their order, the length of the hash, and the index. Other
-    bytes pass these checks only if they are crafted.
+    The function checks the fields, their order, the length of the hash, and the index.
+    Other bytes pass the checks only if they are crafted.
     """
     if not content.startswith(_OPENING):
         return None
@@ -169,7 +170,7 @@ def _is_possible(header: SegmentHeader) -> bool:
 
 
 def payload_hash(payload: bytes) -> bytes:
-    """Return Keccak-256 of a payload, 32 bytes, which all its segments contain.
+    """Return the hash that all segments of a payload contain: Keccak-256, 32 bytes.
 
     SHA-3, the standardised form of Keccak, pads differently, and `hashlib` has only
     SHA-3.

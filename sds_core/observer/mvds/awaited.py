@@ -17,7 +17,8 @@ class Awaited:
     """
 
     _heap: list[tuple[int, int]]
-    # The earliest deadline of each message; later ones in the heap do not count.
+    # The earliest deadline of each message; a later deadline in the heap does not
+    # count.
     _due: dict[int, int]
     _next_ms: int
 

@@ -23,7 +23,7 @@ A short time suffices, because copies of one payload follow each other in a part
 
 
 class Copy(enum.Enum):
-    """How a payload relates to earlier ones."""
+    """How a payload relates to earlier payloads."""
 
     FIRST = enum.auto()
     REPLICA = enum.auto()
@@ -117,8 +117,8 @@ class Copies:
 
     def _remember(self, shown: Shown) -> None:
         key = shown.content, shown.sender, shown.receiver
-        # Limited, so that a tap that repeats a payload cannot make each payload cost
-        # more.
+        # A tap that repeats a payload must not increase the cost of each payload, so
+        # the length is limited.
         self._shown.setdefault(key, deque(maxlen=MOST_SHOWN)).append(shown)
         self._ages.append(shown)
 

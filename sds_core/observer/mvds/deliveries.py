@@ -106,7 +106,7 @@ class Deliveries:
             latency.observe(max(0, payload.time_ms - sent.sent_ms))
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """End the waits for receivers at a deadline that has passed."""
+        """End the waits for receivers that were due by `deadline_ms`."""
         grace_ms = self._settings.delivery_grace_ms
         found = False
         for peer in message.peers:

@@ -1,8 +1,8 @@
-"""Encodes the part of a chunk's payloads that one view needs as one digest.
+"""Encodes what one view needs of a chunk's payloads, as one digest.
 
-A digest has a row for each payload that has records of the view's ids. A further row
-for each peer and second shows every view which peers were active. Each id and peer is
-stored once.
+A digest has a row for each payload that has records of the view's ids. Another row for
+each peer and second shows that the peer was active; every view gets this row. Each id
+and peer is stored once.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ PayloadRow = tuple[
   `observers`;
 - content: see `PayloadPart`;
 - sender, receiver: indices into `peers`;
-- counted: 0 if another view counts the payload, 1 if this view does, 2 if this view
-  does and the payload is empty;
+- counted: 0: another view counts the payload; 1: this view counts the payload; 2: this
+  view counts the payload, which is empty;
 - dropped records, other bytes: see `PayloadPart`;
 - records.
 """
@@ -50,7 +50,8 @@ class ShardDigest(msgspec.Struct, array_like=True):
     """The payloads that one view needs from one chunk of one partition.
 
     Attributes:
-        rows: Payloads that have records of the view's ids or that it counts, in order.
+        rows: Payloads with records of the view's ids, and payloads that the view
+            counts, in order.
         heard: The first payload of each peer in each second of the clock, in order.
     """
 

@@ -17,7 +17,7 @@ class PeerPayload(NamedTuple):
     """One payload on its way from one peer to another.
 
     Attributes:
-        left_out: Number of the records beyond `MOST_RECORDS`.
+        left_out: Number of records above the limit `MOST_RECORDS`.
         tag_bytes: Bytes in the tag of each field: 3 with the field numbers of the
             specification, 1 with the numbers of vacp2p/mvds.
         content: Fingerprint of the value.
@@ -37,8 +37,8 @@ def decode(value: bytes, headers: Headers) -> PeerPayload:
     """Read a record's payload and peers (docs/records.md).
 
     Raises:
-        BadHeader: A header `peer` or `to` is absent, empty or not UTF-8; if it is too
-            long, `record.LongName`.
+        BadHeader: A header `peer` or `to` is absent, empty, not UTF-8, or too long
+            (`record.LongName`).
         UndecodableFrame: The value is not a payload.
     """
     values = dict(headers)

@@ -1,7 +1,7 @@
 """Limits what untrusted senders can make a view remember (docs/figures.md, 14).
 
-Only hostile traffic, or groups of hundreds of peers, reach these limits. Dropped
-entries are counted.
+Only hostile traffic, or groups of hundreds of peers, reach the limits. Dropped entries
+are counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_LINKS = 200_000
 """Maximum number of peers and pairs of all message ids of a view."""
 
 MOST_GROUPS = 500
-"""Maximum number of groups of a view, including the group of unknown ones."""
+"""Maximum number of groups of a view, including the group for unknown groups."""
 
 OTHER_GROUPS = "other_groups"
 """Group in which all groups beyond the limit are counted."""

@@ -1,4 +1,4 @@
-"""Message ids with the state of their peers, and the encoded form of both."""
+"""Message ids with the state of their peers; live objects and their encoded form."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Peer(msgspec.Struct, array_like=True):
         sends: Number of MESSAGEs to the peer before its first ACK.
         sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before the first
             MESSAGE.
-        sent_ms: Event time of that MESSAGE.
+        sent_ms: Event time of the first MESSAGE to the peer.
         due_ms: Clock until which an ACK is in time; 0 if no ACK is expected.
-        missed_ms: The deadline that its ACK missed; 0 if none, or if the ACK came
-            later.
+        missed_ms: The deadline that the ACK missed; 0 if the ACK missed no deadline or
+            came later.
     """
 
     print: int
@@ -82,10 +82,10 @@ class Message:
         key: Fingerprint of the id.
         first_ms: Event time of the first record with the id, Unix ms.
         latest_ms: Clock at the latest record with the id.
-        group: Name of its group; empty until a MESSAGE was seen.
+        group: Name of the message's group; empty before a MESSAGE was seen.
         found_ms: Clock at which the message's incident was found; 0 without an
             incident.
-        waiting: Until its group is known, its counts by field of the totals.
+        waiting: Counts by field of the totals, until the message's group is known.
         waiting_deliveries_ms: The message's delivery times, until the group is known.
     """
 
@@ -125,7 +125,7 @@ class Message:
         return list(self._pairs.values())
 
     def links(self) -> int:
-        """Number of its peers and pairs."""
+        """Number of the message's peers and pairs."""
         return len(self.peers) + len(self._pairs)
 
     def due_ms(self) -> int:
@@ -208,16 +208,16 @@ class MessageTable(Table[Message]):
         super().__init__(_MessageCodec(), packed)
 
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
-        """Deadline and key of the messages due from `from_ms` to before `to_ms`.
+        """Deadline and key of the messages due in [`from_ms`, `to_ms`).
 
-        The values are from the last `flush`; entries may have changed since.
+        The values are from the last `flush`; an entry may have changed later.
         """
         due = self.column(_DUE)
         rows = (due > NO_DEADLINE) & (due >= from_ms) & (due < to_ms)
         return list(zip(integers(due[rows]), integers(self.keys[rows]), strict=True))
 
     def next_deadline_ms(self) -> int | None:
-        """The earliest deadline of all messages, Unix ms; None if none has one."""
+        """The earliest deadline of all messages, Unix ms; None if none exists."""
         self.flush()
         due = self.column(_DUE)
         awaited = due[due > NO_DEADLINE]

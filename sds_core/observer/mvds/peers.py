@@ -17,8 +17,9 @@ class PeersState(msgspec.Struct, array_like=True):
     Attributes:
         heard: Clock at each peer's latest payload, rounded down to seconds, Unix ms.
             The keys are fingerprints of the peers' ids, in order of the clock.
-        names: By the fingerprint of the peer's id, in order of age: clock at which a
-            name was last needed, Unix ms, and the name.
+        names: Name of each peer, and the clock at which the name was last needed, Unix
+            ms. The key is the fingerprint of the peer's id; entries are in order of
+            age.
     """
 
     heard: dict[int, int] = {}
@@ -67,7 +68,7 @@ class Peers:
         return f"{uint64(peer):016x}" if known is None else known[1]
 
     def forget_before(self, heard_ms: int, named_ms: int) -> None:
-        """Drop peers that sent nothing, and names not needed, since these clocks."""
+        """Drop peers silent since `heard_ms`, and names not needed since `named_ms`."""
         for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:
             del self._heard[peer]
         for peer in [one for one, (ms, _) in self._names.items() if ms < named_ms]:

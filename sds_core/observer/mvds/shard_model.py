@@ -51,8 +51,8 @@ class ShardModel:
     _messages: MessageTable
     # Number of peers and pairs of all messages.
     _links: int
-    # Deadlines of changed messages; of other messages, only deadlines before
-    # `_queued_to_ms`, because a batch passes few of thousands.
+    # Deadlines of all changed messages. For other messages, only deadlines before
+    # `_queued_to_ms`: a batch passes few of thousands of deadlines.
     _awaited: Awaited
     _queued_to_ms: int
     _copies: Copies
@@ -112,7 +112,8 @@ class ShardModel:
         last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
             if not len(self._messages):
-                # From here on only ages matter, and the last sweep checks all of them.
+                # Without messages, only the ages of entries matter, and the last sweep
+                # checks all ages.
                 sweep_ms = last_ms
             self._fire(sweep_ms)
             self._sweep(sweep_ms)

@@ -52,7 +52,8 @@ class ShardView:
         state: ShardState | None = None,
     ) -> None:
         self._settings = settings
-        # Until then, a figure or a verdict may change without a payload.
+        # Within `_active_ms` after a payload, a figure or a verdict may change by
+        # itself.
         self._active_ms = (
             settings.verdict_window_ms + settings.ack_deadline_ms + STEP_MS
         )

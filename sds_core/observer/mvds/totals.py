@@ -104,10 +104,10 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
 
 class ShardTotals(msgspec.Struct, array_like=True):
-    """Totals of one view: a part of each group with an id that it has seen.
+    """Totals of one view, for each group of which the view has seen an id.
 
     Attributes:
-        clock_ms: Admission time up to which the figures are valid, Unix ms.
+        clock_ms: Watermark up to which the figures are valid, Unix ms.
         groups: `GroupTotals` of each group by name, each encoded with MessagePack. A
             batch encodes only the groups that it changed.
     """
@@ -125,7 +125,7 @@ def unpack_group(raw: msgspec.Raw) -> GroupTotals:
 
 
 def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
-    """Return a group's totals with the values that depend on the clock updated."""
+    """Return a group's totals as they are at a clock, Unix ms."""
     window = totals.window.at(clock_ms)
     verdict, reason = window.judge(clock_ms)
     since_ms = None

@@ -105,7 +105,7 @@ class GroupTracer:
             view.watch(self._journal)
 
     def take(self, digests: Mapping[str, Sequence[ShardDigest]], clock_ms: int) -> None:
-        """See `Tracer`; views of other ids are not run."""
+        """Run the views of the traced ids; see `Tracer`."""
         for name, view in self._views.items():
             seen = in_order(digests.get(name, ()))
             for event in view.follow(self._passing(name, seen), clock_ms):

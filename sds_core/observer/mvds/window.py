@@ -35,7 +35,7 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
 
     @classmethod
     def of(cls, settings: ObserverSettings) -> Rule:
-        """The rule of these settings."""
+        """The rule for a verdict, from the settings."""
         return cls(
             settings.verdict_window_ms,
             settings.warm_up_ms,
@@ -50,10 +50,10 @@ class Window(msgspec.Struct, array_like=True):
 
     Attributes:
         began_ms: Clock at the group's first record; None before the first record.
-        message_ms: Clock at its latest MESSAGE; None before the first.
+        message_ms: Clock at the group's latest MESSAGE; None before the first MESSAGE.
         ended: Number of pairs of id and receiver that ended in each step, with the
             step's end as key.
-        unacknowledged: Number of these pairs that are still unacknowledged.
+        unacknowledged: Number of ended pairs that are still unacknowledged.
         unanswered: Number of requests that ended unanswered in a step, by the step's
             end.
         taps: Clock at the latest payload of each tap that showed the group.
@@ -120,7 +120,7 @@ class Window(msgspec.Struct, array_like=True):
 
 
 def joined(windows: Sequence[Window]) -> Window:
-    """Return the window of a group from the windows of its parts, at least one."""
+    """Join the windows of a group's parts; at least one window is necessary."""
     began = [one.began_ms for one in windows if one.began_ms is not None]
     messages = [one.message_ms for one in windows if one.message_ms is not None]
     return Window(

@@ -78,7 +78,7 @@ class Acknowledgements:
         self._unacknowledged = dict.fromkeys(
             messages.unacknowledged(clock_ms - settings.horizon_ms)
         )
-        # Messages without an opportunity that are not overdue, in the same order.
+        # Messages that are not overdue and had no opportunity yet, the newest last.
         self._unjudged = dict.fromkeys(messages.unjudged())
         # Event times of messages whose deadline has not passed.
         self._in_flight = dict(messages.in_flight())

@@ -18,7 +18,7 @@ _LEAST_GROWTH_MS = 60_000
 """Minimum time over which growth is estimated, because ids arrive in bursts."""
 
 _FAR_MS = 365 * 86_400_000
-"""A filter that is not full after this time counts as not growing."""
+"""Time after which a filter that is not full counts as not growing."""
 
 
 class EpochState(msgspec.Struct, array_like=True):

@@ -1,7 +1,7 @@
 """Finds likely causes of the verdict on a channel (docs/figures.md, 12).
 
 Each rule needs several failures, and checks that their common property is not chance.
-For example, if all failures are from one sender, others must have sent too.
+For example, a rule blames a common sender only if other participants sent messages too.
 """
 
 from __future__ import annotations

@@ -215,7 +215,7 @@ class ChannelModel:
         self._forget(clock_ms)
 
     def next_moment(self) -> int:
-        """Next deadline or, if earlier, when an event leaves the verdict's window."""
+        """Next time when a deadline passes or an event leaves the verdict's window."""
         return min(self._deadlines.next_at, self._health.edge_ms())
 
     def pending_ms(self) -> tuple[int | None, int | None]:
@@ -357,7 +357,7 @@ class ChannelModel:
         if message is None:
             known_ms = self._gaps.named_by_other_ms(named.fingerprint, by)
         elif message.was_named_before or message.sender == by:
-            # It is unknown when the requester could first notice the message.
+            # The time at which the requester could first notice the message is unknown.
             known_ms = None
         else:
             known_ms = message.t0_ms

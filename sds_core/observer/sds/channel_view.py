@@ -110,7 +110,7 @@ class ChannelView:
         """Apply the next frames, then advance the clock, Unix ms.
 
         `apply` returns definite acknowledgements, then incidents, then minutes. If the
-        channel was forgotten, its earlier events and its end come before all others.
+        channel was forgotten, the events before its end come first.
         """
         frames = [frames_of(digest) for digest in digests]
         if len(frames) == 1:
@@ -118,7 +118,7 @@ class ChannelView:
         return self.follow(heapq.merge(*frames, key=_order_of), clock_ms)
 
     def follow(self, frames: Iterable[SeenFrame], clock_ms: int) -> list[ChannelEvent]:
-        """Like `apply`, with the frames in order."""
+        """Apply frames that are already in order; see `apply`."""
         events: list[ChannelEvent] = []
         frame: SeenFrame
         for frame in frames:
@@ -144,7 +144,7 @@ class ChannelView:
     def forget(self) -> list[ChannelEvent]:
         """Forget the channel; see `View.forget`.
 
-        The last figures are returned in the minute before the running one.
+        The last figures are returned as the minute before the running minute.
         """
         if self.is_forgotten:
             return []
@@ -207,7 +207,7 @@ class ChannelView:
         self._model.pass_to(clock_ms)
 
     def _next_minute_end_ms(self) -> int:
-        # A state of an earlier release may have due moments before the clock.
+        # In a state of an earlier release, the next moment may be before the clock.
         moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
         return self._minutes.check_ms()

@@ -25,7 +25,7 @@ class Copy(enum.Enum):
 
 
 class PackedBroadcasts(msgspec.Struct, array_like=True):
-    """Latest broadcast of each frame's bytes, in order of age, as encoded columns.
+    """Latest broadcast of each distinct frame, in order of age, as encoded columns.
 
     Attributes:
         contents: Fingerprints of the frames, encoded by `pack_ints`, shape (n,).

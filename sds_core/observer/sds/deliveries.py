@@ -1,9 +1,9 @@
 """Tracks the delivery of each message to each participant (docs/figures.md, 5).
 
-A bloom filter has no false negatives. If a participant could have received a message
-before it sent a frame, but the frame's filter does not hold the message, the
-participant lacks it. A pair of message and participant is judged only when the
-participant sends a frame, and needs no earlier state.
+A bloom filter has no false negatives. If a frame's filter does not hold a message that
+could have arrived earlier, the participant lacks the message. A pair of message and
+participant is judged only when the participant sends a frame, and needs no earlier
+state.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Deliveries:
         self._filters = filters
         self._health = health
         self._messages = messages
-        # Order of the oldest message within the window; no later one was dropped.
+        # Order of the oldest message within the window; no later message was dropped.
         self._oldest = totals.messages
         first = messages.first_seen_since(clock_ms - settings.horizon_ms)
         if first is not None:
@@ -118,7 +118,7 @@ class Deliveries:
         is_newest: bool,
         proves_lack: bool,
     ) -> None:
-        """Judge which messages a participant has and lacks, by its first copy.
+        """Judge by a first copy which messages its sender has and lacks.
 
         Call this before `Participants.spoke` for the same frame: only a participant
         that was active before a message is expected to receive it.
@@ -164,7 +164,8 @@ class Deliveries:
         named: Named
         for named in frame.history:
             order: int = messages.order_of(named.fingerprint)
-            # Messages that are still named are remembered for longer than the window.
+            # Messages outside the window may still be remembered, because histories
+            # name them.
             if order >= self._oldest and order in waiting:
                 orders.add(order)
         return messages.by_orders(sorted(orders))
@@ -188,18 +189,20 @@ class Deliveries:
             self._end(receiver, by, old)
         time_ms: int = frame.time_ms
         proves: bool = proves_lack and frame.kind is not FrameKind.EPHEMERAL
-        # A roll-over may have removed earlier messages from the filter only.
+        # A roll-over may remove earlier messages from the filter, although the
+        # participant has these messages.
         rolled_ms = self._filters.rolled_ms(by)
         since_ms: int = _NEVER if rolled_ms is None else rolled_ms
         grace_ms: int = time_ms - self._settings.delivery_grace_ms
         # A message that the participant already lacked before this time is lost.
         overdue_ms: int = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
-            # The participant returned recently and had no time to catch up, unless it
-            # had returned before.
+            # After a recent return, the participant had no time to catch up. So only
+            # messages that it lacked before the earlier return count.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
-        # Each loss is an incident. The participant's next frame shows the rest.
+        # Each loss is an incident. The participant's next frame shows the remaining
+        # losses.
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):
@@ -329,7 +332,7 @@ class Deliveries:
         self._awaited += len(taken)
 
     def _new_to(self, by: int, first: int) -> list[int]:
-        """Orders of messages that a participant should receive, from a first one on."""
+        """Orders of messages that a participant should receive, starting at `first`."""
         after_ms, until_ms = self._participants.active_span(by)
         end: int = self._totals.messages
         return self._messages.new_to(by, after_ms, until_ms, first, end)
@@ -360,7 +363,8 @@ class Deliveries:
         self._end(receiver, by, order)
         receiver.delivered += 1
         if was_lost:
-            # Releases before 0.8 did not count the loss for the participant.
+            # If a release before 0.8 recorded the loss, the participant's count lacks
+            # the loss.
             receiver.failed = max(0, receiver.failed - 1)
             totals.deliveries_retracted += 1
             self._note(message, "retracted", time_ms, by)

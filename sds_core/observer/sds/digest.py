@@ -73,14 +73,14 @@ Row = tuple[
 - kind: twice the index of its kind in `KINDS`, plus the index of its dialect in
   `DIALECTS`;
 - name, sender: indices into `names` and `sender_names`;
-- lamport: 0 if the kind has none;
+- lamport: Lamport timestamp; 0 if the kind has no timestamp;
 - history from, history to: slice of `histories`;
 - history dropped: number of entries that limits drop;
-- requests to: end of its slice of `requests`;
+- requests to: where the frame's slice of `requests` ends;
 - requests dropped: number of requests that limits drop;
 - filter: `NO_FILTER`, `WHOLE_FILTER` or `CHANGED_FILTER`;
 - bits set: number of bits in the filter that are 1;
-- changes to: end of its slice of `positions` and `changes`;
+- changes to: where the frame's slices of `positions` and `changes` end;
 - sizes: bytes by part.
 """
 
@@ -103,7 +103,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         filter_shapes: ``m_bits, k`` of each whole filter, in one flat list.
         positions: Positions of the words that differ from the previous filter,
             ``uint32``.
-        changes: The words at these positions, ``uint64``.
+        changes: The words that differ, ``uint64``.
         segments: Segments that are the content of a frame, in order of offsets.
     """
 
@@ -190,8 +190,8 @@ class ChannelDigester:
     def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
         """Append a frame if its outline is valid and no limit drops a part.
 
-        It returns the approximate bytes of memory that the frame takes; 0 if it was not
-        appended.
+        The result is the approximate memory of the frame in bytes; 0 if the frame was
+        not appended.
         """
         (
             sender_id,

@@ -33,8 +33,8 @@ _CHANGE_BYTES = 12
 _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
 """A history, compared with `Histories.indices`.
 
-The history's position there, its new entries, their sizes in the frame, and the new
-entries that no earlier history has.
+The first part is the history's index in `Histories.indices`. The others are its new
+entries, their sizes in the frame, and the entries that no earlier history has.
 """
 
 
@@ -258,7 +258,7 @@ class Filters:
 
     @property
     def words(self) -> bytes:
-        """The words at these positions, ``uint64``."""
+        """The words that differ, ``uint64``."""
         return _joined(self._words, np.uint64)
 
     def add(self, filter_: Filter | None) -> tuple[int, int]:

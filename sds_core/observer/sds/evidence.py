@@ -19,8 +19,8 @@ STEP_MS = 10_000
 Found = tuple[int, int, int]
 """Evidence of one kind: its start, when it was found, and the number of events.
 
-Start and time of finding are clocks in Unix ms, in multiples of `STEP_MS`. The start is
-rounded down, the time of finding up.
+Start and finding time are clocks in Unix ms, in multiples of `STEP_MS`. The start is
+rounded down, and the finding time is rounded up.
 """
 
 
@@ -30,8 +30,8 @@ class Counts:
     """Events in the window of a verdict.
 
     Attributes:
-        messages, unacknowledged: Number of messages whose deadline was in the window,
-            and number of unacknowledged ones among them.
+        messages, unacknowledged: Numbers of all and of unacknowledged messages whose
+            deadline was in the window.
         pairs, undelivered: Number of deliveries that ended in the window, and number of
             lost deliveries among them, without retracted losses.
         lost: Number of messages that are lost to all participants.
@@ -89,9 +89,10 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         recovered, expired: For each step in which events were found, the event that
             began last.
         gaps: The open gap that began last.
-        lacking: `undelivered` by participant id, for the participants to which most
-            messages are lost.
-        lacking_others: Number of further participants to which messages are lost.
+        lacking: `undelivered` by participant id, for the participants with the most
+            lost messages.
+        lacking_others: Number of participants beyond `lacking` to which messages are
+            lost.
     """
 
     messages: int

@@ -20,7 +20,7 @@ ALERTS = {
     "unacknowledged": "SdsAcknowledgementBudgetBurn",
     "repair_expired": "SdsRepairExpiring",
 }
-"""Kind of finding -> alert on such findings."""
+"""Alert for each kind of finding."""
 
 
 def excused_findings(

@@ -17,7 +17,7 @@ from sds_core.wire import Dialect, FrameKind, estimated_ids
 
 
 class FilterTrace(msgspec.Struct, array_like=True):
-    """One participant's newest filter, which has the maximum Lamport timestamp.
+    """A participant's newest filter: the filter with the maximum Lamport timestamp.
 
     Attributes:
         dialect, m_bits, k: Parameters of the filter; a change of dialect starts a new
@@ -26,8 +26,8 @@ class FilterTrace(msgspec.Struct, array_like=True):
         rolled_ms: Event time of the frame that showed the latest roll-over; None if
             none did.
         grown_from: Event time and estimated number of ids of an earlier frame, from
-            which growth is computed. That frame is one to two retention windows old, or
-            the first.
+            which growth is computed. The earlier frame is the participant's first
+            frame, or one to two retention windows old.
         grown_next: The values of a later frame, which replace `grown_from` after a
             retention window.
     """

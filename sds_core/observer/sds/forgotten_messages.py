@@ -55,5 +55,5 @@ class ForgottenMessages:
         return known is not None and lamport <= known
 
     def remembers_since(self, seen_ms: int) -> bool:
-        """Whether everything that was seen since this clock is remembered."""
+        """Whether everything that was seen since `seen_ms` is remembered."""
         return seen_ms > self._state.seen_ms

@@ -61,7 +61,7 @@ class Filter:
         self.bits_set = bits_set
 
     def with_fill(self, dialect: Dialect, bits_set: int) -> Filter:
-        """A filter with the same bits, and with the number of bits that are 1."""
+        """This filter with the number of bits that are 1."""
         one: Filter = Filter.__new__(Filter)
         one.dialect, one.m_bits, one.k = dialect, self.m_bits, self.k
         one.bits, one.octets, one.bits_set = self.bits, self.octets, bits_set
@@ -118,7 +118,7 @@ class Filter:
 
 
 def usable_filter(frame: Frame) -> Filter | None:
-    """The frame's filter; None if it has none or its size is invalid.
+    """The frame's filter; None if the frame has no valid filter.
 
     `bits_set` is 0, because the bits are not counted.
     """
@@ -128,7 +128,7 @@ def usable_filter(frame: Frame) -> Filter | None:
         bits, m_bits, k = filter_bits(frame.dialect, frame.bloom_filter)
     except BloomError:
         return None
-    # A hostile sender may send many unused words. Both libraries send one word in
-    # addition to the full ones.
+    # A hostile sender may send many unused words. Both libraries send all full words
+    # and one additional word.
     words = m_bits // 64 + 1
     return Filter(frame.dialect, m_bits, k, bits[: 8 * words], 0)

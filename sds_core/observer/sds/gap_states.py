@@ -1,7 +1,7 @@
 """States of an id that is named but not seen, as a table (docs/figures.md, 6).
 
 `TRANSITIONS` gives, for a state and an event, the next state and the totals that
-change. The diagram in docs/figures.md is drawn from it by docs/make_gap_states.py.
+change. docs/make_gap_states.py draws the diagram in docs/figures.md from `TRANSITIONS`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class GapState(enum.IntEnum):
     """State of an id that is named but not seen. Values are stored in the state."""
 
     NOTED = 0
-    """Named only during the warm-up, in which no gap opens."""
+    """The id is named only during the warm-up, in which no gap opens."""
     BEFORE_START = 1
-    """Sent before the monitor first saw the channel; never counted."""
+    """The message was sent before the channel was first seen, and never counts."""
     SETTLING = 2
     """The message is missing for less than the settle time."""
     OPEN = 3
@@ -42,17 +42,17 @@ class GapEvent(enum.IntEnum):
     """Events of an id that is named but not seen."""
 
     NAMED_IN_WARM_UP = 0
-    """A causal history names it during the channel's warm-up."""
+    """A causal history names the id during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """A history names it, but not after any message that was sent after the start."""
+    """In a history, no message that was sent after the start precedes the id."""
     NAMED_AFTER_START = 2
-    """A history names it after a message that was sent after the start."""
+    """In a history, a message that was sent after the start precedes the id."""
     SETTLE_TIME_PASSED = 3
     """The settle time passes."""
     DEADLINE_PASSED = 4
     """The deadline passes, and no evidence shows that the network had the message."""
     DEADLINE_PASSED_WITH_EVIDENCE = 5
-    """The deadline passes, and participants other than its sender had the message."""
+    """The deadline passes, and participants other than the sender had the message."""
     ARRIVED = 6
     """The first copy arrives; no participant requested the message."""
     ARRIVED_AFTER_REQUEST = 7
@@ -62,7 +62,7 @@ class GapEvent(enum.IntEnum):
     ARRIVED_AFTER_HORIZON = 9
     """The first copy arrives after the deadline and after the retention window."""
     FORGOTTEN = 10
-    """No history named it within the window, or the limit of entries evicts it."""
+    """No history named the id within the window, or the entry limit evicts it."""
 
 
 NAMINGS = (

@@ -19,19 +19,19 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
     """One id that is named but not seen. The state stores the fields by position.
 
     Attributes:
-        named_ms: Event time of the naming at which the gap began.
+        named_ms: Event time of the naming that opened the gap.
         since_ms: The channel's clock when the gap began, from which deadlines count.
         last_named_ms: The channel's clock when the id was last named.
         sender: Sender according to the history: participant index or `UNKNOWN`.
-        mentions: Index of each of the first two participants that named it, and event
-            time of its first naming.
+        mentions: For each of the first two participants that named the id: participant
+            index, and event time of the first naming.
         witnesses: Participants that had the message, except the named sender.
         message_id: The id, while it waits or is lost; otherwise empty.
         naming: Dialect and Lamport timestamp of the frame at which the gap began. The
             filter of a later frame could already hold the id.
         lacking: Participants known to lack the message, with the event time of the
-            first frame that showed the lack. `MOST_LACKING` limits them, because
-            untrusted senders may invent names.
+            first frame that showed the lack. `MOST_LACKING` limits the participants,
+            because untrusted senders may invent names.
         hint: A retrieval hint for the id; empty if none exists.
     """
 

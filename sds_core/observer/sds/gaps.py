@@ -89,8 +89,8 @@ class Gaps:
             gap = self._gaps[key] = Gap(frame.time_ms, clock_ms, clock_ms, sender)
         elif gap.sender == UNKNOWN and named.sender:
             gap.sender = self._participants.index(named.sender)
-            # The sender always has its own message, so its frames do not show that the
-            # network had it.
+            # The sender always has its own message, so the sender's frames do not show
+            # that the network had the message.
             gap.witnesses = [p for p in gap.witnesses if p != gap.sender]
         gap.last_named_ms = clock_ms
         gap.hint = gap.hint or named.hint

@@ -36,7 +36,7 @@ _MOST_NAMED = 10
 """Maximum number of participants that the evidence names."""
 
 _MOST_RETRIED = 200
-"""Maximum number of messages whose retries are counted: those retried last."""
+"""Maximum number of messages whose retries are counted; the latest are kept."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
@@ -51,7 +51,8 @@ class HealthState(msgspec.Struct, array_like=True):
         losses: When each lost message was found, by fingerprint; excluding retracted
             losses.
         ended: For each second of deadlines, ascending: the number of messages, and the
-            number of unacknowledged messages. The key is the end of the second.
+            number of unacknowledged messages. The keys of `ended` are the ends of
+            seconds.
         undelivered: When each lost delivery was found, excluding retracted losses. The
             key is the message's order and the participant's index.
         last_recovered_ms: When the latest delivery recovered; None if the window has
@@ -66,7 +67,7 @@ class HealthState(msgspec.Struct, array_like=True):
             is empty.
         recovered, expired: Latest start of a recovered delivery, or of an expired
             repair episode, in each step. The key is the step's end, ascending.
-        newest_gap_ms: When the id of the gap that opened last was first named.
+        newest_gap_ms: When the id of the latest gap was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
         retries: Number of retries and time of the latest retry, by fingerprint of the
@@ -99,7 +100,7 @@ _LATEST = (
     "last_expired_ms",
     "last_recovered_ms",
 )
-"""Fields that are None if the window has no such event."""
+"""Fields that are None if the window has no event of their kind."""
 
 
 @native
@@ -122,7 +123,7 @@ class Health:
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
         self._pairs = sum(state.pairs.values())
-        # Number of lost deliveries by begin and end, rounded to steps.
+        # Number of lost deliveries by start and end; both times are rounded to steps.
         self._undelivered = Counter(
             self._span_of(order, by, found_ms)
             for order, lost_to in state.undelivered.items()
@@ -194,7 +195,7 @@ class Health:
             del retries[oldest]
 
     def gap_opened(self, named_ms: int) -> None:
-        """Record that a gap has opened, and when its id was first named."""
+        """Record that a gap has opened; its id was first named at `named_ms`."""
         self._state.newest_gap_ms = max(self._state.newest_gap_ms, named_ms)
 
     def pairs_ended(self, count: int, time_ms: int) -> None:
@@ -204,7 +205,7 @@ class Health:
         pairs, end_ms = self._state.pairs, step_after(time_ms)
         pairs[end_ms] = pairs.get(end_ms, 0) + count
         self._pairs += count
-        # If a delivery leaves the window, the share of lost ones changes.
+        # If a delivery leaves the window, the share of lost deliveries changes.
         self._leaves_after(next(iter(pairs)))
 
     def undelivered(self, order: int, by: int, time_ms: int, lacked_ms: int) -> None:
@@ -245,7 +246,7 @@ class Health:
     def expired(self, time_ms: int) -> None:
         """Record a repair episode that expired."""
         self._state.last_expired_ms = later(self._state.last_expired_ms, time_ms)
-        # The dialect's repair window is unknown here, so the longer one is used.
+        # The dialect's repair window is unknown here, so the longer window is used.
         began_ms = time_ms - self._settings.repair_window_nim_ms
         _begin_last(self._state.expired, time_ms, began_ms)
         self._leaves_after(time_ms)
@@ -259,7 +260,7 @@ class Health:
             self._state.saturated.pop(by, None)
 
     def judge(self, clock_ms: int, gaps_open: int) -> None:
-        """Update the verdict to the clock. Call this after every event."""
+        """Update the verdict to the clock. Call `judge` after every event."""
         has_left = clock_ms > self._edge_ms
         if has_left:
             self._forget(clock_ms)
@@ -277,7 +278,7 @@ class Health:
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
-        # `judge` may have kept old events that do not affect the verdict.
+        # `judge` may keep old events that do not affect the verdict.
         self._forget(clock_ms)
         ack_ms, gap_ms = settings.ack_deadline_ms, settings.gap_deadline_ms
         gaps: list[Found] = []

@@ -61,9 +61,9 @@ class HistoryHeads:
                 so that the earlier history proves nothing.
 
         Returns:
-            The previous history, if the last entries of this one follow its head.
-            The previous history must have the same dialect, be older and not be longer.
-            Otherwise None.
+            The sender's previous history, if the new history's last entries follow the
+            previous history's head. The previous history must have the same dialect, be
+            older and not be longer. Otherwise None.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None

@@ -25,7 +25,8 @@ class Message:
         seen_ms: The channel's clock at the first copy, from which deadlines count.
         latest_ms: The channel's clock when the message was last seen or named.
         witnesses_needed: Number of witnesses that make a probable acknowledgement.
-        definite, probable: Whether it has an acknowledgement of this kind.
+        definite, probable: Whether the message is definitely, or probably,
+            acknowledged.
         overdue: Whether the message's deadline has passed.
         in_time: Whether the message was acknowledged, definitely or probably, by its
             deadline.
@@ -33,14 +34,14 @@ class Message:
         witnesses: Participants whose filters held the message before a definite
             acknowledgement.
         witness_rate: Product of the false-positive rates of the witnesses' filters.
-        message_id: The id. Empty if no later frame can need it.
+        message_id: The id. The text is empty if no later frame can need the id.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or if
             the id is empty.
         was_named_before: Whether the message was named before any tap saw it.
         hint: Retrieval hint from a causal history; empty if unknown or if the id is
             empty.
-        hashed_for, hash_a, hash_b: Hashes of its id, and the dialect for which they are
-            valid.
+        hashed_for, hash_a, hash_b: Hashes of the message id, and the dialect for which
+            the hashes are valid.
     """
 
     key: int
@@ -69,7 +70,7 @@ class Message:
 
     @property
     def is_unacknowledged(self) -> bool:
-        """Whether others could have acknowledged it in time, but did not."""
+        """Whether the message was not acknowledged in time, despite an opportunity."""
         return self.overdue and self.opportunity and not self.in_time
 
 
@@ -220,7 +221,7 @@ class MessageTable(Table[Message]):
         return _NEVER if message is None else message.seen_ms
 
     def _row_from(self, number: int, value: int) -> int:
-        """The first row whose integer in an increasing column is at least this."""
+        """First row whose integer in increasing column `number` is at least `value`."""
         low: int = 0
         high: int = self._rows
         while low < high:
@@ -232,7 +233,7 @@ class MessageTable(Table[Message]):
         return low
 
     def by_orders(self, orders: Iterable[int]) -> list[Message]:
-        """The messages with these orders; those that are not remembered are omitted."""
+        """The remembered messages with these orders."""
         found: list[Message] = []
         for order in orders:
             message = self.by_order(order)
@@ -241,10 +242,10 @@ class MessageTable(Table[Message]):
         return found
 
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
-        """Update `latest_ms` of a named message, without decoding it.
+        """Update `latest_ms` of a message without decoding the message.
 
-        Returns False and changes nothing if the message is not remembered, or lacks a
-        definite acknowledgement or the hint.
+        The call returns False and changes nothing in three cases: the message is not
+        remembered, is not definitely acknowledged, or lacks the hint.
         """
         row: int = self._row(key)
         if row < 0:
@@ -296,7 +297,7 @@ class MessageTable(Table[Message]):
     def new_to(
         self, by: int, after_ms: int, until_ms: int, first: int, end: int
     ) -> list[int]:
-        """Orders in `[first, end)` of others' messages in a period; see `sent_since`.
+        """Orders in `[first, end)` of other participants' messages in a period.
 
         The period of event times excludes `after_ms` and includes `until_ms`, Unix ms.
         """
@@ -373,7 +374,7 @@ class MessageTable(Table[Message]):
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
 
-        The ids of `orders`, and of messages without a definite acknowledgement, stay.
+        Ids of `orders` and of messages without a definite acknowledgement stay.
         """
         self.flush()
         cells: Int64Rows = self._cells

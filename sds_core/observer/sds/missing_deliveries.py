@@ -36,8 +36,9 @@ class MissingDeliveries:
         self._participants = participants
         self._incidents = incidents
         self._undelivered = undelivered
-        # By order of the message: the receivers that lack it, and the receivers to
-        # which it is lost, each with the time when a frame first showed the lack.
+        # By order of the message: `_missing` has the receivers that lack the message,
+        # and `_lost` has the receivers to which the message is lost. The value is the
+        # time of the first frame that showed the lack.
         self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
         for by, receiver in receivers.items():
@@ -54,7 +55,7 @@ class MissingDeliveries:
         return self._named(self._missing.get(message.order, {}))
 
     def missing(self, order: int, by: int, missing_ms: int) -> None:
-        """Record that a frame with this event time first showed the lack."""
+        """Record the event time of the first frame that showed the lack."""
         self._missing[order][by] = missing_ms
 
     def lost(self, message: Message, by: int, clock_ms: int) -> None:
@@ -83,8 +84,8 @@ class MissingDeliveries:
         since_ms, found_ms = self._undelivered[message.order]
         lost_to = self._lost.get(message.order, {})
         count = len(lost_to)
-        # Beyond `MOST_LACKING` receivers, the incident is recorded only when their
-        # number has doubled.
+        # Above `MOST_LACKING` receivers, an incident is recorded only if their number
+        # is a power of two.
         if count > MOST_LACKING and count & (count - 1):
             return
         lacking, others = self._named(lost_to)

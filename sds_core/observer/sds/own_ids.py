@@ -33,7 +33,7 @@ class Sight(enum.Enum):
     """A first copy whose id a causal history named before any tap saw it."""
     AGAIN = enum.auto()
     OLD = enum.auto()
-    """A repetition whose first copy is older than the retention window."""
+    """A repeated broadcast whose first copy is older than the retention window."""
 
 
 @native
@@ -97,9 +97,9 @@ class OwnIds:
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
-            # By the specification, no history names such a frame, and no participant
-            # repairs it. Remembering the sync frames of js-waku would nearly double the
-            # state.
+            # By the specification, histories name only content messages, and
+            # participants repair only content messages. Remembering the sync frames of
+            # js-waku would nearly double the state.
             return Sight.FIRST
         key = frame.named.fingerprint
         known = self._acknowledgements.get(key)

@@ -29,15 +29,15 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         heard_ms: Time of the participant's latest first copy.
         lacks: Number of messages that the participant lacks according to its frames.
-        lacks_since_ms: When a frame first showed that it lacked one of these messages;
-            None if it lacks none.
+        lacks_since_ms: Time of the first frame that showed a lack that still exists;
+            None if no lack exists.
         undelivered: Number of lacked messages that count as undelivered, because their
             deadline has passed.
         failed: Number of deliveries to the participant that count as lost and are not
             retracted.
         filter: The participant's newest bloom filter; None if unknown.
-        epoch_messages: Number of first copies and retries that it sent in the current
-            rate-limit epoch.
+        epoch_messages: Number of first copies and retries from the participant in the
+            current rate-limit epoch.
     """
 
     name: str
@@ -57,8 +57,8 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         participants: At most `MOST_PARTICIPANTS` participants; the participant that
             lacks most messages is first.
-        others: Number of further participants that ever sent a frame, even those that
-            have since been silent for two retention windows.
+        others: Number of further participants that ever sent a frame. A participant
+            that has been silent for two retention windows counts too.
     """
 
     participants: list[ParticipantFigures] = []
@@ -92,7 +92,8 @@ def pack_participants(
             participants.name(by),
             participants.last_ms(by),
             len(receivers[by].missing),
-            # The first entry is the message lacked for longest.
+            # Entries are in order of the lack's start, so the first entry is the
+            # oldest.
             next(iter(receivers[by].missing.values()), None),
             len(receivers[by].lost),
             receivers[by].delivered,

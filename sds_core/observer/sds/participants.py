@@ -68,11 +68,13 @@ class Participants:
     def active_span(self, index: int) -> tuple[int, int]:
         """Range of t0 of the messages for which a participant is active.
 
-        A participant is active for a message if it sent a first copy before t0. Its
-        latest first copy must also be at most a retention window older than t0.
+        A participant is active for a message if it sent a first copy before t0. In
+        addition, the participant's latest first copy must not be more than one
+        retention window before t0.
 
         Returns:
-            Exclusive start and inclusive end, Unix ms; (0, 0) without a first copy.
+            The range excludes its start and includes its end, Unix ms; (0, 0) if no
+            first copy exists.
         """
         participant = self._all[index]
         if participant.first_ms is None:
@@ -95,7 +97,7 @@ class Participants:
         return found
 
     def has_spoken_since(self, index: int, time_ms: int) -> bool:
-        """Whether its latest first copy is at or after this event time."""
+        """Whether the participant's latest first copy is at or after `time_ms`."""
         return self._all[index].last_ms >= time_ms
 
     def last_ms(self, index: int) -> int:

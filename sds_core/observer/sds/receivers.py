@@ -25,13 +25,15 @@ class Receiver:
     Messages are identified by their order.
 
     Attributes:
-        checked_to: Order of the first message after its latest first copy.
+        checked_to: Order of the first message after the participant's latest first
+            copy.
         missing: The waiting messages that the participant lacks, with the event time of
             the first frame that showed the lack.
         lost: The waiting messages that count as lost to the participant.
-        watched: Messages that its newest filter held, at most `WATCHED`.
-        returns: Event times of the latest two first copies that ended a silence longer
-            than the deadline, the latest first; 0 if none exists.
+        watched: At most `WATCHED` messages that the participant's newest filter held.
+        returns: Event times of the latest two returns, the latest first; 0 if none
+            exists. A return is a first copy that ends a silence longer than the
+            deadline.
         failed: Number of deliveries to the participant that count as lost and are not
             retracted.
         first, bitmap: The encoded form, see `PackedReceiver`; invalid if `unpacked` is
@@ -53,7 +55,7 @@ class Receiver:
 
     @property
     def waiting(self) -> set[int]:
-        """Messages before `checked_to` that it is not known to have."""
+        """Messages before `checked_to` that the participant may lack."""
         if self.unpacked is None:
             self.unpacked = unpack_set(self.first, self.bitmap)
         return self.unpacked

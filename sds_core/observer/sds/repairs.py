@@ -64,7 +64,8 @@ class Repairs:
         """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
-        # Removed first, so that the table stays in order of the latest request.
+        # The request moves to the end, so that the table stays in order of the latest
+        # request.
         request = self._requests.pop(key)
         window_ms = self._settings.repair_window_ms(dialect)
         if request is None:
@@ -123,7 +124,7 @@ class Repairs:
             del self._requests[self._requests.first()]
 
     def evict(self) -> None:
-        """Drop the oldest requests beyond the limit; open ones expire."""
+        """Drop the oldest requests beyond the limit; open requests expire."""
         while len(self._requests) > self._settings.remembered:
             key = self._requests.first()
             self._totals.repair_expired += self._requests.is_open(key)

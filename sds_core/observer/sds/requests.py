@@ -22,7 +22,8 @@ class Request(msgspec.Struct, array_like=True, gc=False):
         window_ms: Time after the latest request in which a broadcast answers it.
         is_open: Whether the newest episode has no answer and has not expired.
         requesters: The first `REMEMBERED` participants that requested the message.
-        requests_ms: Event times of its latest requests, at most `REMEMBERED`.
+        requests_ms: Event times of the latest requests for the id, at most
+            `REMEMBERED`.
     """
 
     first_ms: int

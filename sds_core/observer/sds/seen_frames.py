@@ -53,7 +53,7 @@ class SeenFrame:
         code: Index of kind and dialect in `COUNTED`.
         kind, dialect, sender, lamport: See `Frame`. An unknown sender is empty; a
             Lamport timestamp that the kind lacks is 0.
-        history: Ids that its causal history names, in the frame's order.
+        history: Ids in the causal history, in the frame's order.
         requests: Ids that the frame's repair requests name, each with whether the
             frame's filter holds the id.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
@@ -90,7 +90,7 @@ class SeenFrame:
     def order(self) -> tuple[int, int, int]:
         """Sort key of the frames of one channel.
 
-        Within one partition this is the order of offsets. The key stays valid if
+        Within one partition, the key gives the order of offsets. The key stays valid if
         partitions are added and the channel moves to another partition.
         """
         return self.clock_ms, self.partition, self.offset
@@ -215,7 +215,7 @@ class _FilterReader:
         """Return the next filter.
 
         Raises:
-            IndexError: The digest has no such filter.
+            IndexError: The digest has no further filter.
         """
         if packed == WHOLE_FILTER:
             bits = bytearray(self._digest.filters[self._whole])

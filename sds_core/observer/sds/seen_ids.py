@@ -1,7 +1,8 @@
 """Seen ids that are not tracked as messages, and their encoded form.
 
-The table has ids of sync frames, which nim-sds names and repairs, and of content
-messages that returned after they were forgotten (docs/figures.md, 2).
+The table has the ids of two kinds of frame: sync frames, which nim-sds names and
+repairs, and content messages that returned after they were forgotten (docs/figures.md,
+2).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class SeenId:
         seen_ms: 0 for a message that returned after it was forgotten.
         latest_ms: The channel's clock when the id was last seen or named, Unix ms.
         lamport: Lamport timestamp, in the dialect's unit.
-        is_content: Whether it is a content message that returned.
+        is_content: Whether the id is from a content message that returned.
     """
 
     seen_ms: int
@@ -76,6 +77,6 @@ class SeenIdTable(Table[SeenId]):
         super().__init__(_SeenIdCodec(), packed)
 
     def silent_since(self, clock_ms: int) -> list[int]:
-        """Keys of ids neither seen nor named since this clock, in order."""
+        """Keys of ids neither seen nor named since `clock_ms`, in order."""
         self.flush()
         return integers(self.keys[self.column(_LATEST) < clock_ms])

@@ -6,7 +6,7 @@ segments writes (docs/figures.md, 13).
 
 If a payload has only one data segment, the segment is the whole payload, so its hash is
 checked. The check takes 6 us plus 3 us per kB on one core, measured with pycryptodome
-4.4. No other frame is hashed.
+4.4. Only a segment with a whole payload is hashed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SeenSegment(NamedTuple):
         data_count, parity_count: Number of segments of each kind, at most 256 together;
             None if the segment does not state the number.
         whole_bytes: Length of the whole payload; None if the segment does not state it.
-        has_wrong_hash: Whether it is the whole payload, but has a different hash.
+        has_wrong_hash: Whether the segment is the whole payload, but the hash differs.
     """
 
     payload: int

@@ -41,7 +41,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
         return seen >> segment.place & 1 == 1
 
     def agrees(self, segment: SeenSegment) -> bool:
-        """Whether a segment agrees with the seen ones."""
+        """Whether a segment agrees with the seen segments."""
         return (
             _agree(self.data_count, segment.data_count)
             and _agree(self.parity_count, segment.parity_count)
@@ -49,7 +49,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
         )
 
     def add(self, segment: SeenSegment, clock_ms: int) -> None:
-        """Add a segment that agrees with the seen ones."""
+        """Add a segment that agrees with the seen segments."""
         self.data_count = self.data_count or segment.data_count
         self.parity_count = self.parity_count or segment.parity_count
         self.whole_bytes = self.whole_bytes or segment.whole_bytes
@@ -121,7 +121,8 @@ class Segments:
             self._totals.segments_parity += 1
         else:
             self._totals.segments_data += 1
-        # Removed first, so that both tables stay in order of the latest segment.
+        # The entry moves to the end, so that `_open` and `_complete` stay in order of
+        # the latest segment.
         self._open.pop(key, None)
         self._complete.pop(key, None)
         if not found.is_complete:

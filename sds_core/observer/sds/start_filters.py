@@ -18,7 +18,9 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Dialect, count_set_bits
 
 _MOST_SIZES = 2
-"""Maximum number of stored filters, one for each size. A library uses one size."""
+"""Maximum number of stored filters, one for each size. Each library uses one filter
+size.
+"""
 
 _MOST_BYTES = 65_536
 """Maximum bytes of a stored filter. By default, nim-sds sends 17,980 bytes."""

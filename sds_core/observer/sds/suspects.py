@@ -15,10 +15,11 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         failed: Number of failed messages.
-        sent: Number of messages that it sent from the first failed message to the last.
-        arrived: Number of messages of other senders in that time that arrived at a
-            participant without a failed message. If the failed messages are lost to
-            all, any participant counts.
+        sent: Number of the sender's messages from the first failed message to the last
+            failed message.
+        arrived: Number of other senders' messages from the same period that arrived at
+            a participant without a failed message. If the failed messages are lost to
+            all participants, an arrival at any participant counts.
     """
 
     name: str
@@ -43,8 +44,8 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
 class Unrequested(msgspec.Struct, array_like=True, frozen=True):
     """Lost deliveries for which requests were due, but no participant sent any.
 
-    A request was due if a later message of the same sender had arrived, and the
-    participant sent a frame after the maximum time for a request.
+    A request was due under two conditions: a later message of the same sender had
+    arrived, and the participant sent a frame after the maximum request time.
 
     Attributes:
         deliveries: Number of lost deliveries for which no request was sent.

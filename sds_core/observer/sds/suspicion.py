@@ -74,7 +74,7 @@ def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
         return Suspects(abandoned=abandoned)
     lost = _lost(memory)
     if lost:
-        # The sender's latest message before each lost one is needed too.
+        # The sender's latest message before each lost message is needed too.
         before_ms = min(one.at_ms for one in lost) - memory.settings.verdict_window_ms
         earliest = memory.messages.first_seen_since(before_ms)
         if earliest is not None:

@@ -47,12 +47,12 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def ids(self) -> float:
-        """Number of ids in it, estimated from its fill; infinite if all bits are 1."""
+        """Estimated number of ids in the filter; infinite if all bits are 1."""
         return estimated_ids(self.bits_set, self.m_bits, self.k)
 
 
 def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
-    """The gauge with the maximum false-positive rate; of several, the first."""
+    """The first gauge with the maximum false-positive rate."""
     return max(gauges, key=lambda gauge: gauge.false_positive_ratio)
 
 
@@ -140,7 +140,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     epoch_messages_max: Annotated[int, greatest] = 0
     bloom_worst: Annotated[BloomGauge | None, fullest] = None
 
-    # Repair timing (section 7): numbers of checks, and of times that did not conform.
+    # Repair timing (section 7): numbers of checks and of failed checks.
     requests_timed: int = 0
     requests_early: int = 0
     responses_timed: int = 0
@@ -151,14 +151,15 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # Entries that limits dropped, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
-    # Evidence of a bad verdict (section 8). Minutes omit this momentary value.
+    # Evidence of a bad verdict (section 8). The figures of a minute omit this momentary
+    # value.
     evidence: Evidence | None = None
 
     # Encoded `participant_figures.ParticipantTable` (section 5). Momentary too.
     participant_table: bytes = b""
 
-    # Rate-limit budget (section 9): maximum share that one participant used in the
-    # current epoch, and in the last epoch.
+    # Rate-limit budget (section 9): the maximum share that one participant used, in the
+    # current epoch and in the last epoch.
     budget_used_now: Annotated[float, greatest] = 0.0
     budget_used_last: Annotated[float, greatest] = 0.0
 
@@ -220,7 +221,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     def frames_new(self) -> int:
         """Frames minus sync frames and rebroadcasts.
 
-        A repeated sync frame counts as both.
+        A repeated sync frame counts both as a sync frame and as a rebroadcast.
         """
         again = self.rebroadcasts_repair + self.rebroadcasts_retry
         return self.frames_content + self.frames_ephemeral - again

@@ -113,7 +113,7 @@ class ChannelTracer:
         ]
 
     def _passing(self, frames: Iterable[SeenFrame]) -> Iterator[SeenFrame]:
-        """Yield frames to the view; read each after the view has processed it."""
+        """Yield each frame to the view, and evaluate the frame afterwards."""
         for frame in frames:
             segment = frame.segment
             own = self._messages.get(frame.named.fingerprint)

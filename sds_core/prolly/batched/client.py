@@ -30,7 +30,7 @@ from sds_core.prolly.tree import ProllyTree
 _MANY_MORE: Final = 6
 """Ratio of the server's differing nodes to ours above which messages are requested.
 
-A comparison of these nodes would cost more than the transfer of common messages.
+Above the ratio, comparing the nodes costs more than transferring the common messages.
 """
 
 
@@ -56,7 +56,7 @@ class BatchedClient:
         self._end_ns = end_ns
         self._limits = limits
         self._own = self._tree = tree.between(start_ns, end_ns)
-        """The tree of this side, without and with messages from the server."""
+        """`_own` lacks the server's messages, `_tree` includes them."""
         self._outcome: Outcome | None = None
         self._begin(b"")
 

@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 
 class Compared(NamedTuple):
-    """The difference between a list of nodes here and a list of the other side.
+    """Differences between this side's list of nodes and the other side's list.
 
     Attributes:
         ours: Nodes that the other side does not have.
@@ -79,7 +79,7 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
     """Return the items that a bitmap marks.
 
     Raises:
-        BadFrame: It marks more items than the list has.
+        BadFrame: The bitmap marks more items than the list has.
     """
     bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
     if len(bits) > len(things):

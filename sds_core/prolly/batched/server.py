@@ -48,7 +48,7 @@ class BatchedServer:
         self._allowance = Allowance(limits)
         self._salt = b""
         self._root: pb.Root | None = None
-        """The root for the next answer; None if it was sent."""
+        """The root for the next answer; None after the root was sent."""
         self._list: Sequence[Node] = ()
         """Nodes whose fingerprints were sent last."""
 
@@ -121,7 +121,7 @@ class BatchedServer:
         return self._items(ours, level, theirs)
 
     def _skip_level(self, level: int) -> bool:
-        """List the level below instead if that saves a round; return whether it does.
+        """Skip a level if the skip saves a round; return whether the level was skipped.
 
         If the server lists the leaves, the client must request the messages.
         """

@@ -3,13 +3,13 @@
 Both codes evaluate polynomials over GF(256) at points that are bytes. The codes differ
 in the representation of the field (`field.py`) and in the points:
 
-- classical (klauspost/reedsolomon without options: status-go): data shard i is the
-  value at point i of a polynomial with a degree below the number of data shards; parity
-  shard j is the value at point data count + j.
-- Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): with m the next power of
-  two of the parity count, parity shard j is the value at point j and data shard i at m
-  + i. The values at the points after the data shards are zero. The polynomial has a
-  degree below 256 - m.
+- classical (klauspost/reedsolomon without options, status-go): the polynomial has a
+  degree below the number of data shards. Data shard i is its value at point i, and
+  parity shard j is its value at point data count + j.
+- Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): m is the next power of
+  two of the parity count. Parity shard j is the value at point j, and data shard i is
+  the value at point m + i. The values at the points after the data shards are zero. The
+  polynomial has a degree below 256 - m.
 
 Interoperability: parity is byte-identical to that of klauspost/reedsolomon 1.14.2 in
 its default form and in its Leopard form of 8 bits (tests/vectors/reed_solomon.json).
@@ -45,7 +45,7 @@ class ErasureCode(StrEnum):
 
 
 LEOPARD_ALIGNMENT_BYTES = 64
-"""The length of shards of Leopard-RS must be a multiple of this."""
+"""The length of shards of Leopard-RS must be a multiple of 64 bytes."""
 
 
 def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:
@@ -95,7 +95,8 @@ def recover(
     used = sorted(parity)[: len(missing)]
     length = len(parity[used[0]])
     known = sorted(data)
-    # Without the known shards, a parity shard is the contribution of the missing ones.
+    # A parity shard minus the known data shards is the contribution of the missing
+    # shards.
     shards = [data[index] for index in known]
     rest = [
         _combine(
@@ -128,15 +129,16 @@ def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[byte
         points = range(data_count, data_count + parity_count)
         return tuple(_lagrange(field, data_count, points))
     # The polynomial has values at all 256 points, and the sum of value times point^t is
-    # zero for each t < m. Hence the factors of the data shards in a parity shard are
-    # the values of its Lagrange polynomial over the parity shards' points.
+    # zero for each t < m. So the factor of a data shard in a parity shard is a value of
+    # the parity shard's Lagrange polynomial. The polynomials are over the parity
+    # shards' points.
     power = _next_power(parity_count)
     columns = _lagrange(field, power, range(power, power + data_count))
     return tuple(map(bytes, zip(*columns, strict=True)))[:parity_count]
 
 
 def _lagrange(field: Field, count: int, points: range) -> list[bytes]:
-    """Return the Lagrange polynomials over points 0 to count - 1, at other points."""
+    """Return Lagrange polynomials of points 0 to count - 1, evaluated at `points`."""
     multiples, inverses = field
     basis = range(count)
     denominators = [
@@ -163,8 +165,8 @@ def _combine(
 def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
     """Return the inverse of a part of a code's matrix (Gauss-Jordan).
 
-    No rows are exchanged: every square part of these matrices has an inverse, so the
-    diagonal never has a zero.
+    Rows need no exchange: every square part of the codes' matrices has an inverse, so
+    the diagonal never has a zero.
     """
     size = len(square)
     multiples, inverses = field

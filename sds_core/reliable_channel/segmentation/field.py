@@ -1,8 +1,8 @@
 """Multiplication tables of GF(256), in the two representations of erasure codes.
 
-Both have the polynomial x^8 + x^4 + x^3 + x^2 + 1. Leopard-RS represents an element by
-its coordinates in a Cantor basis instead of by its coefficients. This changes the
-tables, but addition is XOR in both forms.
+Both representations have the polynomial x^8 + x^4 + x^3 + x^2 + 1. Leopard-RS
+represents an element by its coordinates in a Cantor basis instead of by its
+coefficients. The representation changes the tables, but addition is XOR in both forms.
 
 Sources: klauspost/reedsolomon galois.go; catid/leopard LeopardFF8.cpp.
 """

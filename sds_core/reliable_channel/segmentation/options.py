@@ -29,13 +29,13 @@ class SegmentationOptions:
     """Options of `Segmenter` and `Reassembler`.
 
     Attributes:
-        layout: Field layout that is written; all three can be read.
+        layout: Field layout for writing; all three layouts can be read.
         segment_bytes: Maximum bytes of the payload in one segment, without the header;
             see `share_bytes`. nim-segmentation includes a header of up to 128 bytes, so
-            its 102,400 are 102,272 here.
-        parity_rate: Number of parity segments divided by that of data segments, in [0,
-            1]; 0: no parity. The default of nim-segmentation is also 0; the default of
-            status-go and LIP-243 is 0.125.
+            the value 102,400 of nim-segmentation is 102,272 here.
+        parity_rate: Number of parity segments divided by the number of data segments,
+            in [0, 1]; 0: no parity. The default of nim-segmentation is also 0; the
+            default of status-go and LIP-243 is 0.125.
         parity_from: Minimum number of data segments for which parity is sent.
             nim-segmentation sends parity of a single segment too, which is a copy.
         max_segment_bytes: Maximum length of an accepted segment; the routing layer's

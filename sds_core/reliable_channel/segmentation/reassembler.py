@@ -1,6 +1,6 @@
 """Reassembles payloads from segments that arrive in any order.
 
-The limits are those of nim-segmentation. Repeated segments do not extend the time after
+The limits come from nim-segmentation. Repeated segments do not extend the time after
 which an incomplete payload is dropped.
 
 Two arrivals of the same payload count as two payloads, because SDS drops repeated
@@ -53,7 +53,7 @@ class DroppedSet:
     """An incomplete payload that was dropped.
 
     Attributes:
-        received: Number of its segments that had arrived.
+        received: Number of segments of the payload that had arrived.
         needed: Number of segments that would have sufficed; None if unknown.
     """
 
@@ -70,9 +70,9 @@ class Progress:
 
     Attributes:
         received: Number of different segments so far, data and parity.
-        needed: Number of segments that suffice, that is, of data segments. Parity
-            segments of status-go do not contain this number, so it is None while only
-            parity segments have arrived.
+        needed: Number of segments that suffice, which is the number of data segments.
+            Parity segments of status-go do not contain this number, so it is None while
+            only parity segments have arrived.
         total: Number of all segments, as far as known.
         payload: The payload, once it is complete.
     """
@@ -100,7 +100,7 @@ class _Finished:
 
     Attributes:
         total: Number of all segments of the payload, as far as known.
-        ended_ms: When it was complete, Unix ms.
+        ended_ms: When the payload was complete, Unix ms.
     """
 
     needed: int | None
@@ -113,17 +113,17 @@ class Reassembler:
     """Holds segments until their payloads are complete.
 
     The whole state is the segments of incomplete payloads whose outcome was `STORED`.
-    After a restart, add them again.
+    After a restart, add the segments again.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
-        # Both ordered by the time of the last change, oldest first.
+        # Entries of `_sets` and `_finished` are in order of the last change, oldest
+        # first.
         self._sets: dict[_Key, SegmentSet] = {}
         self._finished: dict[_Key, _Finished] = {}
         self._held_bytes = 0
-        # Payloads that were dropped for a segment that then caused an error; not yet
-        # reported.
+        # Payloads that `add` dropped before it raised an error; not reported yet.
         self._dropped: list[DroppedSet] = []
 
     @property
@@ -150,14 +150,15 @@ class Reassembler:
         Args:
             segment: The content of one message; in the layout of status-go, it can also
                 be an unsplit payload.
-            now_ms: Unix ms; never goes back.
+            now_ms: Current time, Unix ms, which never decreases.
             sender_id: Sender of the message; equal payloads of two senders stay
                 separate.
 
         Raises:
             NotASegment: The bytes are no segment.
             SegmentTooLarge: The segment is too long.
-            SegmentsDisagree: The segment contradicts an earlier one, and is dropped.
+            SegmentsDisagree: The segment contradicts an earlier segment, and is
+                dropped.
             SetTooLarge: The payload exceeds the memory limit, and is dropped.
             PayloadHashMismatch: The payload's hash is wrong, and the payload is
                 dropped.
@@ -199,7 +200,8 @@ class Reassembler:
     def expire(self, now_ms: int) -> tuple[DroppedSet, ...]:
         """Drop payloads that had no new segment within the idle timeout.
 
-        The result includes payloads that an `add` with an error dropped to make room.
+        If an `add` dropped payloads and then raised an error, the result includes these
+        payloads.
         """
         limit_ms = now_ms - self._options.idle_timeout_ms
         for key, segments in list(self._sets.items()):

@@ -13,7 +13,7 @@ from sds_core.reliable_channel.segmentation.options import MOST_SEGMENTS, code_o
 from sds_core.wire.segment_header import SegmentHeader, SegmentLayout, payload_hash
 
 Slot = tuple[bool, int]
-"""Place of a segment in its set: (whether it is parity, index)."""
+"""Place of a segment in its set: whether it is a parity segment, and its index."""
 
 
 class SegmentSet:

@@ -51,7 +51,7 @@ class AckArrived(NamedTuple):
 
 
 class PayloadSighting(NamedTuple):
-    """A tap recorded a payload; further records of a sending are replicas."""
+    """A tap recorded a payload; later records of the sending are replicas."""
 
     at_ms: int
     tap: str

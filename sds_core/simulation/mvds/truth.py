@@ -180,7 +180,7 @@ _OF_PAYLOADS = ("payloads.all", "payloads.empty", "replicas", "bytes.other")
 class MvdsTruth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    It must receive the sightings whose records are in the topic, and no others, in the
+    Pass all sightings whose records are in the topic, and no other sightings, in the
     topic's order. Taps must have correct clocks.
     """
 
@@ -221,9 +221,9 @@ class MvdsTruth:
     def document(self) -> dict[str, Any]:
         """Return all values in a form that JSON can represent.
 
-        `views` holds the report's figures of groups. `messages` holds facts that no
-        report can contain: by message id, when each message reached each node, and when
-        each node's acknowledgement arrived.
+        `views` has the figures of groups, as in the report. `messages` holds facts that
+        no report can contain: by message id, when each message reached each node, and
+        when each node's acknowledgement arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():

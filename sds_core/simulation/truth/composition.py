@@ -40,7 +40,7 @@ class Sizes(NamedTuple):
 
 
 def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
-    """Return the bytes of each part, by comparison with a frame without the part.
+    """Return the bytes of each part: the difference to a frame without the part.
 
     Args:
         dialect: dialect of the frame.
@@ -102,7 +102,7 @@ class Filter(NamedTuple):
         """Return whether this filter lacks an id that another filter holds."""
         is_empty = other.begin == other.end
         if self.places is not other.places:
-            # Between these filters, the participant lost its state.
+            # The participant lost its state between the two filters.
             ids = islice(other.places, other.begin, other.end)
             return not all(map(self.holds, ids))
         holds_all = self.begin <= other.begin and other.end <= self.end
@@ -164,7 +164,7 @@ class Composition:
 
     Attributes:
         message_id: the frame's own id.
-        lamport: Lamport timestamp; 0 if the kind has none.
+        lamport: Lamport timestamp; 0 if the kind has no timestamp.
         history: messages that the frame depends on, in its order.
         filter: ids in the frame's filter; None if the frame has no filter.
         composed_ms: time of the composition, Unix ms.

@@ -1,7 +1,7 @@
 """Deliveries as the participants' frames show them (docs/figures.md, 5).
 
-These are conclusions of a correct monitor. The stories (messages.py) show which
-participants actually received a message.
+The deliveries are conclusions of a correct monitor. The stories (messages.py) show
+which participants actually received a message.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
 
 
 def rolled_over(frames: Iterable[SeenFrame]) -> Iterator[bool]:
-    """For each frame of a participant, yield whether its filter rolled over then."""
+    """Yield for each frame of a participant whether the frame shows a roll-over."""
     newest: dict[Dialect, SeenFrame] = {}
     for frame in frames:
         has_rolled = False

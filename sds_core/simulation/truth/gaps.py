@@ -89,7 +89,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     warm_up_end_ms = view.began_ms + WARM_UP_MS
     l0 = _highest_lamports(view, warm_up_end_ms)
     before = _histories_before(view)
-    # Whether unseen ids that were named were sent after the start.
+    # For each named but unseen id: whether its message was sent after the start.
     decided: dict[str, bool] = {}
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
@@ -134,8 +134,8 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
     """Return usable earlier histories of the senders, by index of a first copy.
 
-    A log only grows. So a usable history has the same dialect, is older and not longer,
-    and the sender has not restarted since.
+    A log only grows. If a history is usable, it has the same dialect, is older and not
+    longer, and its sender has not restarted later.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():

@@ -45,9 +45,10 @@ class Story:
     """Story of one message; times in Unix ms, by participant.
 
     Attributes:
-        sender: participant that first sent it; empty before the first sending.
+        sender: participant that first sent the message; empty before the first sending.
         audience: participants that were present at the first sending.
-        received_in: the message's first transmission that reached each participant.
+        received_in: for each participant, the first transmission of the message that
+            reached the participant.
     """
 
     def __init__(self) -> None:
@@ -103,7 +104,7 @@ class Messages:
         self._sendings: dict[int, Sending] = {}
         # Last transmission that reached a participant, by channel and participant.
         self._arrived: dict[tuple[str, str], Sending] = {}
-        # The sets are replaced, never changed, because stories share them.
+        # Stories share the sets, so a set is replaced, never changed.
         self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
 
     def moved(self, presence: Presence) -> None:

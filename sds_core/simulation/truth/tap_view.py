@@ -60,7 +60,8 @@ class SeenFrame:
         clock_ms: the channel's clock at the frame, Unix ms; deadlines use it.
         cause: why the frame was sent; in reality, only the sender knows this.
         is_old: whether the frame's message was first seen more than `HORIZON_MS` ago.
-            Then its history and filter show nothing new, as they are as old.
+            If the frame is old, its history and filter show nothing new, because they
+            are equally old.
     """
 
     index: int
@@ -84,11 +85,11 @@ class TapView:
         sizes: bytes of each frame that is not a replica.
         frames: frames in topic order, without replicas.
         messages: first copies of content, by id, in topic order.
-        shown: first copies of content and of sync frames of nim-sds, by id; these sync
-            frames are named and repaired too.
+        shown: first copies of content and of nim-sds sync frames, by id. Histories name
+            these sync frames, and participants repair them.
         first_copies: first copies of all kinds, by sender, if it is known.
         copies: first copies and their rebroadcasts, by id.
-        namings: frames that are not old and whose causal history names an id, by id.
+        namings: by id: frames that are not old and whose causal history names the id.
         requests: frames that request an id, by id.
     """
 
@@ -117,7 +118,7 @@ class TapView:
                 self._take(record)
 
     def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
-        """Return frames that are not old in a range of the clock, with both ends."""
+        """Return frames that are not old, in a clock range that includes both ends."""
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         end = bisect_right(self.frames, last_ms, key=_clock_ms)
         return [frame for frame in self.frames[begin:end] if not frame.is_old]

@@ -95,7 +95,7 @@ def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 class Truth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    It must receive the sightings whose records are in the topic, and no others, in the
+    Pass all sightings whose records are in the topic, and no other sightings, in the
     topic's order. Heartbeats count as written to all partitions.
     """
 

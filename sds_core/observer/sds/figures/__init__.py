@@ -1,8 +1,8 @@
 """The table of all figures of an SDS channel; see ``docs/figures.md``.
 
-Each section of that page has a module. To add a figure, add a field to `ChannelTotals`
-and an entry to a module of this package. Metrics, report, pages, charts, history and
-tables of the documentation follow from the entry.
+Each section of docs/figures.md has a module. To add a figure, add a field to
+`ChannelTotals` and an entry to a module of this package. Metrics, report, pages,
+charts, history and tables of the documentation follow from the entry.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _REPORT_ORDER = (
     "message_id_collisions",
     "deliveries",
     "gaps",
-    # The only path whose position differs from that in the table.
+    # Only this path has different positions in report and table.
     "gaps.retracted",
     "repair",
     "repair_timing",
