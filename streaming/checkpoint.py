@@ -111,7 +111,7 @@ def check_identity(
     if report_detail and not identity.report_detail:
         message = (
             f"checkpoint {checkpoint} was begun without --report-detail, "
-            "which must be given from the first start: use another --checkpoint"
+            "which applies only to a new checkpoint: use another --checkpoint"
         )
         raise CheckpointMismatch(message)
     identity.observer = _observer_of(checkpoint, identity, observer, has_batches)

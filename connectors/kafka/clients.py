@@ -206,9 +206,9 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
         except OSError as error:
             message = (
                 f"{security.certificate_file} and {security.key_file} cannot be used "
-                f"({reason_of(error)}): check that they are PEM and belong together, "
-                "and that SDS_MONITOR_KAFKA_KEY_PASSWORD is that of the key if it has "
-                "one"
+                f"({reason_of(error)}): check that both files are PEM and belong "
+                "together; if the key has a password, check "
+                "SDS_MONITOR_KAFKA_KEY_PASSWORD"
             )
             raise SecurityUnusable(message) from error
     return context

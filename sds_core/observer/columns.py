@@ -31,7 +31,7 @@ _CODES = [
 
 _BASE_BYTES = 8
 
-DAMAGED = "a packed column of integers is damaged"
+DAMAGED = "an encoded column of integers is damaged"
 
 
 def integers(column: Column) -> list[int]:

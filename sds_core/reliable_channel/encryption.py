@@ -92,8 +92,8 @@ class ChaChaEncryption:
 
     Args:
         key: Shared secret, 32 bytes.
-        channel_id: Id that is authenticated with each message, so that no message can
-            be replayed in another channel that has the same key.
+        channel_id: Id that is authenticated with each message. A message cannot be
+            replayed in another channel with the same key.
         nonces: Function that returns a number of random bytes; `os.urandom` except in
             tests. If a nonce is used twice, an attacker can read both messages.
 

@@ -170,7 +170,7 @@ def kind_of(views: str | None) -> AnyKind:
     except UnknownKind:
         kind = None
     if kind is None or kind.figures is None:
-        message = f"--views: there are no views {shown(views)}"
+        message = f"--views {shown(views)}: no kind of view with figures has this name"
         raise click.UsageError(message)
     return kind
 

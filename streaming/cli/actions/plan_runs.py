@@ -32,7 +32,7 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    If there are more runs, each run is shorter. `done` is called with 1 after each run.
+    If more runs are necessary, each run is shorter. `done` is called with 1 after each run.
 
     Raises:
         click.ClickException: A process that simulates runs was ended.
