@@ -64,7 +64,11 @@ def markdown_blocks(text: str) -> Iterator[Block]:
 
 
 def html_blocks(text: str) -> Iterator[Block]:
-    """Yield the text between tags of a template; each expression becomes ``{}``."""
+    """Yield the text between tags of a template; each expression becomes ``{}``.
+
+    The branches of a condition are texts of their own.
+    """
+    text = re.sub(r"{% el(se|if).*?%}", "<else>", text)
     text = re.sub(r"{[%#].*?[%#]}|<(style|script).*?</\1>", _newlines, text, flags=re.S)
     text = re.sub(r"{{.*?}}", lambda match: "{}" + _newlines(match), text, flags=re.S)
     inline = re.sub(r"</?(a|b|code|em|strong|span|abbr)\b[^>]*>", _newlines, text)

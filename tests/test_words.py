@@ -115,8 +115,11 @@ def pour(cups: int) -> None:
             {2: "Pour the tea now.", 7: "the cup is full"},
         ),
         (
-            html_blocks("<p>\n  The {{ pot }} is\n  <b>not</b> full.</p>\n<p>Tea</p>"),
-            {2: "The {} is not full."},
+            html_blocks(
+                "<p>\n  The {{ pot }} is\n  <b>not</b> full.</p>\n<p>Tea</p>"
+                "{% if hot %}The tea is hot.\n{% else %}The tea is cold.{% endif %}"
+            ),
+            {2: "The {} is not full.", 4: "The tea is hot.", 5: "The tea is cold."},
         ),
     ],
     ids=["docstrings", "comments", "strings", "errors", "markdown", "html"],

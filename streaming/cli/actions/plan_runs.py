@@ -32,7 +32,8 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    If more runs are necessary, each run is shorter. `done` is called with 1 after each run.
+    If more runs are necessary, each run is shorter. After each run, `done` is called
+    with 1.
 
     Raises:
         click.ClickException: A process that simulates runs was ended.
