@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from connectors.broker.broker import EmbeddedBroker
+from connectors.kafka.producer import write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
+from connectors.simulator.records import simulation_of
 from sds_core.simulation.comparison import compare
 from sds_core.simulation.log import PUBSUB_TOPIC
 from tests.support.chaos.job import Broken, Job
 from tests.support.chaos.plan import JOB, Strike, Victim, strikes
-from tests.support.chaos.traffic import scenario
+from tests.support.chaos.traffic import GROUPS_TAP, groups, scenario
 from tests.support.history.stored import Kept, in_files, in_topics
 from tests.support.identities import assert_identities
 from tests.support.kafka import free_port
@@ -35,6 +38,9 @@ from tests.support.waku_node import ConformanceNode
 _PARTITIONS = 4
 _CACHE = 3_000
 _READ_S = 600.0
+_WRITING_S = 600.0
+"""Time for which records of MVDS wait for the broker."""
+
 _KILLED, _UNDISTURBED = "killed", "undisturbed"
 """Directories, and first parts of the names of topics, of the two jobs."""
 
@@ -86,7 +92,7 @@ class Play:
         with (
             EmbeddedBroker(self._directory / "kafka", port=free_port()) as self._broker,
             ConformanceNode(relay_capacity=_CACHE) as self._node,
-            ThreadPoolExecutor(1) as self._background,
+            ThreadPoolExecutor(2) as self._background,
         ):
             self._kafka = KafkaSettings(self._broker.bootstrap)
             ensure_frames_topic(self._kafka, _PARTITIONS)
@@ -116,6 +122,7 @@ class Play:
         with mirror:
             wait_for(lambda: self._node.calls)
             playing = stage.begin()
+            writing = self._background.submit(self._write_groups, stage.ending)
             try:
                 with self._monitor(_KILLED) as command:
                     job = Job(command, self._checkpoint(_KILLED), Random(self._seed))
@@ -123,6 +130,7 @@ class Play:
                     self.outcome.starts = job.starts
                     self.outcome.recoveries_s = job.recoveries_s
                     stage.ending.set()
+                    _expect(writing.result() > 0, "no record of MVDS was written")
                     time.sleep(STORE_S)
                     _expect(mirror.end() == 0, "the mirror did not end in order")
                     _expect(command.end() == 0, "the job did not end in order")
@@ -130,6 +138,17 @@ class Play:
                 stage.ending.set()
                 playing.join()
         return stage
+
+    def _write_groups(self, ending: threading.Event) -> int:
+        """Write the payloads of MVDS in real time; return the number of records.
+
+        All are in one partition. If a tap is late, the order in which a job takes
+        payloads of several partitions depends on its batches.
+        """
+        start_ms = time.time_ns() // 1_000_000
+        records, _ = simulation_of(groups(), self._seed, start_ms, partitions=1)
+        kafka = replace(self._kafka, timeout_s=_WRITING_S)
+        return write(records, kafka, speed=1.0, stop=ending)
 
     def _strike_all(self, kills: int, job: Job, mirror: Command) -> None:
         begun_s = time.monotonic()
@@ -196,8 +215,12 @@ class Play:
             strict=True,
         ):
             differences += differing(f"history.{part}", ours, theirs)
-        records = tap_records(self._kafka)
-        found.records = len(records)
+        everything = tap_records(self._kafka)
+        found.records = len(everything)
+        records = [one for one in everything if one.observer != GROUPS_TAP]
+        # The truth of MVDS counts all of the simulation, also what was not written.
+        if not undisturbed["views"]["mvds"]["totals"]["payloads"]:
+            differences.append("views.mvds: the report has no payload")
         differences += [
             f"truth: {one}"
             for one in compare(stage.truth(records), killed)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from sds_core.simulation.scenario import Scenario
+from sds_core.simulation.mvds.scenario import MvdsScenario
+from sds_core.simulation.scenario import Network, Scenario, Tap
 
 LONGEST_S = 6 * 3_600
+GROUPS_TAP = "groups"
+"""Name of the tap that writes the payloads of MVDS to Kafka by itself."""
+
 _GIVES_UP = {"max_retries": 0, "repair": False, "lost_after_ms": 60_000}
 
 
@@ -38,4 +42,20 @@ def scenario() -> Scenario:
             # Everything that the network carries comes to the node.
             "taps": [{"name": "node", "loss": 0.0}],
         }
+    )
+
+
+def groups() -> MvdsScenario:
+    """About five payloads a second in three groups."""
+    return MvdsScenario(
+        protocol="mvds",
+        name="chaos-groups",
+        description="three groups with losses",
+        duration_s=float(LONGEST_S),
+        nodes=4,
+        senders=2,
+        groups=3,
+        interval_s=10.0,
+        network=Network(loss=0.08),
+        taps=(Tap(name=GROUPS_TAP),),
     )
