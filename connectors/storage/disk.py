@@ -13,7 +13,6 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -28,8 +27,6 @@ REMEDIES: Mapping[int, str] = MappingProxyType(
 
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
 """Age after which data is on the disk; the kernel usually needs 30 s."""
-
-_SYNCED_AT_ONCE = 8
 
 _LEAST_FREE_BYTES = 256 * 1024
 """With less space, SQLite cannot create the file that its readers share."""
@@ -189,10 +186,12 @@ class NewFiles:
         """
         entries = frozenset(self._entries())
         new = [Path(path) for path, _ in entries - self._known]
-        if new:
-            with ThreadPoolExecutor(_SYNCED_AT_ONCE) as pool:
-                _ = list(pool.map(_sync_if_there, new))
-                _ = list(pool.map(sync, {path.parent for path in new}))
+        # The first sync writes the file system's journal, so the others are short.
+        # Threads would cost more CPU time than the syncs.
+        for path in new:
+            _sync_if_there(path)
+        for directory in {path.parent for path in new}:
+            sync(directory)
         self._known = entries
 
     def _entries(self) -> Iterator[tuple[str, int]]:
