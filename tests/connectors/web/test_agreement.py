@@ -134,7 +134,8 @@ def test_objective_that_is_met_beside_a_failing_verdict_has_its_own_window(
     assert "Delivered 99 % 99.10 % met" in text
     assert (
         "SLOs Since the first record, 2026-08-09 10:39:50 UTC. "
-        "The verdict covers only the last 10 min:"
+        "The verdict covers only the last 10 min, so a channel that fails now may "
+        "still meet its SLOs."
     ) in text
 
 

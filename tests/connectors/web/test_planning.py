@@ -92,7 +92,7 @@ def test_older_forecasts_stay_beside_a_problem(
     planned.plans = {"sds": msgspec.structs.replace(old, problem="it failed")}
     text = client.get("/planning").text
     assert "It failed." in text
-    assert "2 channels with a forecast" in text
+    assert "The forecasts of 2 channels use" in text
 
 
 @pytest.mark.usefixtures("planned")
