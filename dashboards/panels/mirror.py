@@ -95,7 +95,8 @@ def _mirror_charts() -> list[Panel]:
         lines(
             "Written to Kafka",
             "Frames per second that Kafka acknowledged, and writes per second that "
-            "failed. Mirrors repeat failed writes. Lasting failures fill the spool.",
+            "failed. Mirrors repeat failed writes. If writes fail for long, the spool "
+            "fills up.",
             per_second("sds_mirror_written_total", _ANY, "written"),
             per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
             unit="wps",
@@ -195,9 +196,9 @@ def nodes() -> list[Panel]:
     return [
         states(
             "Nodes",
-            "Shows whether each node's latest answer to a mirror was valid. Messages "
-            "that a node receives while the mirror cannot read it are lost if no "
-            "other node and no Store has them.",
+            "Shows whether each node's latest answer to a mirror was valid. If a "
+            "mirror cannot read a node, new messages of the node are lost unless "
+            "another node or a Store has the messages.",
             now("sds_mirror_node_up", _ANY, "{{node}}"),
             colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
         ),
@@ -217,9 +218,9 @@ def nodes() -> list[Panel]:
         ),
         lines(
             "Full pages and malformed messages",
-            "Events per graph step. Full: a page is as long as the node's cache, "
-            "which may have overflowed silently, so poll more often. Malformed: the "
-            "node has another version of the API.",
+            "Events per graph step. Full: a page is as long as the node's cache. "
+            "The cache may have overflowed silently, so poll more often. Malformed: "
+            "the node has another version of the API.",
             per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
             per_step(
                 "sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"

@@ -64,7 +64,8 @@ from streaming.cli.settings import Panel, setting
     multiple=True,
     metavar="NAME:KEY=VALUE,…",
     panel=Panel.FORECAST,
-    help="Further variant, with the settings that it changes. Repeatable.",
+    help="Name of a further variant, and the settings that the variant changes. "
+    "Repeatable.",
 )
 @setting(
     "--seeds",
