@@ -126,9 +126,9 @@ def _traffic() -> list[Panel]:
         ),
         lines(
             "Copies",
-            "Rebroadcasts by cause, and replicas, per second. Replicas are further "
-            "copies of one broadcast. Replicas come from several taps, and cost the "
-            "network nothing.",
+            "Rebroadcasts per second by cause, and replicas per second. Replicas are "
+            "further copies of one broadcast. Replicas come from several taps, and "
+            "cost the network nothing.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_replicas_total", CHANNELS, "replicas"),
             unit="pps",

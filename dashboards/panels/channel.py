@@ -206,9 +206,9 @@ def _delivery() -> list[Panel]:
         ),
         lines(
             "Delivery recovery time",
-            "Time for which a participant lacked a message, as its frames show. Long "
-            "times mean that repair or Store queries are slow. Empty if no "
-            "participant lacked a message.",
+            "Time for which a participant lacked a message, as the participant's "
+            "frames show. Long times mean that repair or Store queries are slow. Empty "
+            "if no participant lacked a message.",
             *quantiles("sds_delivery_recovery_seconds", CHANNEL),
             unit="s",
         ),
@@ -306,8 +306,8 @@ def _traffic() -> list[Panel]:
         ),
         lines(
             "Copies",
-            "Rebroadcasts by cause, and replicas, per second. Replicas are further "
-            "copies of one broadcast. Replicas come from several taps and are "
+            "Rebroadcasts per second by cause, and replicas per second. Replicas are "
+            "further copies of one broadcast. Replicas come from several taps and are "
             "harmless.",
             per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
             per_second("sds_replicas_total", CHANNEL, "replicas"),

@@ -69,8 +69,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Acknowledged within",
-            "Time from the first MESSAGE within which 95 % of the acknowledgements "
-            "reached the sender, in the chosen range.",
+            "Time from the first MESSAGE to the acknowledgement: 95 % of the "
+            "acknowledgements in the chosen range reached the sender within this time.",
             f"histogram_quantile(0.95, {buckets})",
             unit="s",
             absent="no traffic",

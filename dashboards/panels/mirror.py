@@ -37,8 +37,9 @@ def _mirror_figures() -> list[Panel]:
         ),
         _of_mirrors(
             "Paused",
-            "Mirrors that read nothing because their spool on disk is full. Messages "
-            "that nodes drop meanwhile are lost. Make Kafka accept records again.",
+            "Mirrors that read nothing because their spool on disk is full. If a node "
+            "drops messages before a mirror reads them, these messages are lost. Make "
+            "Kafka accept records again.",
             queries.total("sds_mirror_paused", _ANY),
             steps=colours.ANY_IS_BAD,
         ),
@@ -59,8 +60,8 @@ def _mirror_figures() -> list[Panel]:
         ),
         _of_mirrors(
             "Last number",
-            "Last sequence number that each mirror assigned to a frame. The number "
-            "must never fall.",
+            "Last sequence number that each mirror assigned to a frame. A sequence "
+            "number must never fall.",
             now("sds_mirror_last_seq", _ANY, "{{instance}}"),
         ),
     ]
@@ -103,8 +104,8 @@ def _mirror_charts() -> list[Panel]:
         ),
         lines(
             "Records waiting on disk",
-            "Records in each mirror's spool on disk that wait for Kafka. The number "
-            "must return to about 0.",
+            "Records in each mirror's spool on disk that wait for Kafka. The number of "
+            "waiting records must return to about 0.",
             now("sds_mirror_spooled_records", _ANY, "{{instance}}"),
         ),
         lines(
@@ -131,7 +132,8 @@ def audits() -> list[Panel]:
         _of_audits(
             "Missing there",
             "Messages that the mirror has and the other side lacks. A store normally "
-            "lacks some messages, because it refuses those older than 20 s.",
+            "lacks some messages, because a store refuses messages that are more than "
+            "20 s old.",
             queries.total("sds_audit_missing_messages", _ANY, side="there"),
         ),
         _of_audits(

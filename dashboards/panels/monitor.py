@@ -69,9 +69,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Lag in records",
-            "Records in the topic that the monitor has not read yet. The number must "
-            "return to about 0. If the number only grows, the monitor never catches "
-            "up.",
+            "Records in the topic that the monitor has not read yet. The number of "
+            "unread records must return to about 0. If the number only grows, the "
+            "monitor never catches up.",
             queries.greatest("sds_monitor_records_behind", JOB),
             absent="no figures",
         ),

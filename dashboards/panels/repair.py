@@ -74,8 +74,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Response time",
-            "Time from the first request within which 95 % of the answers came, in "
-            "the chosen range. The histogram has no values above ten minutes.",
+            "Time from the first request to the answer: 95 % of the answers in the "
+            "chosen range came within this time. The histogram has no values above "
+            "ten minutes.",
             f"histogram_quantile(0.95, {buckets})",
             unit="s",
             absent="no repair",

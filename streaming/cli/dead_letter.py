@@ -182,8 +182,9 @@ def replay_command(
     header source is replay. If the record is more than an hour behind the monitor's
     clock, the monitor counts the frame, but no message.
 
-    The dead letters remain in their topic, and nothing marks them as replayed: replay
-    them once. If a dead letter is refused or does not exist, the exit code is 1.
+    The dead letters remain in their topic, and nothing marks them as replayed. Replay
+    each dead letter only once. If a dead letter is refused or does not exist, the exit
+    code is 1.
     """
     if sum((bool(sources), reason is not None, all_letters)) != 1:
         message = "give one of SOURCE..., --reason and --all"

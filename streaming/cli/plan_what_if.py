@@ -48,7 +48,7 @@ from streaming.cli.settings import Panel, setting
     multiple=True,
     metavar="KEY=VALUE",
     panel=Panel.FORECAST,
-    help="Value of a channel setting that the history lacks. Repeatable.",
+    help="Channel setting and its value, if the history lacks the setting. Repeatable.",
 )
 @setting(
     "--set",

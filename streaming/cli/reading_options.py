@@ -98,8 +98,8 @@ reading_options = option_group(
             type=click.IntRange(1),
             default=BatchLimits().size_bytes,
             panel=Panel.LIMITS,
-            help="Maximum bytes of Kafka records per batch, estimated from their mean "
-            "size.",
+            help="Maximum bytes of Kafka records per batch, estimated from the mean "
+            "size of a record.",
         ),
         setting(
             "--shuffle-partitions",
