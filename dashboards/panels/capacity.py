@@ -126,9 +126,9 @@ def _traffic() -> list[Panel]:
         ),
         lines(
             "Copies",
-            "Rebroadcasts by cause, and replicas, per second. Replicas are further "
-            "copies of one broadcast. Replicas come from several taps, and cost the "
-            "network nothing.",
+            "Rebroadcasts per second by cause, and replicas per second. Replicas are "
+            "further copies of one broadcast. Replicas come from several taps, and "
+            "cost the network nothing.",
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_replicas_total", CHANNELS, "replicas"),
             unit="pps",
@@ -255,8 +255,9 @@ def _own_limits() -> list[Panel]:
         ),
         figure(
             "Channels and groups",
-            "Number of channels and MVDS groups in the monitor's state, and number of "
-            "channels and groups with a label, including the label 'other'.",
+            "Number of channels and MVDS groups in the monitor's state. The panel also "
+            "shows how many channels and groups have a label. The label 'other' counts "
+            "too.",
             Query(channels, "channels in the state"),
             Query(labelled, "channels with a label"),
             Query(groups, "groups in the state"),
@@ -349,9 +350,10 @@ def _segments() -> list[Panel]:
         ),
         lines(
             "Contradicting segments",
-            "Segments per graph step that contradict the hash of their payload or "
-            "earlier segments of their message. If the value is above 0, a client is "
-            "broken or a participant sends false segments.",
+            "Number of wrong segments per graph step. A wrong segment contradicts the "
+            "hash of the payload, or an earlier segment of the same message. If the "
+            "value is above 0, a client is broken or a participant sends false "
+            "segments.",
             per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
             bars=True,
         ),

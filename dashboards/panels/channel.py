@@ -77,7 +77,7 @@ def _now() -> list[Panel]:
         ),
         figure(
             "In flight",
-            "Messages without an acknowledgement that are less than two minutes old. "
+            "Unacknowledged messages that are less than two minutes old. "
             "A value above 0 is normal while participants write.",
             queries.total("sds_messages_in_flight", CHANNEL),
         ),
@@ -130,8 +130,9 @@ def _acknowledgement() -> list[Panel]:
     return [
         heat(
             "Acknowledgement latency",
-            "Number of messages by time from the first copy to definite evidence: the "
-            "first frame of another participant that names the message. "
+            "Number of messages by time from the first copy to definite evidence. "
+            "Definite evidence is the first frame in which another participant names "
+            "the message. "
             f"Acknowledgements after more than {_DEADLINE_S:g} s are too late.",
             queries.bucket_counts(
                 "sds_ack_latency_seconds", CHANNEL, evidence="definite"
@@ -205,9 +206,9 @@ def _delivery() -> list[Panel]:
         ),
         lines(
             "Delivery recovery time",
-            "Time for which a participant lacked a message, as its frames show. Long "
-            "times mean that repair or Store queries are slow. Empty if no "
-            "participant lacked a message.",
+            "Time for which a participant lacked a message, as the participant's "
+            "frames show. Long times mean that repair or Store queries are slow. Empty "
+            "if no participant lacked a message.",
             *quantiles("sds_delivery_recovery_seconds", CHANNEL),
             unit="s",
         ),
@@ -218,10 +219,11 @@ def _gaps() -> list[Panel]:
     return [
         lines(
             "Gaps by outcome",
-            "Messages per graph step that a frame named before a tap saw them. Late "
-            "and repaired: the message arrived. Lost: only the sender has the message. "
-            "Outcome tap_gap: participants have the message and only the taps missed "
-            "it, so check the taps. The monitor finds losses after five minutes.",
+            "Number of gaps per graph step. In a gap, a frame names a message before a "
+            "tap sees the message. Late and repaired: the message arrived. Lost: only "
+            "the sender has the message. Outcome tap_gap: participants have the "
+            "message and only the taps missed it, so check the taps. The monitor finds "
+            "losses after five minutes.",
             per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
             per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
             bars=True,
@@ -266,8 +268,9 @@ def _repair() -> list[Panel]:
         ),
         lines(
             "Redundant responses",
-            "Share of responses after the first one. A share of 40 % is usual. If the "
-            "share is much larger, responders do not receive each other's responses.",
+            "Share of responses that came after another response to the same request. "
+            "A share of 40 % is usual. If the share is much larger, responders do not "
+            "receive each other's responses.",
             Query(
                 queries.share(
                     queries.rate(
@@ -303,8 +306,8 @@ def _traffic() -> list[Panel]:
         ),
         lines(
             "Copies",
-            "Rebroadcasts by cause, and replicas, per second. Replicas are further "
-            "copies of one broadcast. Replicas come from several taps and are "
+            "Rebroadcasts per second by cause, and replicas per second. Replicas are "
+            "further copies of one broadcast. Replicas come from several taps and are "
             "harmless.",
             per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
             per_second("sds_replicas_total", CHANNEL, "replicas"),

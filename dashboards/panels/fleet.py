@@ -44,10 +44,10 @@ def _is_all_well() -> Panel:
     answer = queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1)
     return figure(
         "Is everything fine?",
-        "Everything is fine if the monitor runs, Kafka answers, figures are at most a "
-        "minute old, a channel has a verdict, and no channel is failing or blind. "
-        "Muted channels do not count. 'No figures' is as bad as 'Look below': no "
-        "monitor is watching.",
+        "Everything is fine if the monitor runs, Kafka answers, and figures are at "
+        "most a minute old. In addition, a channel must have a verdict, and no channel "
+        "may be failing or blind. Muted channels do not count. 'No figures' is as bad "
+        "as 'Look below': no monitor is watching.",
         answer,
         width=6,
         mappings=colours.texts(
@@ -96,9 +96,9 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Messages lost",
-            "Messages in the chosen range that other messages name but that only "
-            "their sender has. Messages that arrived later are subtracted. "
-            "Investigate any value above 0.",
+            "Number of messages in the chosen range that only the sender has, "
+            "although other messages name them. Messages that arrive later do not "
+            "count. Investigate any value above 0.",
             queries.or_else(queries.lost_messages(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),
@@ -106,8 +106,8 @@ def _figures() -> list[Panel]:
         figure(
             "Deliveries lost",
             "Pairs of a message and a participant that still lacked the message after "
-            "five minutes. Messages that arrived later are subtracted. One "
-            "disconnected participant causes many pairs.",
+            "five minutes. Messages that arrive later do not count. A single "
+            "disconnected participant lacks many messages.",
             queries.or_else(queries.lost_deliveries(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),

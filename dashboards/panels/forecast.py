@@ -55,8 +55,8 @@ def costs(prefix: str, many: str) -> list[Panel]:
             lines(
                 f"{name} a day, next seven days",
                 f"Forecast of {name.lower()} per day, summed over {many} with a "
-                "forecast and a label. The bounds of the sum are sums of bounds, so "
-                "the true interval is narrower.",
+                "forecast and a label. Each bound is the sum of the bounds of the "
+                "single forecasts, so the true interval is narrower.",
                 Query(
                     queries.total(
                         f"{prefix}_plan_day_{name.lower()}", CHANNELS, "bound"
@@ -79,8 +79,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Staleness of the forecasts",
-            "Time since the monitor computed the forecasts. Above two hours, the "
-            "computation fails. The page Planning shows the cause of the failure.",
+            "Time since the monitor computed the forecasts. If the time is above two "
+            "hours, the computation fails. The page Planning shows the cause of the "
+            "failure.",
             f"time() - {computed}",
             unit="s",
         ),

@@ -32,8 +32,7 @@ def groups(links: Links) -> models.Dashboard:
         links,
         GROUPS,
         "MVDS / Groups",
-        "Do the receivers of MVDS messages acknowledge them, how fast, and at what "
-        "cost?",
+        "Do receivers acknowledge MVDS messages, how fast, and at what cost?",
         {
             "": _figures(),
             "Verdicts": _verdicts(),
@@ -54,15 +53,15 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Messages",
-            "Distinct messages in the chosen range, of the chosen groups.",
+            "Distinct messages of the chosen groups in the chosen range.",
             queries.counted("mvds_messages_total", CHANNELS),
         ),
         figure(
             "Unacknowledged",
-            "Share of unacknowledged pairs of a message and a receiver. The deadline "
-            "of the counted pairs is in the chosen range. Pairs whose receiver sent no "
-            "records do not count. Late acknowledgements are subtracted. Red: the "
-            "limit of the alert is reached.",
+            "Share of unacknowledged pairs of a message and a receiver. Only "
+            "pairs whose deadline is in the chosen range count. Pairs whose receiver "
+            "sent no records do not count. Pairs with a late acknowledgement do not "
+            "count as unacknowledged. Red: the limit of the alert is reached.",
             _unacknowledged(),
             unit="percentunit",
             steps=colours.up_to(UNACKNOWLEDGED_SHARE),
@@ -70,8 +69,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Acknowledged within",
-            "Time from the first MESSAGE within which 95 % of the acknowledgements "
-            "reached the sender, in the chosen range.",
+            "Time from the first MESSAGE to the acknowledgement: 95 % of the "
+            "acknowledgements in the chosen range reached the sender within this time.",
             f"histogram_quantile(0.95, {buckets})",
             unit="s",
             absent="no traffic",
@@ -262,8 +261,9 @@ def _cost() -> list[Panel]:
 def _table() -> Panel:
     return rows(
         "Groups by unacknowledged messages",
-        "Groups by unacknowledged pairs of message and receiver in the chosen range, "
-        "most first. The group links to its status page.",
+        "Unacknowledged pairs of a message and a receiver in the chosen range, by "
+        "group. The group with the most pairs comes first. The group links to its "
+        "status page.",
         "channel",
         Column(
             "Unacknowledged",

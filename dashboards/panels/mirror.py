@@ -37,8 +37,9 @@ def _mirror_figures() -> list[Panel]:
         ),
         _of_mirrors(
             "Paused",
-            "Mirrors that read nothing because their spool on disk is full. Messages "
-            "that nodes drop meanwhile are lost. Make Kafka accept records again.",
+            "Mirrors that read nothing because their spool on disk is full. If a node "
+            "drops messages before a mirror reads them, these messages are lost. Make "
+            "Kafka accept records again.",
             queries.total("sds_mirror_paused", _ANY),
             steps=colours.ANY_IS_BAD,
         ),
@@ -59,8 +60,8 @@ def _mirror_figures() -> list[Panel]:
         ),
         _of_mirrors(
             "Last number",
-            "Last sequence number that each mirror assigned to a frame. The number "
-            "must never fall.",
+            "Last sequence number that each mirror assigned to a frame. A sequence "
+            "number must never fall.",
             now("sds_mirror_last_seq", _ANY, "{{instance}}"),
         ),
     ]
@@ -95,15 +96,16 @@ def _mirror_charts() -> list[Panel]:
         lines(
             "Written to Kafka",
             "Frames per second that Kafka acknowledged, and writes per second that "
-            "failed. Mirrors repeat failed writes. Lasting failures fill the spool.",
+            "failed. Mirrors repeat failed writes. If writes fail for long, the spool "
+            "fills up.",
             per_second("sds_mirror_written_total", _ANY, "written"),
             per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
             unit="wps",
         ),
         lines(
             "Records waiting on disk",
-            "Records in each mirror's spool on disk that wait for Kafka. The number "
-            "must return to about 0.",
+            "Records in each mirror's spool on disk that wait for Kafka. The number of "
+            "waiting records must return to about 0.",
             now("sds_mirror_spooled_records", _ANY, "{{instance}}"),
         ),
         lines(
@@ -130,7 +132,8 @@ def audits() -> list[Panel]:
         _of_audits(
             "Missing there",
             "Messages that the mirror has and the other side lacks. A store normally "
-            "lacks some messages, because it refuses those older than 20 s.",
+            "lacks some messages, because a store refuses messages that are more than "
+            "20 s old.",
             queries.total("sds_audit_missing_messages", _ANY, side="there"),
         ),
         _of_audits(
@@ -195,9 +198,9 @@ def nodes() -> list[Panel]:
     return [
         states(
             "Nodes",
-            "Shows whether each node's latest answer to a mirror was valid. Messages "
-            "that a node receives while the mirror cannot read it are lost if no "
-            "other node and no Store has them.",
+            "Shows whether each node's latest answer to a mirror was valid. If a "
+            "mirror cannot read a node, new messages of the node are lost unless "
+            "another node or a Store has the messages.",
             now("sds_mirror_node_up", _ANY, "{{node}}"),
             colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
         ),
@@ -217,9 +220,9 @@ def nodes() -> list[Panel]:
         ),
         lines(
             "Full pages and malformed messages",
-            "Events per graph step. Full: a page is as long as the node's cache, "
-            "which may have overflowed silently, so poll more often. Malformed: the "
-            "node has another version of the API.",
+            "Events per graph step. Full: a page is as long as the node's cache. "
+            "The cache may have overflowed silently, so poll more often. Malformed: "
+            "the node has another version of the API.",
             per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
             per_step(
                 "sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"

@@ -69,17 +69,17 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Lag in records",
-            "Records in the topic that the monitor has not read yet. The number must "
-            "return to about 0. If the number only grows, the monitor never catches "
-            "up.",
+            "Records in the topic that the monitor has not read yet. The number of "
+            "unread records must return to about 0. If the number only grows, the "
+            "monitor never catches up.",
             queries.greatest("sds_monitor_records_behind", JOB),
             absent="no figures",
         ),
         figure(
             "Restarts",
-            "Starts of the job on this checkpoint in the chosen range. Stalls: starts "
-            "after a query that made no progress while Kafka answered. One start "
-            "after an upgrade is normal.",
+            "Starts of the job on this checkpoint in the chosen range. A stall is "
+            "a start after a query that made no progress although Kafka answered. One "
+            "start after an upgrade is normal.",
             Query(queries.counted("sds_monitor_restarts_total", JOB), "starts"),
             Query(queries.counted("sds_monitor_stalls_total", JOB), "stalls"),
             steps=colours.ANY_IS_SUSPECT,
@@ -180,8 +180,8 @@ def _job() -> list[Panel]:
         ),
         lines(
             "Clock",
-            "Seconds by which Kafka's clock, and times of new records, are ahead of "
-            "the monitor's clock. If a value is negative, the monitor's clock is "
+            "Seconds by which the monitor's clock is behind Kafka's clock, and behind "
+            "the times of new records. If a value is negative, the monitor's clock is "
             "ahead. Ignore negative values of 'records ahead', because new records may "
             "be late. The dashed line is the limit of the alert.",
             now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),

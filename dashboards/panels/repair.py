@@ -20,7 +20,7 @@ def repair(links: Links) -> models.Dashboard:
         links,
         REPAIR,
         "SDS / Repair",
-        "Do repair requests get answers, how fast, and what do they cost?",
+        "Do participants answer repair requests, how fast, and at what cost?",
         {
             "": _figures(),
             "Requests and answers": _answers(),
@@ -64,8 +64,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Redundant",
-            "Share of responses after the first one, in the chosen range. A share of "
-            "40 % is usual. Red: the limit of the alert is reached.",
+            "Share of responses in the chosen range that came after another response "
+            "to the same request. A share of 40 % is usual. Red: the limit of the "
+            "alert is reached.",
             _redundant(),
             unit="percentunit",
             steps=colours.up_to(REDUNDANT_SHARE),
@@ -73,8 +74,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Response time",
-            "Time from the first request within which 95 % of the answers came, in "
-            "the chosen range. The histogram has no values above ten minutes.",
+            "Time from the first request to the answer: 95 % of the answers in the "
+            "chosen range came within this time. The histogram has no values above "
+            "ten minutes.",
             f"histogram_quantile(0.95, {buckets})",
             unit="s",
             absent="no repair",
@@ -124,8 +126,9 @@ def _answers() -> list[Panel]:
         ),
         lines(
             "Timing that breaks the rules",
-            "Share of checked requests and responses whose time contradicts the hashes "
-            "of SDS-R. The monitor checks only the dialect 'spec'.",
+            "Share of checked requests and responses that came at a wrong time. In "
+            "SDS-R, hashes determine the right times. The monitor checks only the "
+            "dialect 'spec'.",
             Query(_at_wrong_time("request"), "early"),
             Query(_at_wrong_time("response"), "unexplained"),
             unit="percentunit",
@@ -170,8 +173,9 @@ def _cost() -> list[Panel]:
 def _channels() -> Panel:
     return channel_rows(
         "Channels by expired repair",
-        "Channels by expired repair episodes in the chosen range, most first. The name "
-        "links to the channel's dashboard. The id links to the channel's status page.",
+        "Expired repair episodes of each channel in the chosen range. The channel with "
+        "the most expired episodes comes first. The name links to the channel's "
+        "dashboard. The id links to the channel's status page.",
         Column(
             "Expired",
             queries.named(

@@ -32,11 +32,11 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             _shown(
                 _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace)
             ),
-            "Receivers that send records do not acknowledge messages.",
+            "Receivers send records, but do not acknowledge messages.",
             "Group {{ $labels.name }}: in the last "
-            f"{LIFE(at.UNACKNOWLEDGED_WINDOW)}, receivers that sent records did not "
-            "acknowledge "
-            "{{ $value | humanizePercentage }} of their messages by the deadline.",
+            f"{LIFE(at.UNACKNOWLEDGED_WINDOW)}, "
+            "{{ $value | humanizePercentage }} of the messages were not acknowledged "
+            "by the deadline. Receivers that sent no records do not count.",
         )
     unanswered = growth("mvds_unanswered_requests_total", at.UNANSWERED_WINDOW, pace)
     yield _alert(

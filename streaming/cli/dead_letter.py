@@ -107,8 +107,8 @@ def list_command(
 ) -> None:
     """List dead letters, the newest first.
 
-    If a crash wrote a dead letter twice, it appears once. If the command finds dead
-    letters, the exit code is 1.
+    If Kafka contains a dead letter twice after a crash, the list has one line for the
+    dead letter. If the command finds dead letters, the exit code is 1.
     """
     from streaming.cli.actions.dead_letter_list import LetterFilter, list_letters
 
@@ -178,12 +178,13 @@ def replay_command(
 ) -> None:
     """Write dead letters that are now valid back to their topic.
 
-    The new record has the key, value, time and headers of the old one, and the header
-    source: replay. If the record is more than an hour behind the monitor's clock, the
-    monitor counts the frame, but no message.
+    The new record has the key, value, time and headers of the original record, but its
+    header source is replay. If the record is more than an hour behind the monitor's
+    clock, the monitor counts the frame, but no message.
 
-    The dead letters remain in their topic, and nothing marks them as replayed: replay
-    them once. If a dead letter is refused or does not exist, the exit code is 1.
+    The dead letters remain in their topic, and nothing marks them as replayed. Replay
+    each dead letter only once. If a dead letter is refused or does not exist, the exit
+    code is 1.
     """
     if sum((bool(sources), reason is not None, all_letters)) != 1:
         message = "give one of SOURCE..., --reason and --all"

@@ -104,8 +104,8 @@ filter_options = option_group(
             "--since",
             "since_ms",
             type=Time(),
-            help="Show only incidents found at this time or later, and all "
-            "unresolved ones.",
+            help="Show unresolved incidents, and resolved incidents that were found at "
+            "this time or later.",
         ),
         setting("--standing", is_flag=True, help="Show only unresolved incidents."),
     ),

@@ -59,9 +59,10 @@ def forecast_command(
 ) -> None:
     """Forecast bytes, messages, filters and rate-limit use from the history.
 
-    For each channel and for their sum, the command prints the last seven days, the next
-    seven days, and when each limit is reached. The forecast needs a history of 14 whole
-    days, and the extra `plan` (statsmodels).
+    For each channel and for the sum of all channels, the command prints the figures of
+    the last seven days, and a forecast for the next seven days. For each channel, the
+    command also prints when each limit is reached. The forecast needs a history of 14
+    whole days, and the extra `plan` (statsmodels).
 
     If no channel has a forecast, the exit code is 2.
     """

@@ -109,7 +109,7 @@ def size_command(
 
     The command prints the largest load for one machine, and how many executors a
     cluster needs. The figures come from a cost model that is fitted to the benchmarks
-    of the project. Each figure comes with the greatest error of the fit.
+    of the project. The command also prints the greatest error of each figure.
     """
     from streaming.cli.actions.plan_size import print_size
 

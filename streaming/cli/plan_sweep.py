@@ -52,7 +52,7 @@ DEFAULT_FIGURES = (
     multiple=True,
     default=DEFAULT_FIGURES,
     panel=Panel.OUTPUT,
-    help="Figure in the table: a column of results.parquet. Repeatable.",
+    help="Column of results.parquet that the table shows. Repeatable.",
 )
 @master_option
 @format_option

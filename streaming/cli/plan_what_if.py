@@ -48,7 +48,7 @@ from streaming.cli.settings import Panel, setting
     multiple=True,
     metavar="KEY=VALUE",
     panel=Panel.FORECAST,
-    help="Value of a channel setting that the history lacks. Repeatable.",
+    help="Channel setting and its value, if the history lacks the setting. Repeatable.",
 )
 @setting(
     "--set",
@@ -64,7 +64,8 @@ from streaming.cli.settings import Panel, setting
     multiple=True,
     metavar="NAME:KEY=VALUE,…",
     panel=Panel.FORECAST,
-    help="Further variant, with the settings that it changes. Repeatable.",
+    help="Name of a further variant, and the settings that the variant changes. "
+    "Repeatable.",
 )
 @setting(
     "--seeds",

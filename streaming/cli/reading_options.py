@@ -76,8 +76,8 @@ reading_options = option_group(
         setting(
             "--read-tasks",
             type=click.IntRange(1),
-            help="Workers that read at the same time; by default 2 on this machine, "
-            "and one for each core of a cluster.",
+            help="Number of workers that read at the same time. By default, this "
+            "machine has 2 workers, and a cluster has one worker for each core.",
         ),
         setting(
             "--client",
@@ -98,8 +98,8 @@ reading_options = option_group(
             type=click.IntRange(1),
             default=BatchLimits().size_bytes,
             panel=Panel.LIMITS,
-            help="Maximum bytes of Kafka records per batch, estimated from their mean "
-            "size.",
+            help="Maximum bytes of Kafka records per batch, estimated from the mean "
+            "size of a record.",
         ),
         setting(
             "--shuffle-partitions",

@@ -63,8 +63,9 @@ def doctor_command(
     The command takes the options of `run`, and reads the table [run] of the --config
     file. The command checks Java, memory, disk space, file descriptors, port, clock and
     certificates. The command also checks the checkpoint, Prometheus, Alertmanager and
-    Kafka, with access rights and settings of all topics and the unread records. The
-    command prints a line for each check; for a failed check, the line has the remedy.
+    Kafka. In Kafka, the command checks the access rights and settings of all topics,
+    and the number of unread records. The command prints a line for each check; for a
+    failed check, the line has the remedy.
 
     If a check fails, the exit code is 1.
     """
@@ -83,10 +84,10 @@ def doctor_command(
 def rebuild_command(settings: RunSettings) -> None:
     """Make a new checkpoint from all records of the topic.
 
-    Use the command to change settings of the model or the number of state partitions,
-    or to replace a damaged checkpoint. The command takes the options of `run`, and
-    reads the table [run] of the --config file. A rebuild can run beside the live job,
-    because a rebuild writes no dead letters, offsets or history to Kafka.
+    Use the command to change the number of state partitions, to change settings of the
+    model, or to replace a damaged checkpoint. The command takes the options of `run`,
+    and reads the table [run] of the --config file. A rebuild can run beside the live
+    job, because a rebuild writes no dead letters, offsets or history to Kafka.
 
     Afterwards, start `run` with the new checkpoint.
     """

@@ -83,7 +83,8 @@ def command(
     """Print what happened to a message: every frame that concerns it.
 
     MESSAGE_ID is the id of a message, or the Waku hash of one of its copies. The
-    conclusions follow the rules of the monitor. The command writes nothing to Kafka.
+    command judges the message by the same rules as the monitor. The command writes
+    nothing to Kafka.
 
     If --from is omitted, the command uses the incident of the message from --api,
     --from-report or --history. If --api, --from-report and --history are omitted too,
