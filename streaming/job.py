@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -74,6 +74,11 @@ class Job:
     restart: Callable[[], StreamingQuery]
     verdicts: VerdictRecorder
     _starts: int = 1
+    _end: threading.Event = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to wait for the end of the query."""
+        self._end = _end_of(self.query)
 
     @property
     def stored(self) -> dict[str, Stored]:
@@ -94,7 +99,6 @@ class Job:
         """
         until_s = time.monotonic() + seconds
         try:
-            # A wait in the JVM would not notice signals.
             while not (ended := self._ends_within(_NOTICE_S)):
                 is_ending = ending is not None and ending.is_set()
                 if is_ending or time.monotonic() >= until_s:
@@ -119,12 +123,15 @@ class Job:
             return False
         self._starts += 1
         self.query = self.restart()
+        self._end = _end_of(self.query)
         self.board.set_job(running=True)
         return True
 
     def _ends_within(self, seconds: float) -> bool:
-        # Spark accepts any number of seconds, not only integers.
-        return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
+        if not self._end.wait(seconds):
+            return False
+        # Spark accepts any positive number of seconds, not only integers.
+        return bool(self.query.awaitTermination(0.001))  # type: ignore[arg-type]
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The current report; see `build_report`."""
@@ -331,6 +338,22 @@ def _start(
     if settings.until_caught_up:
         return writer.trigger(availableNow=True).start()
     return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
+
+
+def _end_of(query: StreamingQuery) -> threading.Event:
+    """Return an event that is set when a query has ended."""
+    ended = threading.Event()
+
+    def wait() -> None:
+        # Whoever waits for the event asks the query how it ended.
+        with suppress(Exception):
+            query.awaitTermination()
+        ended.set()
+
+    # The main thread must not wait in the JVM, because it would not notice signals. To
+    # ask the JVM several times a second costs more CPU time than a thread that waits.
+    threading.Thread(target=wait, name="end of the query", daemon=True).start()
+    return ended
 
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
