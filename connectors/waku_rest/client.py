@@ -157,7 +157,9 @@ class NodeClient:
             page = await answer.made(parsed.page, query.pubsub_topic)
         if page.cursor is not None and page.cursor == cursor:
             raise BadAnswer(
-                self.url, answer.request, "its cursor is that of the page before"
+                self.url,
+                answer.request,
+                "the page has the same cursor as the previous page",
             )
         return page
 

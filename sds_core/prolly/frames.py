@@ -93,7 +93,7 @@ def message_in(frame: Frame) -> Message:
         raise BadFrame(text) from error
     if isinstance(message, batched.Refusal):
         reason = printable(shorten(message.reason, _LONGEST_REASON))
-        raise PeerRefused(reason or "the peer refuses, without a reason")
+        raise PeerRefused(reason or "the peer gives no reason for its refusal")
     return message
 
 

@@ -106,7 +106,7 @@ class StoredChannel:
         expected = _identity(core)
         core = restore(stored.state)
         if _identity(core) != expected:
-            detail = f"it is of {_identity(core)}, not of {expected}"
+            detail = f"the state belongs to {_identity(core)}, not to {expected}"
             raise StateError(detail)
         entries = 0
         unconfirmed: list[Event] = []

@@ -174,7 +174,10 @@ class Ledger:
                 newest = _newest(connection)
                 is_new = newest != (number, position)
                 if is_new and newest is not None and newest[0] >= number:
-                    message = f"batch {newest[0]} is stored, and is not batch {number}"
+                    message = (
+                        f"another batch {newest[0]} is stored, so this batch {number} "
+                        "cannot be stored"
+                    )
                     raise ValueError(message)
                 if is_new:
                     schema.keep(connection)
@@ -219,7 +222,10 @@ class Ledger:
             if newest is None or newest[0] < following:
                 return
             if newest[0] > following:
-                reason = f"it has batch {newest[0]}, Spark ends before {following}"
+                reason = (
+                    f"the ledger has batch {newest[0]}, but Spark has not committed "
+                    f"batch {following}"
+                )
                 raise self.damaged(reason)
             if newest != (following, position) or schema.has_forgotten(connection):
                 schema.undo(connection)
