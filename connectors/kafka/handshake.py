@@ -223,7 +223,7 @@ class _Conversation:
         while True:
             received = self._connection.recv(_ANSWER_BYTES)
             if not received:
-                raise ConnectionResetError("it closed the connection")
+                raise ConnectionResetError("the broker closed the connection")
             if received.startswith(_TLS_ALERT):
                 raise _SpeaksTls
             for _, answer in self._protocol.receive_bytes(received):

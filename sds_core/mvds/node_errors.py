@@ -30,8 +30,8 @@ class BadGroupId(NodeError, ValueError):
 
     def __init__(self, group_id: bytes, expected_bytes: int) -> None:
         super().__init__(
-            f"the id of group {group_id.hex()!r:.80} has {len(group_id)} bytes, ids "
-            f"of groups have {expected_bytes}"
+            f"the id of group {group_id.hex()!r:.80} has {len(group_id)} bytes, but "
+            f"must have {expected_bytes}"
         )
         self.group_id = group_id
         self.expected_bytes = expected_bytes

@@ -126,7 +126,10 @@ class FrameReader:
         while len(self._buffer) >= _HEAD.size:
             length, number = _HEAD.unpack_from(self._buffer)
             if length > self._max_bytes:
-                text = f"a frame of {length} bytes; at most {self._max_bytes} are read"
+                text = (
+                    f"a frame has {length} bytes, but at most {self._max_bytes} are "
+                    "read"
+                )
                 raise LimitExceeded(text)
             try:
                 kind = Kind(number)

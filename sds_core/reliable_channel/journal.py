@@ -114,7 +114,7 @@ class StoredChannel:
             try:
                 entry = _decoder.decode(raw)
             except msgspec.DecodeError as error:
-                detail = f"an entry of its journal cannot be read: {error}"
+                detail = f"an entry of the journal cannot be read: {error}"
                 raise StateError(detail) from error
             unconfirmed = core.apply(
                 entry.event, entry.now_ms, ciphertexts=entry.ciphertexts

@@ -141,7 +141,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "ledger without tables": (
         without_tables,
         "monitor/ledger.sqlite",
-        "it has no tables",
+        "the database has no tables",
     ),
     "ledger overwritten": (
         written("monitor/ledger.sqlite", "not a database" * 500),
@@ -158,7 +158,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         # SQLite would read a zero in its place.
         lambda checkpoint: truncate(checkpoint / "monitor/ledger.sqlite", -1),
         "monitor/ledger.sqlite",
-        "its last page is incomplete",
+        "the last page of the database is incomplete",
     ),
     "state gone": (removed("state"), "state/0/0/_metadata/schema", "is missing"),
     "partition of the state gone": (

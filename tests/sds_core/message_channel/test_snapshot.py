@@ -312,7 +312,7 @@ def test_own_message_missing_in_an_old_snapshot_is_received() -> None:
 def test_snapshot_of_an_unknown_version_is_refused(version: int) -> None:
     """The error has both versions."""
     blob = bytes([version]) + participant().snapshot()[1:]
-    detail = f"it has version {version}, this program reads 1"
+    detail = f"the data has version {version}, but this program reads version 1"
     with pytest.raises(SnapshotError, match=f"cannot be restored: {detail}") as caught:
         MessageChannel.restore(blob, random=Random(1))
     assert caught.value.detail == detail
@@ -321,7 +321,7 @@ def test_snapshot_of_an_unknown_version_is_refused(version: int) -> None:
 
 def test_empty_snapshot_is_refused() -> None:
     """It has not even a version."""
-    with pytest.raises(SnapshotError, match="it is empty"):
+    with pytest.raises(SnapshotError, match="the data is empty"):
         MessageChannel.restore(b"", random=Random(1))
 
 
