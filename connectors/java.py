@@ -21,7 +21,7 @@ class JavaMissing(RuntimeError):
         super().__init__(
             f"Java {NEEDED_VERSION} or newer is needed, found {found}: install a JRE "
             f"(Debian: apt-get install openjdk-{NEEDED_VERSION}-jre-headless) or set "
-            "JAVA_HOME to one"
+            "JAVA_HOME to a suitable Java"
         )
 
 
@@ -46,7 +46,7 @@ def find_java() -> Path:
         java = Path(on_path).absolute()
     version = _major_version(java)
     if version is None:
-        found = f"one whose version cannot be read at {java}"
+        found = f"a Java of unknown version at {java}"
         raise JavaMissing(found)
     if version < NEEDED_VERSION:
         found = f"{version} at {java}"

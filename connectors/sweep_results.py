@@ -122,7 +122,9 @@ def read_sweep(directory: Path) -> SweepResults:
     with _explained(directory):
         description = _described(directory)
         if description is None:
-            message = f"{directory} has no results of a sweep: give the --out of one"
+            message = (
+                f"{directory} has no results of a sweep: give the --out of a sweep"
+            )
             raise SweepRefused(message)
         return _results(directory, description)[0]
 
@@ -183,7 +185,7 @@ def _check(directory: Path, asked: _Description) -> None:
             raise SweepRefused(message)
     elif found.version != asked.version:
         message = (
-            f"{directory} has results of sds-monitor {found.version}, this is "
+            f"{directory} has results of sds-monitor {found.version}, not of version "
             f"{asked.version}: give another --out"
         )
         raise SweepRefused(message)
@@ -219,8 +221,8 @@ def _results(directory: Path, description: _Description) -> tuple[SweepResults, 
             runs[run.number] = run
     except (msgspec.MsgspecError, TableError, TypeError) as error:
         message = (
-            f"{directory} cannot be read, it is damaged or of another release "
-            f"({error}): give another --out"
+            f"{directory} cannot be read ({error}), because a file is damaged or from "
+            "another release: give another --out"
         )
         raise SweepRefused(message) from error
     return SweepResults(grid, runs), len(whole)

@@ -156,5 +156,8 @@ def load() -> None:
         sys.meta_path.remove(finder)
         if wanted == "compiled":
             raise
-        message = f"the compiled rules cannot be loaded and run interpreted: {error}"
+        message = (
+            "the compiled rules cannot be loaded, so the rules run interpreted: "
+            f"{error}"
+        )
         warnings.warn(message, RuntimeWarning, stacklevel=2)

@@ -45,13 +45,16 @@ class Seal(Generic[_Value]):
                 version or type.
         """
         if not blob:
-            raise self._error("it is empty")
+            raise self._error("the data is empty")
         if blob[0] != self._version:
-            text = f"it has version {blob[0]}, this program reads {self._version}"
+            text = (
+                f"the data has version {blob[0]}, but this program reads version "
+                f"{self._version}"
+            )
             raise self._error(text)
         packed = memoryview(blob)[_HEAD_BYTES:]
         if blob[1:_HEAD_BYTES] != _checksum(packed):
-            raise self._error("its checksum is wrong: it is damaged, or cut off")
+            raise self._error("the checksum is wrong: the data is damaged, or cut off")
         try:
             return self._decoder.decode(packed)
         except msgspec.DecodeError as error:

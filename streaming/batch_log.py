@@ -183,7 +183,7 @@ def _is_torn(path: Path) -> bool:
 
 def _check_query_metadata(path: Path) -> None:
     if path.exists():
-        remedy = "delete it, and the job makes a new one; nothing is lost"
+        remedy = "delete this file; the job makes a new file, and nothing is lost"
         data = _read(path, remedy)
         try:
             msgspec.json.decode(data, type=_QueryMetadata)
@@ -206,7 +206,7 @@ def _read_lines(path: Path, types: tuple[type[Any], ...], remedy: str) -> list[A
     try:
         version, *lines = data.decode().splitlines()
         if not version.startswith("v") or len(lines) != len(types):
-            message = f"{len(lines)} lines after its version, not {len(types)}"
+            message = f"the version is followed by {len(lines)} lines, not {len(types)}"
             raise ValueError(message)
         return [
             msgspec.json.decode(line, type=type_)

@@ -145,8 +145,9 @@ def _observer_of(
     for name, value in given.items():
         if stored[name] != value:
             message = (
-                f"checkpoint {checkpoint} was begun with {name} = {stored[name]}, not "
-                f"{value} as [observer] says: use another --checkpoint or that value"
+                f"checkpoint {checkpoint} was begun with {name} = {stored[name]}, but "
+                f"[observer] sets {name} = {value}: use another --checkpoint, or set "
+                f"{name} = {stored[name]}"
             )
             raise CheckpointMismatch(message)
     return stored
@@ -174,8 +175,8 @@ def _read_identity(
     new = CheckpointIdentity(topic, report_detail)
     remedy = (
         "restore the checkpoint from a backup, or write "
-        f"{msgspec.json.encode(new).decode()} to this file, with the topic on which "
-        "the checkpoint was begun"
+        f"{msgspec.json.encode(new).decode()} to this file; the topic must be "
+        "the topic of the checkpoint"
     )
     if not (path.exists() or has_batches):
         return new

@@ -14,8 +14,8 @@ class DirectoryUnwritable(OSError):
 
     def __init__(self, what: str, directory: Path, reason: str) -> None:
         super().__init__(
-            f"{what} {directory} cannot be written to ({reason}): use a directory "
-            f"that you can write to as --{what}"
+            f"{what} {directory} cannot be written to ({reason}): set --{what} to "
+            "a writable directory"
         )
 
 

@@ -143,8 +143,9 @@ def check_executors(
         python = os.environ["PYSPARK_PYTHON"]
         message = (
             f"executors cannot run the job with Python {python} ({_cause(error)}): "
-            "install it there with the dependencies of sds-monitor, or set "
-            "PYSPARK_PYTHON to another one (docs/scaling.md)"
+            "install this Python with the dependencies of sds-monitor on the machines "
+            "of the executors, or set PYSPARK_PYTHON to another Python "
+            "(docs/scaling.md)"
         )
         raise JobFailed(message, final=True) from error
     finally:
@@ -180,7 +181,9 @@ def wait_for_executor(context: SparkContext) -> None:
     # The status also counts the driver.
     while scala.isStopped() or scala.getExecutorMemoryStatus().size() < 2:
         if scala.isStopped():
-            message = f"{context.master} has ended the application: see its log"
+            message = (
+                f"{context.master} has ended the application: see the master's log"
+            )
             raise JobFailed(message, unreachable=True)
         if time.monotonic() >= give_up_s:
             message = (

@@ -85,7 +85,7 @@ class Sink:
         self._kinds = kinds_of(protocols)
         for kind in self._kinds:
             if kind.has_findings and kind.prefix not in stores.by_kind:
-                message = f"nothing stores the incidents and minutes of {kind.prefix}"
+                message = f"no store is given for the findings of kind {kind.prefix}"
                 raise ValueError(message)
         self._decoders = {
             kind.prefix: msgspec.msgpack.Decoder(kind.events_type)

@@ -72,8 +72,8 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(
-        "batch %d with %s was started %d times and never finished: the job plans it "
-        "again with at most %s",
+        "batch %d (%s) was started %d times and never finished: the job plans the "
+        "batch again with at most %s",
         log.planned,
         counted(log.planned_records, "record"),
         unfinished.starts,

@@ -402,7 +402,7 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
             for known in admin.describe_user_scram_credentials(list(users)).values()
         ):
             if time.monotonic() > deadline:
-                raise BrokerStartFailed("did not load its users in time", "")
+                raise BrokerStartFailed("needed too long to load its users", "")
             time.sleep(_POLL_S)
 
 

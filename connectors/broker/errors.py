@@ -45,6 +45,6 @@ class BrokerStartFailed(BrokerError):
     """Kafka did not start; the message ends with the last lines of its log, if any."""
 
     def __init__(self, reason: str, log_tail: str) -> None:
-        end = f"; its log ends:\n{log_tail}" if log_tail else " and wrote no log"
+        end = f"; its log ends:\n{log_tail}" if log_tail else "; Kafka wrote no log"
         super().__init__(f"the broker {reason}{end}")
         self.log_tail = log_tail

@@ -82,7 +82,7 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
                 _fetch(jars, missing, pinned, java)
     except OSError as error:
         reason = f"the cache {jars} cannot be used ({error})"
-        remedy = "make it readable and writable, or use another cache directory"
+        remedy = "make this cache readable and writable, or use another cache"
         raise BrokerJarsUnavailable(reason, remedy) from error
     return jars
 
@@ -112,7 +112,9 @@ def _missing_jars(jars: Path, pinned: Mapping[str, str]) -> list[str]:
     for name in wrong:
         (jars / name).unlink(missing_ok=True)
     if wrong:
-        reason = f"wrong checksum, so deleted: {', '.join(wrong)} in {jars}"
+        reason = (
+            f"files in {jars} had a wrong checksum and were deleted: {', '.join(wrong)}"
+        )
         raise BrokerJarsUnavailable(reason, "start again to fetch the deleted files")
     return [name for name in pinned if name not in present]
 
@@ -202,5 +204,5 @@ def _ivy_jar() -> Path:
     for place in (pyspark and pyspark.submodule_search_locations) or ():
         for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):
             return jar
-    reason = "pyspark, whose Ivy fetches Kafka, is not installed"
+    reason = "pyspark, which is needed to fetch Kafka, is not installed"
     raise BrokerJarsUnavailable(reason, "install sds-monitor with its dependencies")

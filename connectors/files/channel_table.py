@@ -50,7 +50,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
         if self.name is not None and not _is_printable_name(self.name):
             message = (
                 f"has the name {self.name[:_MAX_NAME_LENGTH]!r}: write one line "
-                f"of at most {_MAX_NAME_LENGTH} characters, all printable"
+                f"of at most {_MAX_NAME_LENGTH} printable characters"
             )
             raise ValueError(message)
         mute = self.mute_until
@@ -91,7 +91,8 @@ def read_entries(path: Path) -> list[ChannelEntry]:
     if others := sorted(document.keys() - {_LIST}):
         close = did_you_mean(others[0], [_LIST])
         problem = (
-            f"has {shown(others[0])} at its top{close}: only [[{_LIST}]] is allowed"
+            f"has the top-level key {shown(others[0])}{close}: only [[{_LIST}]] is "
+            "allowed"
         )
         raise BadChannelTable(path, problem)
     listed = document.get(_LIST, [])

@@ -104,8 +104,8 @@ def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
     ahead_ms = -_shift_ms(survey, speed, now_ms)
     if ahead_ms > _MAX_AHEAD_MS:
         detail = (
-            f"with timestamps up to {survey.last_ms} records would be written "
-            f"{ahead_ms // 1000:,} s before their time, but Kafka allows "
+            f"the record with timestamp {survey.last_ms} would be written "
+            f"{ahead_ms // 1000:,} s before this time, but Kafka allows at most "
             f"{_MAX_AHEAD_MS // 1000:,} s: move all times with "
             f"--restamp, or set the clock"
         )

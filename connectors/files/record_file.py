@@ -49,7 +49,7 @@ def read_records(path: Path) -> Iterator[RawRecord]:
             while line := file.readline(_MAX_LINE_BYTES + 1):
                 number += 1
                 if len(line) > _MAX_LINE_BYTES:
-                    detail = f"it has more than {_MAX_LINE_BYTES} bytes"
+                    detail = f"the line has more than {_MAX_LINE_BYTES} bytes"
                     raise UnreadableFile(path, number, detail)
                 if not line.isspace():
                     yield from parse_line(line)

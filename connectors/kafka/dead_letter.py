@@ -176,7 +176,7 @@ class DeadLetterWriter:
                 self._has_logged = True
                 _log.error(
                     "the dead letter of %s:%d:%d cannot be written (%s): the monitor "
-                    "only counts it and further ones",
+                    "only counts this and further dead letters",
                     *self._settings.place_of(one.record.partition),
                     one.record.offset,
                     refusal,

@@ -142,5 +142,5 @@ class DeadLetterReader:
             raise TopicMissing(
                 error.topic,
                 self._settings.bootstrap,
-                "check --dead-letter-topic; the first dead letter creates it",
+                "check --dead-letter-topic; the first dead letter creates the topic",
             ) from error

@@ -102,10 +102,10 @@ def _greet(
         raise _of_certificate(error, address, host) from error
     except ssl.SSLError as error:
         if error.reason and "ALERT" in error.reason:
-            cause = f"it ended the TLS handshake with {error.reason}"
+            cause = f"the broker ended the TLS handshake with {error.reason}"
             remedy = (
-                "check --kafka-certificate-file and --kafka-key-file, which it may "
-                "ask for"
+                "check --kafka-certificate-file and --kafka-key-file, because the "
+                "broker may require a client certificate"
             )
             raise KafkaRefused(address, cause, remedy) from error
         _check_plain(settings, host, port)
@@ -115,11 +115,11 @@ def _greet(
             _check_plain(settings, host, port)
         raise
     except _SpeaksTls as error:
-        remedy = "use --kafka-protocol SSL or SASL_SSL, or its port without TLS"
-        raise KafkaRefused(address, "it speaks TLS", remedy) from error
+        remedy = "use --kafka-protocol SSL or SASL_SSL, or a port without TLS"
+        raise KafkaRefused(address, "the broker speaks TLS", remedy) from error
     except KafkaProtocolError as error:
         remedy = "check --bootstrap"
-        raise KafkaRefused(address, "no Kafka answers there", remedy) from error
+        raise KafkaRefused(address, "the answer is not from Kafka", remedy) from error
 
 
 def _patience(settings: KafkaSettings) -> float:
@@ -138,7 +138,8 @@ def _introduce(conversation: _Conversation, settings: KafkaSettings, host: str) 
         # The broker answered the first request: it runs, but requires a user.
         secured = Protocol(f"SASL_{settings.security.protocol}")
         remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
-        raise KafkaRefused(settings.bootstrap, "it requires a user", remedy) from error
+        cause = "the broker requires a user"
+        raise KafkaRefused(settings.bootstrap, cause, remedy) from error
 
 
 def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> None:
@@ -148,13 +149,13 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
     )
     error = for_code(offer.error_code)
     if error is UnsupportedSaslMechanismError:
-        cause = f"it does not support {security.mechanism}"
+        cause = f"the broker does not support {security.mechanism}"
         remedy = f"use --kafka-mechanism with one of {', '.join(offer.mechanisms)}"
         raise KafkaRefused(settings.bootstrap, cause, remedy)
     if error is IllegalSaslStateError:
         plain = security.protocol.removeprefix("SASL_")
-        remedy = f"use --kafka-protocol {plain}, or its port for users"
-        raise KafkaRefused(settings.bootstrap, "it expects no user", remedy)
+        remedy = f"use --kafka-protocol {plain}, or a port that accepts logins"
+        raise KafkaRefused(settings.bootstrap, "the broker expects no user", remedy)
     if error is not NoError:
         raise error
     mechanism = get_sasl_mechanism(security.mechanism.value)(
@@ -162,7 +163,8 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
     )
     refused = KafkaRefused(
         settings.bootstrap,
-        f"it rejects the login of {security.username!r} by {security.mechanism}",
+        f"the broker rejects the login of {security.username!r} with mechanism "
+        f"{security.mechanism}",
         "check --kafka-username, the password and --kafka-mechanism",
     )
     while not mechanism.is_done():
@@ -181,11 +183,12 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
 def _of_certificate(
     error: ssl.SSLCertVerificationError, address: str, host: str
 ) -> KafkaRefused:
-    cause = f"its certificate cannot be trusted: {error.verify_message.rstrip('.')}"
+    problem = error.verify_message.rstrip(".")
+    cause = f"the broker's certificate cannot be trusted: {problem}"
     if error.verify_code in _OTHER_NAME:
-        remedy = f"name it in --bootstrap as its certificate does, not {host}"
+        remedy = f"in --bootstrap, use a name from the certificate, not {host}"
     else:
-        remedy = "give the authority that signed it as --kafka-ca-file"
+        remedy = "set --kafka-ca-file to the authority that signed the certificate"
     return KafkaRefused(address, cause, remedy)
 
 
@@ -197,8 +200,8 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
     except (OSError, KafkaError, _SpeaksTls):
         return
     plain = "SASL_PLAINTEXT" if settings.security.has_user else "PLAINTEXT"
-    remedy = f"use its port for TLS, or --kafka-protocol {plain} if that is meant"
-    raise KafkaRefused(settings.bootstrap, "it speaks no TLS", remedy)
+    remedy = f"use a port with TLS, or --kafka-protocol {plain} for no TLS"
+    raise KafkaRefused(settings.bootstrap, "the broker speaks no TLS", remedy)
 
 
 class _SpeaksTls(Exception):
@@ -220,7 +223,7 @@ class _Conversation:
         while True:
             received = self._connection.recv(_ANSWER_BYTES)
             if not received:
-                raise ConnectionResetError("it closed the connection")
+                raise ConnectionResetError("the broker closed the connection")
             if received.startswith(_TLS_ALERT):
                 raise _SpeaksTls
             for _, answer in self._protocol.receive_bytes(received):

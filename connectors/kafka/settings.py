@@ -212,10 +212,9 @@ class TopicReplaced(_Picklable, LookupError):
         self.known = known
         self.found = found
         super().__init__(
-            f"topic {topic} was deleted and recreated: the checkpoint has read the "
-            f"topic with id {known}, the new one has id {found}: use "
-            "--on-lost-records skip to continue at the start of the new topic, or a "
-            "new --checkpoint"
+            f"topic {topic} was deleted and recreated (id before: {known}, id now: "
+            f"{found}): to continue at the start of the new topic, use "
+            "--on-lost-records skip; otherwise use a new --checkpoint"
         )
 
 

@@ -63,7 +63,7 @@ class _ChosenClient(ssl.SSLObject):
             shown = printable(shorten(", ".join(sorted(names)), _LONGEST_NAMES))
             _log.warning(
                 "a client's certificate is refused: client_allowed_sans has none of "
-                "its names (%s)",
+                "the certificate's names (%s)",
                 shown or "it has none",
             )
             raise ssl.SSLCertVerificationError("the certificate has no allowed name")

@@ -137,7 +137,10 @@ def _set_up(
     if tables and stored_id != application_id:
         raise StorageUnreadable(path, "another program made the file")
     if tables and version != form.version:
-        detail = f"it has version {version}, this program reads {form.version}"
+        detail = (
+            f"the file has version {version}, but this program reads version "
+            f"{form.version}"
+        )
         raise StorageUnreadable(path, detail)
     database.execute("PRAGMA journal_mode = WAL")
     mode = "FULL" if survives_power_loss else "NORMAL"

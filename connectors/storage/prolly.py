@@ -159,6 +159,6 @@ class SqliteTree(SqliteFile):
             raise StorageUnreadable(self.path, str(error)) from error
         if tree.root.merkle != root:
             raise StorageUnreadable(
-                self.path, "its buckets do not match the hash of its root"
+                self.path, "the buckets of the tree do not match the hash of the root"
             )
         return tree

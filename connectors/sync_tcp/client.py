@@ -105,7 +105,9 @@ class Peer:
                     while records := await _records(stream):
                         for record in records:
                             if record.message_hash not in missing:
-                                text = "a record that was not asked for, or twice"
+                                text = (
+                                    "the peer sent a record twice, or without a request"
+                                )
                                 raise UnexpectedMessage(text)
                             missing.discard(record.message_hash)
                             found[record.message_hash] = record
@@ -118,7 +120,7 @@ class Peer:
     def _check_size(self, records: Iterable[pb.Record]) -> None:
         limit = self._limits.records_bytes
         if sum(record.ByteSize() for record in records) > limit:
-            text = f"records of more than {limit} bytes: ask for fewer at once"
+            text = f"the records have over {limit} bytes: request fewer records at once"
             raise LimitExceeded(text)
 
     async def _persist(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:

@@ -197,7 +197,9 @@ class SyncServer:
                 if frame.kind in _OPENING:
                     server = self._opened(frame.kind)
                 if server is None:
-                    text = f"{frame.kind.name} before a synchronisation was opened"
+                    text = (
+                        f"{frame.kind.name} arrived before a synchronisation was opened"
+                    )
                     raise BadFrame(text)
                 # An answer takes a large part of a second of CPU time.
                 await stream.write(await asyncio.to_thread(server.receive, frame))
@@ -249,7 +251,9 @@ def _hashes_in(frame: Frame) -> list[bytes]:
     assert isinstance(request, pb.RecordsRequest)  # noqa: S101 - by its kind
     hashes = list(request.message_hashes)
     if len(hashes) > _MAX_RECORDS:
-        text = f"{len(hashes)} records at once; at most {_MAX_RECORDS}"
+        text = (
+            f"{len(hashes)} records are requested, but at most {_MAX_RECORDS} allowed"
+        )
         raise LimitExceeded(text)
     if any(len(one) != HASH_BYTES for one in hashes):
         text = f"a message hash has {HASH_BYTES} bytes"

@@ -157,7 +157,9 @@ class NodeClient:
             page = await answer.made(parsed.page, query.pubsub_topic)
         if page.cursor is not None and page.cursor == cursor:
             raise BadAnswer(
-                self.url, answer.request, "its cursor is that of the page before"
+                self.url,
+                answer.request,
+                "the page has the same cursor as the previous page",
             )
         return page
 
@@ -208,7 +210,9 @@ class NodeClient:
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_ANSWER_BYTES:
-                        broken_off = f"it has more than {MAX_ANSWER_BYTES} bytes"
+                        broken_off = (
+                            f"the answer has more than {MAX_ANSWER_BYTES} bytes"
+                        )
                         break
         except (httpx.RequestError, TimeoutError) as error:
             broken_off = str(error) or type(error).__name__
@@ -241,7 +245,7 @@ class NodeClient:
         """
         encoding = response.headers.get("Content-Encoding", "")
         if "," in encoding:
-            detail = f"it is compressed more than once: {_quoted(encoding)}"
+            detail = f"the answer is compressed more than once: {_quoted(encoding)}"
             raise BadAnswer(self.url, request, detail)
 
     @contextmanager

@@ -78,7 +78,7 @@ def elements(body: bytes) -> Iterator[bytes]:
                         return
                     break
     if not begin:
-        message = f"it is not a list but {body[:_SHOWN_BYTES]!r:.80}"
+        message = f"the answer is not a list but {body[:_SHOWN_BYTES]!r:.80}"
         raise ValueError(message)
     raise ValueError("the list is not closed, or more text follows it")
 
@@ -86,7 +86,9 @@ def elements(body: bytes) -> Iterator[bytes]:
 def check_length(element: bytes) -> bytes:
     """Return an element; raise ValueError if it is longer than a message can be."""
     if len(element) > MAX_ELEMENT_BYTES:
-        message = f"it has {len(element)} bytes, more than {MAX_ELEMENT_BYTES}"
+        message = (
+            f"an element has {len(element)} bytes, not at most {MAX_ELEMENT_BYTES}"
+        )
         raise ValueError(message)
     return element
 
@@ -97,7 +99,9 @@ def _marks(body: bytes) -> Iterator[int]:
     for start in range(0, len(body), _STEP_BYTES):
         for found in _MARK.finditer(body, start, start + _STEP_BYTES):
             if not left:
-                message = f"it has more than {MAX_MARKS} quotes, commas and brackets"
+                message = (
+                    f"the list has more than {MAX_MARKS} quotes, commas and brackets"
+                )
                 raise ValueError(message)
             left -= 1
             yield found.start()

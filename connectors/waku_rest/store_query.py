@@ -62,7 +62,10 @@ class StoreQuery:
             raise ValueError(message)
         for topic in self.content_topics:
             if "," in topic:
-                message = f"a store cannot be asked for {topic!r}: it has a comma"
+                message = (
+                    f"a store cannot filter by content topic {topic!r}: this topic "
+                    "contains a comma"
+                )
                 raise ValueError(message)
 
 

@@ -133,12 +133,14 @@ HeldObject = TypedDict(
         "alert": str,
         "channel": Annotated[str, Meta(description="Id of the channel or group.")],
         "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
-        "findings": Annotated[int, Meta(description="Findings that do not count.")],
+        "findings": Annotated[
+            int, Meta(description="Number of findings that do not trigger an alert.")
+        ],
         "from": Annotated[int, Meta(description="Event time, Unix ms.")],
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
     },
 )
-HeldObject.__doc__ = "An alert that is held back, and the period of possible misses."
+HeldObject.__doc__ = "An alert that is held back: taps may have missed messages."
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:

@@ -34,7 +34,10 @@ Next = Annotated[
 ]
 Holes = Annotated[
     list[list[int]],
-    Meta(description="Periods of possible misses of the tap: from, to, Unix ms."),
+    Meta(
+        description="Periods in which the tap may have missed records: from, to, Unix "
+        "ms."
+    ),
 ]
 
 

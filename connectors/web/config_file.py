@@ -84,7 +84,7 @@ class _Http(msgspec.Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if self.http2:
-            raise ValueError("http2: HTTP/2 is not supported: set it to false")
+            raise ValueError("HTTP/2 is not supported: set http2 to false")
         for name in self.headers:
             if name not in _HEADERS:
                 message = f"headers: {shown(name)} is not one of {', '.join(_HEADERS)}"
@@ -160,8 +160,8 @@ class WebConfigFile:
             message = f"{self._path}: TLS can only be switched on or off with a restart"
             raise BadWebConfig(message)
         for what, before, after in (
-            ("the last login", old.needs_login, new.needs_login),
-            ("the last peer token", old.peer_tokens, new.peer_tokens),
+            ("the last remaining login", old.needs_login, new.needs_login),
+            ("the last remaining peer token", old.peer_tokens, new.peer_tokens),
             (
                 "the requirement of a client certificate",
                 old.needs_certificate,
@@ -207,7 +207,8 @@ class WebConfigFile:
         mode = _VERIFY_MODES[tls.client_auth_type]
         if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
             raise ValueError(
-                "give client_ca_file and a client_auth_type that verifies, or neither"
+                "give client_ca_file and a client_auth_type that verifies clients, or "
+                "omit both"
             )
         allowed = tls.client_allowed_sans
         context = (
@@ -223,7 +224,8 @@ class WebConfigFile:
         except OSError as error:
             message = (
                 f"{certificate} and {key} cannot be used ({reason_of(error)}): check "
-                "that they are PEM and belong together, without a password"
+                "that both files are PEM and belong together, and that the key has no "
+                "password"
             )
             raise ValueError(message) from error
         if tls.client_ca_file:

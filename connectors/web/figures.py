@@ -87,7 +87,7 @@ def _value(figure: Figure) -> PageFigure:
     text = _TEXTS[figure.unit]
     meaning = figure.help
     if figure.retracted:
-        meaning = f"{meaning} Late arrivals are subtracted."
+        meaning = f"{meaning} Late arrivals reduce this number."
     return PageFigure(
         figure.key or figure.field,
         figure.heading,

@@ -44,8 +44,8 @@ _ENDED = {
     IncidentKind.UNACKNOWLEDGED: "Acknowledged",
 }
 _NEVER_ENDED = {
-    IncidentKind.LOST: "Arrival not seen",
-    IncidentKind.UNDELIVERED: "Complete delivery not seen",
+    IncidentKind.LOST: "The monitor saw no arrival",
+    IncidentKind.UNDELIVERED: "The monitor saw no delivery to all",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
 _TAP_HOLE = "The taps were interrupted meanwhile and may have missed messages."
@@ -182,7 +182,7 @@ def _until(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> str:
     if snapshot.clock_ms <= until_ms:
         return f"until the {kind.names.one} ended"
     return (
-        f"until {words.utc(until_ms)}: the monitor follows a message for "
+        f"until {words.utc(until_ms)}, because the monitor follows each message for "
         f"{words.duration(horizon_ms)}"
     )
 

@@ -59,8 +59,8 @@ class PlanBlocks(NamedTuple):
         rows = [self._limit_row(*entry) for entry in shown[:most]]
         note = (
             f"With {self.plan.interval} % probability, a limit is reached between the "
-            f"earliest and the latest time. A dash means later than {self.plan.days} "
-            "days. The bar shows how much of the limit is used."
+            "earliest and the latest time. A dash means that the time is more than "
+            f"{self.plan.days} days away. The bar shows how much of the limit is used."
         )
         if len(shown) > most:
             note += f" {number(len(shown) - most)} more are not shown."

@@ -95,8 +95,8 @@ def parts_chart(forecast: Forecast) -> list[Chart]:
     note = "Pale bars are the forecast."
     return [
         Chart(
-            "parts", "Bytes a day by part", note, Scale.PARTS, times, _ticks(times),
-            series, partial(amount, "bytes"), past, heading="Day",
+            "parts", "Bytes a day of each part of the frames", note, Scale.PARTS, times,
+            _ticks(times), series, partial(amount, "bytes"), past, heading="Day",
         )
     ]  # fmt: skip
 

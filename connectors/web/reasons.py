@@ -43,4 +43,4 @@ def _interrupted(snapshot: Snapshot, totals: ViewTotals) -> str:
     if until_ms is None:
         return "the taps are silent"
     again = words.since(words.next_minute_ms(until_ms), snapshot.clock_ms)
-    return f"the taps were interrupted; verdict again at {again}"
+    return f"the taps were interrupted; the next verdict is at {again}"

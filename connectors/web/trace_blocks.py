@@ -115,8 +115,8 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
         after,
         anchor,
         "A circle is a frame or a gap that a tap shows. A square is a conclusion. The "
-        "numbers refer to the table. Distances are logarithmic in the time between "
-        "two events.",
+        "number of an event is its row in the table. Distances are logarithmic in the "
+        "time between two events.",
     )
 
 

@@ -231,7 +231,10 @@ class Profile:
         }
         check_least(self, optional, " or None")
         if self.bloom_rolled is not None and self.dialect is Dialect.SPEC:
-            message = "bloom_rolled is for nim: readers of spec expect one size"
+            message = (
+                "bloom_rolled is only for nim: in dialect spec, all filters have one "
+                "size"
+            )
             raise ValueError(message)
 
     @property

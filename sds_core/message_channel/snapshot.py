@@ -290,12 +290,14 @@ def check_fit(state: State, profile: Profile) -> None:
         # Snapshots of 0.9.0 name no options.
         theirs = state.options.get(option, ours)
         if theirs != ours:
-            detail = f"it was taken with {option} = {theirs}, the profile has {ours}"
+            detail = f"the snapshot has {option} = {theirs}, but the profile has {ours}"
             raise SnapshotError(detail)
     for option, size in _needed(state).items():
         limit = getattr(profile, option)
         if size > limit:
-            detail = f"it needs {option} = {size}, the profile has {limit}"
+            detail = (
+                f"the snapshot needs {option} = {size}, but the profile has {limit}"
+            )
             raise SnapshotError(detail)
 
 

@@ -30,8 +30,8 @@ class BadGroupId(NodeError, ValueError):
 
     def __init__(self, group_id: bytes, expected_bytes: int) -> None:
         super().__init__(
-            f"the id of group {group_id.hex()!r:.80} has {len(group_id)} bytes, ids "
-            f"of groups have {expected_bytes}"
+            f"the id of group {group_id.hex()!r:.80} has {len(group_id)} bytes, but "
+            f"must have {expected_bytes}"
         )
         self.group_id = group_id
         self.expected_bytes = expected_bytes
@@ -50,7 +50,8 @@ class MessageExists(NodeError, ValueError):
 
     def __init__(self, message_id: bytes) -> None:
         super().__init__(
-            f"message {message_id.hex()} exists; give it another timestamp or body"
+            f"message {message_id.hex()} exists; give the new message another "
+            "timestamp or body"
         )
         self.message_id = message_id
 

@@ -281,9 +281,9 @@ def _only_grows(figure: Figure) -> bool:
 def _check_figure(figure: Figure) -> None:
     is_float = figure.unit in (Unit.RATIO, Unit.NUMBER)
     if is_float and (figure.report or figure.history):
-        raise FigureError(figure.field, "report and history cannot have floats")
+        raise FigureError(figure.field, "a float cannot be in report or history")
     if figure.unit is Unit.WORD and (figure.series or figure.group):
-        raise FigureError(figure.field, "only report and history can have a word")
+        raise FigureError(figure.field, "a word can only be in report and history")
     for series in figure.series:
         if len(series.labels) != len(series.family.labels):
             raise FigureError(figure.field, f"wrong labels for {series.family.name}")

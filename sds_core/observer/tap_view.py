@@ -221,7 +221,7 @@ class TapView:
         with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
             totals, state = blob.unpack(body, TapTotals, TapState)
             if state.ahead_own and len(state.ahead_own) != len(state.ahead):
-                message = "the records ahead do not have one time each"
+                message = "ahead_own and ahead differ in length"
                 raise ValueError(message)
             return cls(settings, totals, state)
 

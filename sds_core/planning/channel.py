@@ -84,7 +84,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         if least > most:
             message = (
                 f"has payload_least_bytes = {least} and payload_most_bytes = {most}: "
-                "allowed is the least up to the most"
+                "allowed is payload_least_bytes up to payload_most_bytes"
             )
             raise ValueError(message)
         t_min_s, t_max_s = self.setting("t_min_s"), self.setting("t_max_s")
@@ -96,7 +96,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             raise ValueError(message)
         if (filter_bytes := self.bloom().length_bytes) > MAX_FILTER_BYTES:
             message = (
-                f"has filters of {filter_bytes:,} bytes by filter_capacity and "
+                f"has filters of {filter_bytes:,} bytes because of filter_capacity and "
                 f"filter_rate: allowed is up to {MAX_FILTER_BYTES:,} bytes"
             )
             raise ValueError(message)
@@ -234,7 +234,9 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
     if factor is not None:
         present = plan.setting(key)
         if isinstance(present, bool) or not isinstance(present, int | float):
-            problem = f"is {shown(text)}: allowed is a value, because it is no number"
+            problem = (
+                f"is {shown(text)}: a factor needs a number, so give a value instead"
+            )
             raise TableError(key, problem)
         number *= present
         if isinstance(present, int) and math.isfinite(number):

@@ -21,7 +21,7 @@ class OtherFanOut(ValueError):
 
     def __init__(self, ours: int, theirs: int) -> None:
         super().__init__(
-            f"a tree of fan-out {ours} cannot be compared with one of {theirs}"
+            f"trees of fan-out {ours} and of fan-out {theirs} cannot be compared"
         )
 
 

@@ -75,7 +75,7 @@ def key_of(node: pb.Node) -> bytes:
     """
     if node.is_tail:
         if node.data or node.timestamp != TAIL_TIMESTAMP_NS:
-            text = f"a tail with the time {node.timestamp}, or with data"
+            text = f"a tail node has data, or the wrong time {node.timestamp}"
             raise BadNode(text)
         return TAIL_KEY
     try:
@@ -136,7 +136,10 @@ class DocumentServer:
 
     def _non_boundary(self, starts: Sequence[pb.Node]) -> Message:
         if len(starts) > MAX_START_NODES:
-            text = f"{len(starts)} start nodes; a request has at most {MAX_START_NODES}"
+            text = (
+                f"the request has {len(starts)} start nodes, but may have at most "
+                f"{MAX_START_NODES}"
+            )
             raise LimitExceeded(text)
         nodes: list[pb.Node] = []
         for start in starts:
@@ -145,7 +148,10 @@ class DocumentServer:
                 text = f"no node of level {start.level} has the key in the request"
                 raise BadNode(text)
             if len(nodes) + len(found.children) > self._max_nodes:
-                text = f"an answer of more than {self._max_nodes} nodes: ask in parts"
+                text = (
+                    f"the answer would have more than {self._max_nodes} nodes: ask in "
+                    "parts"
+                )
                 raise LimitExceeded(text)
             nodes += self._below(found)
         return pb.GetNonBoundaryNodesResponse(non_boundary_nodes=nodes)

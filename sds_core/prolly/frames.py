@@ -93,7 +93,7 @@ def message_in(frame: Frame) -> Message:
         raise BadFrame(text) from error
     if isinstance(message, batched.Refusal):
         reason = printable(shorten(message.reason, _LONGEST_REASON))
-        raise PeerRefused(reason or "the peer refuses, without a reason")
+        raise PeerRefused(reason or "the peer gives no reason for its refusal")
     return message
 
 
@@ -126,7 +126,10 @@ class FrameReader:
         while len(self._buffer) >= _HEAD.size:
             length, number = _HEAD.unpack_from(self._buffer)
             if length > self._max_bytes:
-                text = f"a frame of {length} bytes; at most {self._max_bytes} are read"
+                text = (
+                    f"a frame has {length} bytes, but at most {self._max_bytes} are "
+                    "read"
+                )
                 raise LimitExceeded(text)
             try:
                 kind = Kind(number)

@@ -133,13 +133,13 @@ class ChaChaEncryption:
         """
         actual_bytes = len(ciphertext)
         if not ciphertext.startswith(_OPENING):
-            raise Undecryptable(actual_bytes, "they have another format")
+            raise Undecryptable(actual_bytes, "the ciphertext has an unknown format")
         if actual_bytes < self.overhead_bytes:
-            raise Undecryptable(actual_bytes, "they are too short")
+            raise Undecryptable(actual_bytes, "the ciphertext is too short")
         body = len(_OPENING) + NONCE_BYTES
         nonce = ciphertext[len(_OPENING) : body]
         try:
             return self._cipher.decrypt(nonce, ciphertext[body:], self._context)
         except InvalidTag as error:
-            detail = "the key or the channel differs, or they were changed"
+            detail = "the key or channel differs, or the ciphertext was changed"
             raise Undecryptable(actual_bytes, detail) from error

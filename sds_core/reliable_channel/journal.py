@@ -106,7 +106,7 @@ class StoredChannel:
         expected = _identity(core)
         core = restore(stored.state)
         if _identity(core) != expected:
-            detail = f"it is of {_identity(core)}, not of {expected}"
+            detail = f"the state belongs to {_identity(core)}, not to {expected}"
             raise StateError(detail)
         entries = 0
         unconfirmed: list[Event] = []
@@ -114,7 +114,7 @@ class StoredChannel:
             try:
                 entry = _decoder.decode(raw)
             except msgspec.DecodeError as error:
-                detail = f"an entry of its journal cannot be read: {error}"
+                detail = f"an entry of the journal cannot be read: {error}"
                 raise StateError(detail) from error
             unconfirmed = core.apply(
                 entry.event, entry.now_ms, ciphertexts=entry.ciphertexts

@@ -171,7 +171,7 @@ class RateLimit:
         try:
             times = msgspec.msgpack.decode(state, type=list[int])
         except msgspec.DecodeError as error:
-            detail = f"of the rate limit: {error}"
+            detail = f"the state of the rate limit is damaged: {error}"
             raise StateError(detail) from error
         self._times_ms = deque(sorted(times))
 

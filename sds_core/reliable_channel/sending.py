@@ -92,7 +92,7 @@ class Sending:
         # Chunks of a message may still wait when the message is no longer tracked.
         is_taken = self.chunks.get(message_id) is not None
         if is_taken or self._outward.has_unframed(message_id):
-            raise MessageIdRefused(message_id, "another message has it")
+            raise MessageIdRefused(message_id, "another message has this id")
 
     def send(self, payload: bytes, given_id: str, now_ms: int, out: Output) -> None:
         """Split a message into chunks, which wait for `release`."""

@@ -32,7 +32,7 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
         if self.low_ms > self.high_ms:
             message = (
                 f"has low_ms = {self.low_ms:g} and high_ms = {self.high_ms:g}: "
-                "allowed is low_ms up to high_ms"
+                "low_ms must not be above high_ms"
             )
             raise ValueError(message)
 

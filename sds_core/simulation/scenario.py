@@ -89,7 +89,7 @@ class Traffic(Table, frozen=True, kw_only=True):
             message = (
                 f"has payload_least_bytes = {self.payload_least_bytes} and "
                 f"payload_most_bytes = {self.payload_most_bytes}: "
-                "allowed is the least up to the most"
+                "allowed is payload_least_bytes up to payload_most_bytes"
             )
             raise ValueError(message)
 
@@ -229,7 +229,7 @@ class Absences(Table, frozen=True, kw_only=True):
             message = (
                 f"has least_away_s = {self.least_away_s:g} and "
                 f"most_away_s = {self.most_away_s:g}: "
-                "allowed is the least up to the most"
+                "allowed is least_away_s up to most_away_s"
             )
             raise ValueError(message)
 
@@ -388,7 +388,7 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
 def _check_absences(scenario: Scenario) -> None:
     shares = sum(pattern.share for pattern in scenario.churn.patterns)
     if shares > 1:
-        problem = f"have shares of {shares:g} in all: allowed is a sum of up to 1"
+        problem = f"have shares with the sum {shares:g}: allowed is a sum of up to 1"
         raise TableError("churn.absences", problem)
 
 
@@ -411,7 +411,7 @@ def _refuse_twice(what: str, names: Iterable[tuple[str, str]]) -> None:
     seen: set[str] = set()
     for path, name in names:
         if name in seen:
-            problem = f"makes a {what} {shown(name)}: allowed is a name not yet taken"
+            problem = f"repeats the name {shown(name)} of a {what}: give another name"
             raise TableError(path, problem)
         seen.add(name)
 
@@ -429,7 +429,7 @@ def _check_population(scenario: Scenario) -> None:
         if count > limit:
             problem = (
                 f"is {count}: allowed is up to {limit}, "
-                f"as the scenario has participants = {most}"
+                f"because the scenario has {most} participants"
             )
             raise TableError(path, problem)
 

@@ -59,7 +59,7 @@ def parse_content_topic(topic: str) -> ContentTopic:
         if generation.strip("0"):
             raise BadContentTopic(topic, "has an unknown generation")
     if not all(parts):
-        raise BadContentTopic(topic, "has an empty part")
+        raise BadContentTopic(topic, "has a part without characters")
     return ContentTopic(*parts)
 
 

@@ -50,8 +50,8 @@ def decode(value: bytes) -> Frame:
             message = OldSdsMessage.FromString(value)
             if len(message.causal_history) > _MOST_BARE_IDS:
                 detail = (
-                    f"{len(message.causal_history)} bare ids in its history, at most "
-                    f"{_MOST_BARE_IDS} are read"
+                    f"the history has {len(message.causal_history)} bare ids, but at "
+                    f"most {_MOST_BARE_IDS} are read"
                 )
                 raise MalformedProtobuf(detail, len(value))
             causal_history = tuple(map(_read_old_entry, message.causal_history))

@@ -148,8 +148,8 @@ def _in_table(
         name = printable(shorten(unknown[0], _LONGEST_NAME))
         names = sorted(known | commands.keys())
         message = (
-            f"{path} sets {name} for {full_name}, which it does not know"
-            f"{did_you_mean(unknown[0], names)}: it knows {', '.join(names)}"
+            f"{path} sets {name} for {full_name}, but the command has no such setting"
+            f"{did_you_mean(unknown[0], names)}: allowed is {', '.join(names)}"
         )
         raise _BadFile(message)
     return {name: one for name, one in table.items() if name not in commands}

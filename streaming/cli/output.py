@@ -52,7 +52,7 @@ def check_page(path: Path) -> None:
     # `write_page` makes missing directories.
     parent = next(one for one in path.absolute().parents if one.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        message = f"--html: {path} cannot be written: {parent} is no directory to use"
+        message = f"--html: {path} cannot be written: {parent} is no writable directory"
         raise click.UsageError(message)
 
 

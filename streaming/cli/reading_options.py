@@ -36,7 +36,9 @@ def _checked_master(
     if value is None:
         return None if is_submitted() else LOCAL
     if is_submitted():
-        message = "spark-submit has its own --master: give the option there only"
+        message = (
+            "spark-submit has its own --master: give --master only to spark-submit"
+        )
         raise click.BadParameter(message)
     try:
         check_master(value)

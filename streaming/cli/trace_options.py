@@ -72,7 +72,5 @@ class TraceRequest(NamedTuple):
                 raise click.UsageError(message) from None
         for name in (self.message_id, self.sender):
             if name is not None and not 0 < len(name) <= _LONGEST_ID:
-                message = (
-                    f"an id of {len(name):,} characters: give one of 1 to {_LONGEST_ID}"
-                )
+                message = f"an id has {len(name):,} characters: give 1 to {_LONGEST_ID}"
                 raise click.UsageError(message)

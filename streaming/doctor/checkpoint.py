@@ -27,7 +27,9 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
     ):
         parent = next(one for one in directory.absolute().parents if one.exists())
         if not directory.exists() and not os.access(parent, os.W_OK | os.X_OK):
-            raise DirectoryUnwritable(what, directory, f"{parent} does not allow it")
+            raise DirectoryUnwritable(
+                what, directory, f"no directory can be created in {parent}"
+            )
     if not checkpoint.exists() or not any(checkpoint.iterdir()):
         return
     if foreign := [*_foreign_files(checkpoint)]:

@@ -174,7 +174,10 @@ class Ledger:
                 newest = _newest(connection)
                 is_new = newest != (number, position)
                 if is_new and newest is not None and newest[0] >= number:
-                    message = f"batch {newest[0]} is stored, and is not batch {number}"
+                    message = (
+                        f"another batch {newest[0]} is stored, so this batch {number} "
+                        "cannot be stored"
+                    )
                     raise ValueError(message)
                 if is_new:
                     schema.keep(connection)
@@ -219,7 +222,10 @@ class Ledger:
             if newest is None or newest[0] < following:
                 return
             if newest[0] > following:
-                reason = f"it has batch {newest[0]}, Spark ends before {following}"
+                reason = (
+                    f"the ledger has batch {newest[0]}, but Spark has not committed "
+                    f"batch {following}"
+                )
                 raise self.damaged(reason)
             if newest != (following, position) or schema.has_forgotten(connection):
                 schema.undo(connection)
@@ -350,13 +356,13 @@ def check_ledger(path: Path) -> None:
 def check_database(connection: sqlite3.Connection, path: Path) -> None:
     """Check a file of SQLite that a job has made; raises `DamagedCheckpoint`."""
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-        raise damaged_database(path, "it has no tables")
+        raise damaged_database(path, "the database has no tables")
     # Write the pages that a killed process or a power loss has left in the log.
     connection.execute("PRAGMA wal_checkpoint")
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_bytes:
         # SQLite would read zeros for missing pages.
-        raise damaged_database(path, "its last page is incomplete")
+        raise damaged_database(path, "the last page of the database is incomplete")
     if path.stat().st_size <= _CHECKED_BYTES:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         if found != "ok":

@@ -112,7 +112,12 @@ def test_directory_of_something_else_is_refused_and_left_as_it_is(
     (tmp_path / "photos" / "cat.jpg").touch()
     for place, grid, version, told in (
         ("sweep", OTHER, "1", "has results of another grid: give another --out"),
-        ("sweep", GRID, "2", "has results of sds-monitor 1, this is 2: give another"),
+        (
+            "sweep",
+            GRID,
+            "2",
+            "has results of sds-monitor 1, not of version 2: give another",
+        ),
         ("photos", GRID, "1", "is not empty and has no sweep: give another --out"),
     ):
         directory = tmp_path / place

@@ -106,7 +106,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         # Spark would read those, and find nothing wrong.
         lambda checkpoint: with_one_partition(newest(checkpoint / "offsets")),
         "state/0/1",
-        "is a partition more than the 1 that offsets/{batch} names",
+        "is an extra partition: offsets/{batch} sets the number of partitions to 1",
     ),
     "offsets before the newest missing": (
         lambda checkpoint: newest(checkpoint / "offsets", 1).unlink(),
@@ -116,7 +116,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "metadata truncated": (
         lambda checkpoint: truncate(checkpoint / "metadata"),
         "metadata",
-        "delete it, and the job makes a new one",
+        "delete this file; the job makes a new file",
     ),
     "identity truncated": (
         in_monitor("job.json"),
@@ -141,7 +141,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "ledger without tables": (
         without_tables,
         "monitor/ledger.sqlite",
-        "it has no tables",
+        "the database has no tables",
     ),
     "ledger overwritten": (
         written("monitor/ledger.sqlite", "not a database" * 500),
@@ -158,7 +158,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         # SQLite would read a zero in its place.
         lambda checkpoint: truncate(checkpoint / "monitor/ledger.sqlite", -1),
         "monitor/ledger.sqlite",
-        "its last page is incomplete",
+        "the last page of the database is incomplete",
     ),
     "state gone": (removed("state"), "state/0/0/_metadata/schema", "is missing"),
     "partition of the state gone": (
@@ -180,7 +180,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "metadata of the state truncated": (
         lambda checkpoint: truncate(checkpoint / "state/0/_metadata/metadata"),
         "state/0/_metadata/metadata",
-        "delete it, and Spark makes a new one; nothing is lost",
+        "delete this file; Spark makes a new file, and nothing is lost",
     ),
     "changelog missing": (
         lambda checkpoint: (checkpoint / "state/0/1/2.changelog").unlink(),

@@ -170,7 +170,7 @@ def test_import_that_is_killed_is_done_by_the_next_start(
     [
         ("labels.json", b"[1,null]", "has the wrong content"),
         ("incidents.sqlite", b"no database" * 500, "file is not a database"),
-        ("minutes.sqlite", b"\0" * 4096, "it has no tables|not a database"),
+        ("minutes.sqlite", b"\0" * 4096, "the database has no tables|not a database"),
     ],
 )
 def test_damaged_older_file_is_named_with_its_remedy(

@@ -56,7 +56,9 @@ def test_batches_that_spark_has_lost_are_not_undone_in_part(tmp_path: Path) -> N
     ledger.begin(1, "elsewhere")
     with ledger.batch(2, "at 2"):
         ledger.write("INSERT INTO views VALUES (?)", "sds/again")
-    with pytest.raises(DamagedCheckpoint, match="it has batch 2, Spark ends before 1"):
+    with pytest.raises(
+        DamagedCheckpoint, match="has batch 2, but Spark has not committed batch 1"
+    ):
         ledger.begin(0, "at 1")
 
 
@@ -154,7 +156,7 @@ def test_stored_batch_cannot_be_written_again_without_an_undo(tmp_path: Path) ->
         stores_of(ledger).labels["sds"].admit(["town"])
     for number, position in ((1, "there"), (0, "here")):
         with (
-            pytest.raises(ValueError, match="batch 1 is stored, and is not batch"),
+            pytest.raises(ValueError, match="another batch 1 is stored, so this batch"),
             ledger.batch(number, position),
         ):
             pass

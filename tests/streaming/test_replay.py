@@ -163,7 +163,7 @@ def test_empty_window_is_wrong_use(
     first_ms = span(recording).last_ms + 1
     result = replay(recorded, Window(first_ms, first_ms))
     assert result.exit_code == 2
-    assert f"topic {recorded.topic} holds nothing from" in result.output
+    assert f"topic {recorded.topic} has no record from" in result.output
     assert not (tmp_path / "report.json").exists()
 
 
@@ -191,7 +191,7 @@ def test_empty_window_needs_no_spark(
     done = sds_monitor(*arguments(kafka, window, tmp_path))
     if is_empty:
         assert done.returncode == 2
-        assert f"topic {kafka.topic} holds nothing from" in done.stderr
+        assert f"topic {kafka.topic} has no record from" in done.stderr
     else:
         assert done.returncode == 3
         assert "Java" in done.stderr

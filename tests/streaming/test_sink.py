@@ -33,7 +33,9 @@ def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> No
 def test_kind_without_a_store_is_refused(tmp_path: Path) -> None:
     """Its incidents would be lost silently."""
     stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 0, False)
-    with pytest.raises(ValueError, match=r"nothing stores the incidents .* league"):
+    with pytest.raises(
+        ValueError, match="no store is given for the findings of kind league"
+    ):
         Sink(Board(), stores, None, False, str, (*PROTOCOLS, LEAGUE))
 
 

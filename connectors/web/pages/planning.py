@@ -87,8 +87,8 @@ def _status(plan: Plan) -> Iterator[str]:
         yield "The first forecasts appear some minutes after startup."
     if plan.hidden:
         yield (
-            f"The page omits {words.counted(plan.hidden, 'further forecast')}; the "
-            "command plan forecast computes all forecasts."
+            f"The page omits {words.counted(plan.hidden, 'further forecast')}. To "
+            "compute all forecasts, run sds-monitor plan forecast."
         )
 
 

@@ -166,8 +166,8 @@ def _trouble(tap: TapTotals, snapshot: Snapshot) -> str:
         return ""
     again = words.since(words.next_minute_ms(end_ms), clock_ms)
     return (
-        f"interrupted at {words.since(tap.last_hole_ms, clock_ms)}; "
-        f"trusted again at {again}"
+        f"the tap was interrupted at {words.since(tap.last_hole_ms, clock_ms)}; "
+        f"the monitor trusts the tap again at {again}"
     )
 
 
@@ -194,8 +194,8 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
     if any(tap.badge == _WRONG_CLOCK for tap in taps):
         return (
             "The clock of a tap is wrong, so the times of its records are wrong. The "
-            "monitor refuses records with times a minute or more ahead. Set the clock "
-            "by NTP."
+            "monitor refuses records whose time is a minute or more in the future. Set "
+            "the clock by NTP."
         )
     if not any(tap.verdict is Verdict.BLIND for tap in taps):
         lately = (
@@ -205,6 +205,6 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
     return (
         "If all taps of a channel were interrupted, the channel is blind, because "
         "messages that seem lost may be missing only at the taps. Check that the "
-        "mirror runs and its node has peers. The channel has a verdict again "
+        "mirror runs and its node has peers. The channel's next verdict is "
         f"{words.duration(settings.verdict_window_ms)} after the last interruption."
     )

@@ -38,11 +38,11 @@ def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
             whole = words.number(evidence.messages)
             limit = settings.unacknowledged_percent if failing else None
             share = _share(count, whole, limit)
-            return f"{message} {verb} not acknowledged in time {lately}{share}"
+            return f"{message} {verb} not acknowledged by the deadline {lately}{share}"
         case "recovering" if count_without(evidence.gaps, excused):
             verb = "is" if totals.gaps_open == 1 else "are"
             message = words.counted(totals.gaps_open, "message")
-            return f"{message} {verb} missing now, and may still come"
+            return f"{message} {verb} missing now, but may still arrive"
     return ""
 
 

@@ -295,5 +295,5 @@ def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
 @native
 def _check(index: int, of: Collection[object]) -> None:
     if not 0 <= index < len(of):
-        message = f"an index beyond the {len(of)} entries of a digest of MVDS"
+        message = f"an index is outside the {len(of)} entries of an MVDS digest's list"
         raise DamagedDigest(message)

@@ -20,7 +20,7 @@ COUNTED = tuple(
 )
 """Keys of `ChannelTotals.frames`."""
 
-_BEYOND = "an index beyond what a digest of a channel has"
+_BEYOND = "an index is outside its list in the channel's digest"
 
 _KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECTS)
 

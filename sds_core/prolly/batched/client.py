@@ -149,20 +149,22 @@ class BatchedClient:
         if not message.has_more:
             self._finish()
         elif not items:
-            text = "a message without items that announces more of them"
+            text = "a message has no items, but announces further items"
             raise BadFrame(text)
         return ()
 
     def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:
         if self._list is None:
             if not message.HasField("root") or message.level > MAX_LEVEL + 1:
-                text = f"an answer about level {message.level}, or without a root"
+                text = (
+                    f"an answer has no root, or its level {message.level} is too high"
+                )
                 raise BadFrame(text)
             self._root = message.root
             self._list = self._below_tail(message.level)
         nodes = marked(message.differing, self._list)
         if any(node.level != message.level for node in nodes):
-            text = f"an answer about level {message.level}, which is another one"
+            text = f"an answer has level {message.level}, but marks other levels"
             raise BadFrame(text)
         return nodes
 
@@ -184,7 +186,7 @@ class BatchedClient:
             theirs.root.level,
             theirs.root.merkle,
         ):
-            text = "the server's messages do not have the hash of its root"
+            text = "the server's messages do not match the root that the server sent"
             raise WrongHash(text)
         only_there = {item for item in received if item not in self._own}
         if self._tree is not self._own:

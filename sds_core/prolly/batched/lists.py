@@ -53,7 +53,7 @@ def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
         BadFrame: The length is not a multiple of `FINGERPRINT_BYTES`.
     """
     if len(theirs) % FINGERPRINT_BYTES:
-        text = f"{len(theirs)} bytes are no fingerprints"
+        text = f"{len(theirs)} bytes are not a whole number of fingerprints"
         raise BadFrame(text)
     starts = range(0, len(theirs), FINGERPRINT_BYTES)
     their_list = [theirs[at : at + FINGERPRINT_BYTES] for at in starts]
@@ -83,7 +83,7 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
     """
     bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
     if len(bits) > len(things):
-        text = f"a bitmap marks number {len(bits)} of {len(things)} nodes"
+        text = f"a bitmap marks node {len(bits)} of a list of {len(things)} nodes"
         raise BadFrame(text)
     return [thing for bit, thing in zip(bits, things, strict=False) if bit == "1"]
 
@@ -111,7 +111,10 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     """
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):
-        text = f"{len(message.time_differences)} times, {len(hashes)} bytes of hashes"
+        text = (
+            f"a message has {len(message.time_differences)} times, but its hashes have "
+            f"{len(hashes)} bytes"
+        )
         raise BadFrame(text)
     items: list[Item] = []
     time_ns = 0

@@ -167,10 +167,13 @@ def _below_tail(request: pb.Open, level: int) -> bytes:
 
 def _check_open(request: pb.Open) -> None:
     if len(request.salt) != SALT_BYTES or len(request.root) != HASH_BYTES:
-        text = f"a salt has {SALT_BYTES} bytes and a root {HASH_BYTES}"
+        text = f"a salt must have {SALT_BYTES} bytes, and a root {HASH_BYTES} bytes"
         raise BadFrame(text)
     if request.height > MAX_LEVEL + 1 or request.height != len(request.tail_children):
-        text = f"{len(request.tail_children)} levels of a tree of {request.height}"
+        text = (
+            f"a tree of height {request.height} has {len(request.tail_children)} lists "
+            "of tail children"
+        )
         raise BadFrame(text)
     if not all(request.tail_children):
         text = "a tail has at least one child"

@@ -88,7 +88,10 @@ def recover(
     if not missing:
         return [data[index] for index in range(data_count)]
     if len(parity) < len(missing):
-        message = f"{len(missing)} shards are missing, {len(parity)} are parity"
+        message = (
+            f"{len(missing)} shards are missing, but only {len(parity)} parity shards "
+            "are present"
+        )
         raise ValueError(message)
     field = _field(code)
     matrix = _matrix(code, data_count, parity_count)

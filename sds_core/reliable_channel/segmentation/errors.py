@@ -66,8 +66,8 @@ class SetTooLarge(SegmentationError):
         self, payload_hash: bytes, actual_bytes: int, limit_bytes: int
     ) -> None:
         super().__init__(
-            f"payload {payload_hash.hex()} needs {actual_bytes} bytes, at most "
-            f"{limit_bytes} are kept"
+            f"payload {payload_hash.hex()} needs {actual_bytes} bytes, but at "
+            f"most {limit_bytes} are kept"
         )
         self.payload_hash = payload_hash
         self.actual_bytes = actual_bytes

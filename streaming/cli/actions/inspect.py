@@ -97,7 +97,7 @@ def _parsed(data: bytes) -> list[RawRecord]:
 def _only(records: list[RawRecord], name: str) -> RawRecord:
     if len(records) != 1:
         many = "several records" if records else "no record"
-        message = f"{name} contains {many}: give a file with one of them"
+        message = f"{name} contains {many}: give a file with one record"
         raise click.UsageError(message)
     return records[0]
 

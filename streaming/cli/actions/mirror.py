@@ -82,7 +82,9 @@ def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
     pubsub_topics, content_topics, cluster, shards = traffic
     for topic in pubsub_topics:
         if not topic.startswith("/"):
-            message = f"{topic!r} is no pubsub topic: they begin with a slash"
+            message = (
+                f"{topic!r} is no pubsub topic: a pubsub topic begins with a slash"
+            )
             raise click.UsageError(message)
     if pubsub_topics:
         return dict.fromkeys(pubsub_topics, tuple(dict.fromkeys(content_topics)))

@@ -56,7 +56,9 @@ def read_monitor(
             found += _part(url, page, "hours", list[_Minute])
             clock_ms = max(clock_ms, _part(url, page, "clock", int | None) or 0)
         if any(row.get("minute") is None for row in found):
-            message = f"{url} lists an hour without its time: is it sds-monitor?"
+            message = (
+                f"{url} lists an hour without a time: check that it is sds-monitor"
+            )
             raise Unreachable(message)
         rows[view.id] = found
     names = {view.id: view.name for view in views if view.name}

@@ -64,8 +64,8 @@ def _run(
                     writer.add(one)
         if len(done) < len(runs):
             message = (
-                f"ended after {number(len(done))} of {counted(len(runs), 'run')}: the "
-                "same command continues"
+                f"the sweep ended after {number(len(done))} of "
+                f"{counted(len(runs), 'run')}: to continue, repeat the command"
             )
             raise Failed(message)
         writer.finish()

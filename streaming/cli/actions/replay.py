@@ -47,8 +47,8 @@ def replay(
     kafka = source.kafka
     warn_of_deleted_records(kafka, window.first_ms, "the window may be cut short")
     nothing = (
-        f"topic {kafka.topic} holds nothing from {iso_time(window.first_ms)} to "
-        f"{iso_time(window.last_ms)}: no report"
+        f"topic {kafka.topic} has no record from {iso_time(window.first_ms)} to "
+        f"{iso_time(window.last_ms)}, so no report is written"
     )
     # Starting Spark takes ten seconds and more.
     if not _holds_records(source, window):

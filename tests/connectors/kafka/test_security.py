@@ -146,12 +146,12 @@ Refused = Callable[[SecuredBroker, SecuredBroker, Authority], KafkaSettings]
 REFUSED: dict[str, tuple[Refused, str, str]] = {
     "wrong password": (
         lambda users, _, __: users.but(password=WRONG),
-        "rejects the login of 'alice' by SCRAM-SHA-512",
+        "rejects the login of 'alice' with mechanism SCRAM-SHA-512",
         "check --kafka-username, the password",
     ),
     "wrong password in plain": (
         lambda users, _, __: users.but(password=WRONG, mechanism=Mechanism.PLAIN),
-        "rejects the login of 'alice' by PLAIN",
+        "rejects the login of 'alice' with mechanism PLAIN",
         "check --kafka-username, the password",
     ),
     "unknown authority": (
@@ -170,7 +170,7 @@ REFUSED: dict[str, tuple[Refused, str, str]] = {
             bootstrap=users.settings.bootstrap.replace("127.0.0.1", "localhost"),
         ),
         "Hostname mismatch",
-        "name it in --bootstrap as its certificate does",
+        "in --bootstrap, use a name from the certificate",
     ),
     "plain to TLS": (
         lambda users, _, __: users.but(protocol=Protocol.PLAINTEXT),

@@ -217,7 +217,7 @@ class TestFile:
         database.execute("PRAGMA user_version = 2")
         database.close()
         with pytest.raises(
-            StorageUnreadable, match="has version 2, this program reads 1"
+            StorageUnreadable, match="has version 2, but this program reads version 1"
         ):
             ParticipantStore(path)
 

@@ -157,7 +157,7 @@ def test_file_of_another_channel_is_refused(tmp_path: Path) -> None:
     def restore(blob: bytes) -> ReliableChannelCore:
         return ReliableChannelCore.restore(blob, pubsub_topic=SHARD, options=LIMITED)
 
-    with pytest.raises(StateError, match=r"it is of 'alice' in .* not of 'bob' in"):
+    with pytest.raises(StateError, match=r"belongs to 'alice' in .* not to 'bob' in"):
         StoredChannel.open(storage, lambda: channel("bob", LIMITED), restore)
     storage.close()
 

@@ -92,7 +92,7 @@ def test_page_of_nothing_but_marks_is_read_up_to_a_limit(
     monkeypatch.setattr(json_list, "MAX_MARKS", 1_000)
     page = read_page(b"[%b,%b]" % (_GOOD, b"," * 1_000))
     assert len(page.messages) == 1
-    assert page.broken_off == "it has more than 1000 quotes, commas and brackets"
+    assert page.broken_off == "the list has more than 1000 quotes, commas and brackets"
 
 
 def turns_of_others(work: Callable[[], object]) -> int:

@@ -99,7 +99,10 @@ def test_empty_file_protects_nothing(tmp_path: Path) -> None:
             f"{TLS}  min_version: TLS13\n  max_version: TLS12",
             "min_version is above max_version",
         ),
-        (TLS.replace(".key", ".pem"), "check that they are PEM and belong together"),
+        (
+            TLS.replace(".key", ".pem"),
+            "check that both files are PEM and belong together",
+        ),
         (TLS.replace(".key", ".none"), "cannot be used (No such file"),
         ("http_server_config: {http2: true}", "HTTP/2 is not supported"),
         (

@@ -171,7 +171,8 @@ def test_taps_are_sorted_by_what_they_miss(
     assert keys(client, "/taps") == ["holed", "silent", "good"]
     text = text_of(client, "/taps")
     for part in (
-        "holed Interrupted interrupted at 12:03 UTC; trusted again at 12:14 UTC "
+        "holed Interrupted the tap was interrupted at 12:03 UTC; the monitor trusts "
+        "the tap again at 12:14 UTC "
         f"{NOTHING} "
         "2026-08-09 12:03:10 UTC, 0 s ago "
         f"1 {NOTHING} 1,234 "
@@ -254,8 +255,12 @@ def test_page_of_taps_says_what_their_numbers_show(
 @pytest.mark.parametrize(
     ("ends_ms", "silent_ms", "said"),
     [
-        ([0], 0, "the taps were interrupted; verdict again at 12:14 UTC"),
-        ([0, 120_000], 0, "the taps were interrupted; verdict again at 12:12 UTC"),
+        ([0], 0, "the taps were interrupted; the next verdict is at 12:14 UTC"),
+        (
+            [0, 120_000],
+            0,
+            "the taps were interrupted; the next verdict is at 12:12 UTC",
+        ),
         ([0, 120_000], 99_000, "the taps are silent"),
     ],
 )

@@ -61,7 +61,8 @@ def test_channel_page_says_what_each_participant_lacks(
     text = " ".join(Tags(html).text.split())
     assert (
         "participant-003 4 min ago 30 11:46:43 28 85.9 % 1 % false positives 7 "
-        f"p4 3 s ago 0 {NOTHING} 0 100 % {NOTHING} 0 12 other participants have been"
+        f"p4 3 s ago 0 {NOTHING} 0 100 % {NOTHING} 0 The table omits 12 other "
+        "participants. "
     ) in text
     # Only the one that lacks messages leads to them.
     hrefs = [str(a.get("href")) for tag, a in Tags(html).found if tag == "a"]
@@ -288,7 +289,7 @@ def test_reason_leaves_out_what_a_hole_of_the_taps_excuses(
 @pytest.mark.parametrize(
     ("silent_ms", "sentence"),
     [
-        (3_000, "the taps were interrupted; verdict again at 12:13 UTC"),
+        (3_000, "the taps were interrupted; the next verdict is at 12:13 UTC"),
         (60_000, "the taps are silent"),
     ],
 )

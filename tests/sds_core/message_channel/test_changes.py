@@ -371,6 +371,9 @@ class TestStoredRecords:
     def test_record_of_a_later_version_is_refused(self, one: Recorded) -> None:
         """The error has both versions."""
         one.changes[0] = bytes([VERSION + 1]) + one.changes[0][1:]
-        detail = f"it has version {VERSION + 1}, this program reads {VERSION}"
+        detail = (
+            f"the data has version {VERSION + 1}, but this program reads version "
+            f"{VERSION}"
+        )
         with pytest.raises(SnapshotError, match=detail):
             one.restored()

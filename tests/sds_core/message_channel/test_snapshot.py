@@ -312,7 +312,7 @@ def test_own_message_missing_in_an_old_snapshot_is_received() -> None:
 def test_snapshot_of_an_unknown_version_is_refused(version: int) -> None:
     """The error has both versions."""
     blob = bytes([version]) + participant().snapshot()[1:]
-    detail = f"it has version {version}, this program reads 1"
+    detail = f"the data has version {version}, but this program reads version 1"
     with pytest.raises(SnapshotError, match=f"cannot be restored: {detail}") as caught:
         MessageChannel.restore(blob, random=Random(1))
     assert caught.value.detail == detail
@@ -321,7 +321,7 @@ def test_snapshot_of_an_unknown_version_is_refused(version: int) -> None:
 
 def test_empty_snapshot_is_refused() -> None:
     """It has not even a version."""
-    with pytest.raises(SnapshotError, match="it is empty"):
+    with pytest.raises(SnapshotError, match="the data is empty"):
         MessageChannel.restore(b"", random=Random(1))
 
 
@@ -388,8 +388,8 @@ def test_snapshot_under_another_option_is_refused(option: str, other: object) ->
     profile = replace(SPEC, **{option: other})
     for taken, restored_by in ((SPEC, profile), (profile, SPEC)):
         detail = (
-            f"it was taken with {option} = {getattr(taken, option)}, "
-            f"the profile has {getattr(restored_by, option)}"
+            f"the snapshot has {option} = {getattr(taken, option)}, "
+            f"but the profile has {getattr(restored_by, option)}"
         )
         with pytest.raises(SnapshotError, match=re.escape(detail)) as caught:
             restored(participant(profile=taken), Random(1), restored_by)
@@ -496,7 +496,7 @@ def test_snapshot_over_a_limit_is_refused(
     alice = full_participant()
     needed = size(SEAL.unpack(alice.snapshot()))
     assert needed > 1
-    detail = f"it needs {option} = {needed}, the profile has {needed - 1}"
+    detail = f"the snapshot needs {option} = {needed}, but the profile has {needed - 1}"
     with pytest.raises(SnapshotError, match=detail):
         restored(alice, Random(1), replace(LASTING, **{option: needed - 1}))
     again = restored(alice, Random(1), replace(LASTING, **{option: needed}))
@@ -519,7 +519,9 @@ def test_each_of_two_buffers_with_one_limit_must_fit(
         needed = len(getattr(state, kept))
         setattr(state, emptied, type(getattr(state, emptied))())
         too_small = replace(LASTING, **{option: needed - 1})
-        with pytest.raises(SnapshotError, match=f"it needs {option} = {needed}"):
+        with pytest.raises(
+            SnapshotError, match=f"the snapshot needs {option} = {needed}"
+        ):
             MessageChannel.restore(
                 SEAL.pack(state), random=Random(1), profile=too_small
             )
@@ -528,7 +530,7 @@ def test_each_of_two_buffers_with_one_limit_must_fit(
 def test_snapshot_of_a_channel_with_a_longer_name_than_allowed_is_refused() -> None:
     """With the documented error."""
     alice = participant(channel_id="c" * 65)
-    with pytest.raises(SnapshotError, match="it needs id_limit = 65"):
+    with pytest.raises(SnapshotError, match="the snapshot needs id_limit = 65"):
         restored(alice, Random(1), replace(SPEC, id_limit=64))
 
 

@@ -68,7 +68,7 @@ class TestGroups:
     def test_ids_of_groups_have_one_length(self) -> None:
         """Otherwise two messages could have one id."""
         alice = Node(b"alice")
-        with pytest.raises(BadGroupId, match="has 31 bytes, ids of groups have 32"):
+        with pytest.raises(BadGroupId, match="has 31 bytes, but must have 32"):
             alice.add_group(bytes(31))
         anything = Node(b"alice", Options(group_id_bytes=None))
         anything.add_group(b"")

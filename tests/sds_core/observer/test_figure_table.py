@@ -241,11 +241,11 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
         ),
         (
             Figure("fill", "F.", Unit.RATIO, report=("fill",)),
-            "fill: report and history cannot have floats",
+            "fill: a float cannot be in report or history",
         ),
         (
             Figure("mood", "M.", Unit.WORD, series=(gauge("rooms_mood").of(),)),
-            "mood: only report and history can have a word",
+            "mood: a word can only be in report and history",
         ),
         (
             Figure("visits", "M.", series=(MOVES.of(),)),

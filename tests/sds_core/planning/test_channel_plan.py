@@ -104,7 +104,11 @@ def test_long_payload_has_segments() -> None:
             "js",
             "profile is 'js': allowed is 'default' or 'js_sds' or 'nim_sds' or 'spec'",
         ),
-        ("sds_r", "2x", "sds_r is '2x': allowed is a value, because it is no number"),
+        (
+            "sds_r",
+            "2x",
+            "sds_r is '2x': a factor needs a number, so give a value instead",
+        ),
         (
             "t_min_s",
             "500",
@@ -115,12 +119,12 @@ def test_long_payload_has_segments() -> None:
             "payload_least_bytes",
             "500",
             "the plan has payload_least_bytes = 500 and payload_most_bytes = 200: "
-            "allowed is the least up to the most",
+            "allowed is payload_least_bytes up to payload_most_bytes",
         ),
         (
             "filter_capacity",
             "1000000",
-            "the plan has filters of 1,875,008 bytes by filter_capacity and "
+            "the plan has filters of 1,875,008 bytes because of filter_capacity and "
             "filter_rate: allowed is up to 131,072 bytes",
         ),
     ],

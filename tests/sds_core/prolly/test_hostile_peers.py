@@ -404,7 +404,7 @@ def test_random_bytes_raise_only_errors_of_synchronisation(
     ("reason", "text"),
     [
         ("too many peers", "too many peers"),
-        ("", "without a reason"),
+        ("", "the peer gives no reason"),
         ("a\nb\x1b[2J", r"a\\nb\\x1b\[2J"),
         ("x" * 100_000, "^x{133}…x{66}$"),
     ],

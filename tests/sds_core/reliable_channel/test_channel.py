@@ -529,7 +529,7 @@ def test_restored_channel_continues_as_the_first_one() -> None:
 @pytest.mark.parametrize(
     ("blob", "message"),
     [
-        (b"", "it is empty"),
+        (b"", "the data is empty"),
         (b"\x63", "version 99"),
         (b"\x01\0\0\0\1", "checksum"),
     ],

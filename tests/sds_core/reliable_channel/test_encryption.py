@@ -129,7 +129,7 @@ def test_a_broken_source_of_nonces_encrypts_nothing(length: int) -> None:
 
 def test_errors_are_those_of_the_channel() -> None:
     """An application catches one base."""
-    error = Undecryptable(5, "they are too short")
+    error = Undecryptable(5, "the ciphertext is too short")
     assert isinstance(error, ReliableChannelError)
     assert isinstance(error, ValueError)
-    assert str(error) == "5 bytes cannot be decrypted: they are too short"
+    assert str(error) == "5 bytes cannot be decrypted: the ciphertext is too short"

@@ -98,7 +98,7 @@ def test_id_is_taken_while_chunks_of_a_forgotten_message_wait() -> None:
     alice.apply(Send(bytes(3_000), "first"), START_MS)
     forgets = alice.apply(Send(b"tea", "second"), START_MS)
     assert LimitReached("messages", "first") in forgets.events
-    with pytest.raises(MessageIdRefused, match="another message has it"):
+    with pytest.raises(MessageIdRefused, match="another message has this id"):
         alice.apply(Send(b"cake", "first"), START_MS)
     alice.apply(ConnectionChanged(True, False), START_MS)
     assert alice.apply(Send(b"cake", "first"), START_MS).message_id == "first"

@@ -515,7 +515,7 @@ def test_a_payload_that_can_never_be_held_is_refused_at_once() -> None:
     reassembler = Reassembler(options)
     other = Segmenter(options).split(payload_of(options, 2))[0]
     reassembler.add(other, START_MS)
-    with pytest.raises(SetTooLarge, match="needs 255 bytes, at most 192 are kept"):
+    with pytest.raises(SetTooLarge, match="needs 255 bytes, but at most 192 are kept"):
         reassembler.add(Segmenter(options).split(payload_of(options, 4))[0], START_MS)
     assert reassembler.incomplete == 1
 
@@ -527,7 +527,7 @@ def test_a_set_that_grows_over_the_limit_is_dropped_alone() -> None:
     reassembler = Reassembler(options)
     reassembler.add(Segmenter(options).split(payload_of(options, 2, -190))[1], START_MS)
     feed(reassembler, segments[:2])
-    with pytest.raises(SetTooLarge, match="needs 576 bytes, at most 500 are kept"):
+    with pytest.raises(SetTooLarge, match="needs 576 bytes, but at most 500 are kept"):
         reassembler.add(segments[2], START_MS)
     assert reassembler.incomplete == 1
     assert reassembler.held_bytes == 2

@@ -160,12 +160,12 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
         ),
         ("network.bursts", {"mean_good_s": 3}, "network.bursts", ["'mean_bad_s'"]),
         ("taps.0.name", 7, "taps[0].name", ["7", "a text"]),
-        ("taps.1", {"name": "tap"}, "taps[1].name", ["'tap'", "not yet taken"]),
+        ("taps.1", {"name": "tap"}, "taps[1].name", ["'tap'", "give another name"]),
         (
             "channels.1",
             {"name": "ch", "traffic": {"mean_interval_s": 1}},
             "channels[1].name",
-            ["'ch'", "not yet taken"],
+            ["'ch'", "give another name"],
         ),
         ("profiles", [{"base": "go"}], "profiles[0].base", ["'go'", "'nim_sds'"]),
         (

@@ -117,7 +117,7 @@ def test_directory_of_another_grid_is_left_as_it_is(tmp_path: Path) -> None:
     with opened_sweep(out, GRID | {"seeds": 1}, "0") as writer:
         writer.add(Finished(0, 1.0, []))
     before = sorted(path.name for path in out.iterdir())
-    told = "out has results of sds-monitor 0, this is "
+    told = "out has results of sds-monitor 0, not of version "
     assert_refused(invoke(tmp_path / "grid.toml", "--out", out), told)
     assert sorted(path.name for path in out.iterdir()) == before
 
@@ -127,7 +127,7 @@ def test_wrong_use_says_what_to_give(tmp_path: Path) -> None:
     assert_refused(
         invoke("--out", tmp_path), "give GRID (a TOML file), --summary or --html"
     )
-    told = f"{tmp_path} has no results of a sweep: give the --out of one"
+    told = f"{tmp_path} has no results of a sweep: give the --out of a sweep"
     assert_refused(invoke("--summary", "--out", tmp_path), told)
     unknown = invoke("--summary", "--out", tmp_path, "--figure", "eventul")
     assert_refused(unknown, "'eventul' is no figure (did you mean 'eventual'?)")

@@ -287,7 +287,10 @@ def test_wrong_use_is_found_before_the_simulations(
     page = invoke("--plan", str(plan_file), "--html", str(plan_file / "page.html"))
     monkeypatch.setattr(estimates, "find_spec", lambda name: None)
     package = invoke("--plan", str(plan_file))
-    for result, line in ((page, "is no directory to use"), (package, "need statsmod")):
+    for result, line in (
+        (page, "is no writable directory"),
+        (package, "need statsmod"),
+    ):
         assert result.exit_code == 2
         assert line in result.stderr
         assert "simulations" not in result.stderr

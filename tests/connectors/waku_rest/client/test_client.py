@@ -432,7 +432,7 @@ def test_compressed_page_is_unpacked_up_to_a_limit() -> None:
     spaces = b" " * (MAX_ANSWER_BYTES + 1)
     page = answered(gzip.compress(b"[%b,%b]" % (message_json, spaces)), "gzip")
     assert page.messages == [WakuMessage(b"\1", "t")]
-    assert page.broken_off == f"it has more than {MAX_ANSWER_BYTES} bytes"
+    assert page.broken_off == f"the answer has more than {MAX_ANSWER_BYTES} bytes"
 
 
 def test_page_that_is_compressed_twice_is_refused_unread() -> None:

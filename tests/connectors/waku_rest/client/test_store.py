@@ -148,7 +148,10 @@ def test_cursor_that_does_not_advance_is_an_error(
         ({"hashes": [bytes(32)] * 51}, "50 hashes, not 51"),
         ({"page_size": 101}, "100 messages a page, not 101"),
         ({"page_size": 0}, "at least 1 message, not 0"),
-        ({"content_topics": ["/a/1/b,c/d"]}, "'/a/1/b,c/d': it has a comma"),
+        (
+            {"content_topics": ["/a/1/b,c/d"]},
+            "'/a/1/b,c/d': this topic contains a comma",
+        ),
     ],
 )
 def test_query_that_does_not_fit_the_api_is_refused(
