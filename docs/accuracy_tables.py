@@ -150,8 +150,8 @@ SECTIONS = (
             ),
             Column(
                 "stale",
-                "found, and still reported at the end, although another participant "
-                "received the message later, unseen by the tap",
+                "found losses that are still reported at the end. Another participant "
+                "received the message later, but the tap did not see this",
                 lambda f: f.losses.stale,
             ),
             Column(
@@ -162,8 +162,8 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: hidden",
-                "no other participant received the message, and no frame that names "
-                "the message proves that the message was sent [after the "
+                "no other participant received the message. Frames name the message, "
+                "but none of them proves that the message was sent [after the "
                 "start](figures.md#6-missing-dependencies)",
                 lambda f: f.losses.hidden,
             ),
@@ -195,8 +195,8 @@ SECTIONS = (
             ),
             Column(
                 "missed",
-                "not reported, although a usable frame that was composed after the "
-                "300 s shows the miss",
+                "not reported, although a usable frame shows that the participant "
+                "still lacked the message after 300 s",
                 lambda f: f.undelivered.missed,
             ),
             Column(
@@ -226,11 +226,12 @@ SECTIONS = (
     ),
     Section(
         "Deliveries",
-        "This table counts pairs of a message and a participant, by the monitor's "
-        "outcome and by which sending arrived: the first, a later one, or none.\n"
+        "This table counts pairs of a message and a participant.\n"
+        "The name of a column has the monitor's outcome, and the sending that really "
+        "arrived: the first, a later one, or none.\n"
         "Lost includes retracted losses.\n"
-        "If a miss is repaired before the participant's next frame, the pair counts as "
-        "*first pass, later*.",
+        "If a missed message arrives before the participant's next frame, the pair "
+        "counts in the column *first pass, later*.",
         (
             Column(
                 "first pass, first",
@@ -271,8 +272,8 @@ SECTIONS = (
             Column("first-pass ratio", "the ratio that the monitor reports", _ratio(0)),
             Column(
                 "really",
-                "the real ratio: of all pairs of a message seen by a tap and a "
-                "participant present, the share that the first sending reached",
+                "the real ratio: the share of pairs that the first sending reached. A "
+                "pair is a message that a tap saw, and a participant who was present",
                 _ratio(1),
             ),
             Column("error", "the difference in percentage points", _ratio_error),
@@ -370,13 +371,13 @@ SECTIONS = (
         "False alarms",
         "This table shows minutes of event time of all channels under each verdict, "
         "in networks that lose at most 1 % of the transmissions.\n"
-        "`degraded` is right where messages are really missing: in `quiet` and "
-        "`tap-blind`, and for absent phones.",
+        "`degraded` is right in `quiet` and in `tap-blind`, and for absent phones, "
+        "because messages are really missing there.",
         (
             Column("ok", "", minutes("ok")),
             Column("quiet", "", minutes("quiet")),
             Column("warming up", "", minutes("warming_up")),
-            Column("degraded", "for any reason", minutes("degraded")),
+            Column("degraded", "verdict for any reason", minutes("degraded")),
             Column(
                 "failing: lost",
                 "because a message was lost to all participants",
@@ -436,7 +437,7 @@ SECTIONS = (
                 )
             ),
             Column(
-                "wrong: ok or quiet",
+                "wrong: verdict ok or quiet",
                 "",
                 lambda f: all_minutes(
                     {

@@ -138,7 +138,7 @@ HeldObject = TypedDict(
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
     },
 )
-HeldObject.__doc__ = "An alert that is held back, and the period of possible misses."
+HeldObject.__doc__ = "An alert that is held back, and when records may be missing."
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:

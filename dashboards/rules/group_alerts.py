@@ -32,7 +32,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             _shown(
                 _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace)
             ),
-            "Receivers that send records do not acknowledge messages.",
+            "Receivers send records, but do not acknowledge messages.",
             "Group {{ $labels.name }}: in the last "
             f"{LIFE(at.UNACKNOWLEDGED_WINDOW)}, receivers that sent records did not "
             "acknowledge "
