@@ -169,8 +169,8 @@ SECTIONS = (
             ),
             Column(
                 "trailing",
-                "no other participant received the message although the tap saw it: "
-                "an undelivered message",
+                "no other participant received the message, but the tap saw it, so the "
+                "message is undelivered, not lost",
                 lambda f: f.losses.trailing,
             ),
             Column(
@@ -183,7 +183,8 @@ SECTIONS = (
     ),
     Section(
         "Undelivered messages",
-        "This table counts pairs of a message and a participant of its dialect.\nThe "
+        "This table counts pairs of a message and a participant who uses the message's "
+        "dialect.\nThe "
         "participant still lacked the message 300 s after its frames first showed "
         "this, or 300 s after it returned from a longer absence.",
         (
@@ -311,7 +312,8 @@ SECTIONS = (
             ),
             Column(
                 "excess",
-                "messages beyond the number in the truth, channel by channel",
+                "messages by which *probable* exceeds the number in the truth, summed "
+                "over the channels",
                 lambda f: f.acknowledgements.excess,
             ),
             Column(
@@ -359,7 +361,8 @@ SECTIONS = (
             ),
             Column(
                 "precision",
-                "share of the rebroadcasts counted as repairs that are real repairs",
+                "share of real repairs among the rebroadcasts that the monitor counts "
+                "as repairs",
                 lambda f: percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["repair", Cause.RETRY],
@@ -369,8 +372,9 @@ SECTIONS = (
     ),
     Section(
         "False alarms",
-        "This table shows minutes of event time of all channels under each verdict, "
-        "in networks that lose at most 1 % of the transmissions.\n"
+        "For each verdict, this table shows the minutes of event time, summed over all "
+        "channels.\n"
+        "The networks lose at most 1 % of the transmissions.\n"
         "`degraded` is right in `quiet` and in `tap-blind`, and for absent phones, "
         "because messages are really missing there.",
         (
@@ -410,8 +414,8 @@ SECTIONS = (
     ),
     Section(
         "Minutes under a wrong verdict",
-        "This table shows minutes of event time of all channels in which no real "
-        "event explains the verdict.\n"
+        "This table shows the minutes of event time in which no real event explains a "
+        "channel's verdict, summed over all channels.\n"
         "`failing` and `degraded` are right while real events of the last ten minutes "
         "explain the reason of the verdict.\n"
         "`ok` and `quiet` are right if no real loss was found in the last ten "

@@ -35,7 +35,8 @@ _BEHAVIOUR = """\
   A finding from before a [capture gap](glossary.md), or independent of the gap, still counts.
   The status page lists alerts that are [held back](figures.md#alerts-that-are-held-back); meanwhile `sds_alert_held_back` is above 0.
   Alerts on a group of MVDS are held back while the group is blind.
-- **Retracted losses do not count, and muted channels cause no alert** until their muting ends.
+- **Retracted losses do not count.**
+- **A muted channel causes no alert** until its muting ends.
 - Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
   Only `SdsMonitorClockWrong` compares record times with the wall clock, and counts only record times in the future.
   `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with the clock of Prometheus.
