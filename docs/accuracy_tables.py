@@ -150,8 +150,8 @@ SECTIONS = (
             ),
             Column(
                 "stale",
-                "found, and still reported at the end, although another participant "
-                "received the message later, unseen by the tap",
+                "found losses that are still reported at the end. Another participant "
+                "received the message later, but the tap did not see this",
                 lambda f: f.losses.stale,
             ),
             Column(
@@ -162,15 +162,15 @@ SECTIONS = (
             ),
             Column(
                 "unseeable: hidden",
-                "no other participant received the message, and no frame that names "
-                "the message proves that the message was sent [after the "
+                "no other participant received the message. Frames name the message, "
+                "but none of them proves that the message was sent [after the "
                 "start](figures.md#6-missing-dependencies)",
                 lambda f: f.losses.hidden,
             ),
             Column(
                 "trailing",
-                "no other participant received the message although the tap saw it: "
-                "an undelivered message",
+                "no other participant received the message, but the tap saw it, so the "
+                "message is undelivered, not lost",
                 lambda f: f.losses.trailing,
             ),
             Column(
@@ -183,7 +183,8 @@ SECTIONS = (
     ),
     Section(
         "Undelivered messages",
-        "This table counts pairs of a message and a participant of its dialect.\nThe "
+        "This table counts pairs of a message and a participant who uses the message's "
+        "dialect.\nThe "
         "participant still lacked the message 300 s after its frames first showed "
         "this, or 300 s after it returned from a longer absence.",
         (
@@ -195,8 +196,8 @@ SECTIONS = (
             ),
             Column(
                 "missed",
-                "not reported, although a usable frame that was composed after the "
-                "300 s shows the miss",
+                "not reported, although a usable frame shows that the participant "
+                "still lacked the message after 300 s",
                 lambda f: f.undelivered.missed,
             ),
             Column(
@@ -226,11 +227,12 @@ SECTIONS = (
     ),
     Section(
         "Deliveries",
-        "This table counts pairs of a message and a participant, by the monitor's "
-        "outcome and by which sending arrived: the first, a later one, or none.\n"
+        "This table counts pairs of a message and a participant.\n"
+        "The name of a column has the monitor's outcome, and the sending that really "
+        "arrived: the first, a later one, or none.\n"
         "Lost includes retracted losses.\n"
-        "If a miss is repaired before the participant's next frame, the pair counts as "
-        "*first pass, later*.",
+        "If a missed message arrives before the participant's next frame, the pair "
+        "counts in the column *first pass, later*.",
         (
             Column(
                 "first pass, first",
@@ -271,8 +273,8 @@ SECTIONS = (
             Column("first-pass ratio", "the ratio that the monitor reports", _ratio(0)),
             Column(
                 "really",
-                "the real ratio: of all pairs of a message seen by a tap and a "
-                "participant present, the share that the first sending reached",
+                "the real ratio: the share of pairs that the first sending reached. A "
+                "pair is a message that a tap saw, and a participant who was present",
                 _ratio(1),
             ),
             Column("error", "the difference in percentage points", _ratio_error),
@@ -310,7 +312,8 @@ SECTIONS = (
             ),
             Column(
                 "excess",
-                "messages beyond the number in the truth, channel by channel",
+                "messages by which *probable* exceeds the number in the truth, summed "
+                "over the channels",
                 lambda f: f.acknowledgements.excess,
             ),
             Column(
@@ -358,7 +361,8 @@ SECTIONS = (
             ),
             Column(
                 "precision",
-                "share of the rebroadcasts counted as repairs that are real repairs",
+                "share of real repairs among the rebroadcasts that the monitor counts "
+                "as repairs",
                 lambda f: percent(
                     f.rebroadcasts["repair", Cause.REPAIR],
                     f.rebroadcasts["repair", Cause.RETRY],
@@ -368,15 +372,16 @@ SECTIONS = (
     ),
     Section(
         "False alarms",
-        "This table shows minutes of event time of all channels under each verdict, "
-        "in networks that lose at most 1 % of the transmissions.\n"
-        "`degraded` is right where messages are really missing: in `quiet` and "
-        "`tap-blind`, and for absent phones.",
+        "For each verdict, this table shows the minutes of event time, summed over all "
+        "channels.\n"
+        "The networks lose at most 1 % of the transmissions.\n"
+        "`degraded` is right in `quiet` and in `tap-blind`, and for absent phones, "
+        "because messages are really missing there.",
         (
             Column("ok", "", minutes("ok")),
             Column("quiet", "", minutes("quiet")),
             Column("warming up", "", minutes("warming_up")),
-            Column("degraded", "for any reason", minutes("degraded")),
+            Column("degraded", "verdict for any reason", minutes("degraded")),
             Column(
                 "failing: lost",
                 "because a message was lost to all participants",
@@ -409,8 +414,8 @@ SECTIONS = (
     ),
     Section(
         "Minutes under a wrong verdict",
-        "This table shows minutes of event time of all channels in which no real "
-        "event explains the verdict.\n"
+        "This table shows the minutes of event time in which no real event explains a "
+        "channel's verdict, summed over all channels.\n"
         "`failing` and `degraded` are right while real events of the last ten minutes "
         "explain the reason of the verdict.\n"
         "`ok` and `quiet` are right if no real loss was found in the last ten "
@@ -436,7 +441,7 @@ SECTIONS = (
                 )
             ),
             Column(
-                "wrong: ok or quiet",
+                "wrong: verdict ok or quiet",
                 "",
                 lambda f: all_minutes(
                     {

@@ -54,7 +54,8 @@ _HEAD = """\
 How often is the monitor right?
 
 Made by `{command}`; do not edit it by hand.
-The tables compare the monitor's reports with the simulator's truth, for every [scenario](simulator.md#scenarios) of SDS except `flood`, which ends before the first deadline: seeds 1 to {seeds}, {plays} simulations.
+The tables compare the monitor's reports with the simulator's truth.
+The {plays} simulations play every [scenario](simulator.md#scenarios) of SDS with the seeds 1 to {seeds}, except `flood`, which ends before the first deadline.
 `{quiet_without_loss}` is `quiet` with a network that loses nothing; [another page](accuracy-hours.md) has the scenarios of eight hours.
 The monitor reads record by record; its verdict after each record counts.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
@@ -148,7 +149,7 @@ def _goals(results: Results) -> Grid:
     stated = sum(results.causes.values(), CauseFigures())
     goals = [
         (
-            "definite acknowledgement latency exact to the millisecond",
+            "latencies of definite acknowledgements are exact to the millisecond",
             not acknowledged.differing and not acknowledged.error_ms,
             f"{acknowledged.definite:,} messages, error {acknowledged.error_ms} ms",
         ),
@@ -161,7 +162,7 @@ def _goals(results: Results) -> Grid:
         (
             "every lost message that leaves evidence is found",
             not losses.missed,
-            f"{losses.found:,} of {losses.found + losses.missed:,}; "
+            f"{losses.found:,} of {losses.found + losses.missed:,} found; "
             f"{losses.unnamed + losses.hidden:,} more lost messages leave no evidence",
         ),
         (
@@ -170,11 +171,10 @@ def _goals(results: Results) -> Grid:
             f"{losses.wrong:,} of {losses.found + losses.wrong:,}",
         ),
         (
-            "every undelivered message that a usable frame shows is found",
+            "the monitor finds every undelivered message that a usable frame shows",
             not pairs.missed,
-            f"{pairs.found:,} of {pairs.found + pairs.missed:,}; another "
-            f"{pairs.behind + pairs.unseeable:,} undelivered messages are shown by no "
-            "frame",
+            f"{pairs.found:,} of {pairs.found + pairs.missed:,} found; no frame shows "
+            f"{pairs.behind + pairs.unseeable:,} more undelivered messages",
         ),
         (
             "no message is falsely called undelivered",
@@ -183,9 +183,9 @@ def _goals(results: Results) -> Grid:
         ),
         *(
             (
-                f"only the verdicts ok, quiet and warming up in `{name}`",
+                f"in `{name}`, every verdict is ok, quiet or warming up",
                 not spent_ms,
-                f"{spent_ms / 60_000:,.1f} minutes of another",
+                f"{spent_ms / 60_000:,.1f} minutes of other verdicts",
             )
             for name, spent_ms in alarms_ms.items()
         ),
@@ -203,7 +203,7 @@ def _goals(results: Results) -> Grid:
             f"{stated.right.total():,} of {len(stated.statements):,}",
         ),
         (
-            "after an outage of an hour the report is the same to the byte",
+            "an outage of an hour does not change a byte of the report",
             all(one.alike for one in caught_up),
             f"{sum(one.alike for one in caught_up)} of {len(caught_up)}",
         ),
@@ -254,14 +254,15 @@ def _causes(results: Results) -> Grid:
         (
             (
                 "right, wrong",
-                "number of statements; statements about the same participant or tap of "
-                "a channel count as one, which is wrong if one of them is wrong",
+                "number of statements. Statements about the same participant or tap of "
+                "a channel count as one statement. If one of them is wrong, this "
+                "statement is wrong",
             ),
             (
                 "made",
                 "channels that were failing or degraded at some time, in scenarios "
-                "that produce this cause; many of these channels have too few failures "
-                "for a statement",
+                "that produce this cause. In many of these channels, failures are too "
+                "few for the monitor to state a cause",
             ),
             ("found", "channels of *made* with a right statement"),
         ),
@@ -280,8 +281,8 @@ def _mvds(results: Results) -> Grid:
 
     return Grid(
         "MVDS",
-        "The three scenarios of MVDS, with the same seeds; the monitor reads batches "
-        "of 1,000 records.",
+        "The three scenarios of MVDS use the same seeds.\n"
+        "The monitor reads batches of 1,000 records.",
         (
             "scenario",
             "messages",
@@ -298,9 +299,9 @@ def _mvds(results: Results) -> Grid:
             (
                 "deliveries",
                 "pairs of a message and a node that acknowledged it, as the monitor "
-                "reports them. While nodes are offline, deliveries are fewer than "
-                "*reached*; if senders acknowledge offers of their own messages, "
-                "deliveries are more",
+                "reports them. If nodes are offline, *deliveries* is less than "
+                "*reached*. If senders acknowledge offers of their own messages, "
+                "*deliveries* is greater than *reached*",
             ),
             ("addressed", "pairs of a message and a receiver to which it was sent"),
             ("in time", "addressed pairs that were acknowledged by the deadline"),

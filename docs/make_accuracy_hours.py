@@ -34,7 +34,8 @@ _HEAD = """\
 How often is the monitor right if it runs for hours, with phones, wrong clocks and restarts?
 
 Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
-Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with the simulator's truth: for the [scenarios](simulator.md#scenarios) of eight hours, with the seeds 1 to {seeds}, in {plays} simulations.
+Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with the simulator's truth.
+The {plays} simulations play the [scenarios](simulator.md#scenarios) of eight hours, with the seeds 1 to {seeds}.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
 In all these simulations, {differing} figures of the reports differ from the figures of a correct monitor in the [truth file](simulator.md#the-truth-file).
@@ -59,12 +60,12 @@ SECTIONS = (
             Column("redundant", "", _repair("redundant")),
             Column(
                 "old repairs",
-                "repairs that a tap saw, for messages more than an hour old",
+                "repairs that a tap saw and that resent messages more than an hour old",
                 lambda f: f.old_repairs,
             ),
             Column(
                 "sync repairs",
-                "repairs that a tap saw, for sync frames",
+                "repairs that a tap saw and that resent sync frames",
                 lambda f: f.sync_repairs,
             ),
             Column(

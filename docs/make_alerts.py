@@ -19,7 +19,7 @@ _HEAD = """\
 Which alerts exist, when do they fire, and who should act?
 
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
-The [dashboards page](dashboards.md) shows where rules and limits are.
+The [dashboards page](dashboards.md) names the files of the rules and of their limits.
 Each alert links to its [runbook](dashboards.md#where-the-runbooks-are).
 Commands in runbooks use the names of the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md), and the current namespace of `kubectl`.
 
@@ -31,20 +31,23 @@ _BEHAVIOUR = """\
 ## How all alerts behave
 
 - **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last event.
-- **Findings that taps may have caused cause no alert**: each finding is judged separately, so a finding from before a [capture gap](glossary.md), or independent of it, still counts.
+- **If taps may have caused a finding, the finding causes no alert.**
+  A finding from before a [capture gap](glossary.md), or independent of the gap, still counts.
   The status page lists alerts that are [held back](figures.md#alerts-that-are-held-back); meanwhile `sds_alert_held_back` is above 0.
   Alerts on a group of MVDS are held back while the group is blind.
-- **Retracted losses do not count, and muted channels cause no alert** until their muting ends.
+- **Retracted losses do not count.**
+- **A muted channel causes no alert** until its muting ends.
 - Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
-  Only `SdsMonitorClockWrong` compares records with the wall clock, and only records stamped ahead of it count.
+  Only `SdsMonitorClockWrong` compares record times with the wall clock, and counts only record times in the future.
   `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with the clock of Prometheus.
 - If a monitor returns at another address, its figures continue.
   Use one Prometheus job per monitor: two monitors in one job look like one monitor that moves.
-- If Prometheus cannot reach the monitor for at most a day, the events of the outage count when Prometheus sees figures again.
+- If Prometheus cannot reach the monitor for a day or less, the events of this outage count as soon as Prometheus sees figures again.
   When Prometheus sees a monitor or channel for the first time, its old figures cause no alert.
 - All channels beyond the [cardinality limit](glossary.md) are exported as one channel `other`.
-  In `other`, findings that taps may have caused also do not count; muting a channel has no effect on `other`.
-- The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs a release of 3.
+  If taps may have caused a finding, the finding does not count in `other` either.
+  Muting a channel has no effect on `other`.
+- The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.
 """  # noqa: E501 - one sentence per line
 
 _OBJECTIVES = """\
@@ -62,12 +65,13 @@ An alert on an error budget fires if the [burn rate](glossary.md) exceeds the fa
 |---|---|---|---|---|
 {burn_rates}
 
-Factors and windows are for a period of 30 days, from The Site Reliability Workbook (Google), chapter 5; the windows of a day are from slok/sloth.
+The factors and windows are from The Site Reliability Workbook (Google), chapter 5, and apply to a period of 30 days.
+The windows of a day are from slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If a capture gap excludes failures of a slice, the slice counts at most as many failures as the last ten minutes have.
-While Prometheus has seen the monitor for less than a window, the window holds only the existing data.
-If Prometheus cannot reach the monitor for longer than a slice, no window counts the events that ended in this time.
+If a capture gap excludes failures of a slice, the slice counts at most one failure for each remaining finding of the last ten minutes.
+If Prometheus has seen the monitor for less time than a window covers, the window has only the data of this time.
+If Prometheus cannot reach the monitor for more than five minutes, no window counts the deliveries and messages that ended in this time.
 """  # noqa: E501 - one sentence per line
 
 _INHIBITIONS = """\

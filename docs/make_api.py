@@ -73,8 +73,9 @@ curl 'http://127.0.0.1:9108/api/v1/channels?limit=500&after=…'
 ```
 
 Each entry that keeps its place in the list is returned once.
-If a channel's verdict or muting changes between two requests, or an incident is found again, its entry may be returned twice or not at all.
-A `next` is valid as long as the monitor knows the channel of the entry. Do not interpret the text of a `next`.
+If a channel's verdict or muting changes between two requests, the channel may be returned twice or not at all.
+If an incident is found again between two requests, the incident may be returned twice or not at all.
+A `next` is valid as long as the monitor knows the channel of the page's last entry. Do not interpret the text of a `next`.
 
 Intervals, participants, and steps of a trace have no pages, because their number is bounded.
 """  # noqa: E501 - one sentence per line
@@ -88,11 +89,9 @@ def page() -> str:
     own = {path: item for path, item in audit["paths"].items() if "audit" in path}
     usual = _Usual.of(monitor["paths"])
     errors = [
-        (
-            status,
-            " Or: ".join(filter(None, (ERRORS.get(status), *usual.errors[status]))),
-        )
+        (status, sentence)
         for status in sorted(ERRORS.keys() | usual.errors.keys())
+        for sentence in filter(None, (ERRORS.get(status), *usual.errors[status]))
     ]
     schemas = monitor["components"]["schemas"] | audit["components"]["schemas"]
     lines = [

@@ -91,9 +91,8 @@ class Person(msgspec.Struct):
         named_ms: Time of the participant's first frame whose history names the message.
         named: Number of the participant's frames whose history names the message.
         held_ms: Time of the participant's first frame whose filter holds the message.
-        lacked_ms, lacked_last_ms: Times of the first and the latest frame that shows
-            the lack: the frame was composed after the message appeared, and the filter
-            lacks the message.
+        lacked_ms, lacked_last_ms: Times of the first and the latest frame whose filter
+            lacks the message. Frames from before the message do not count.
         requests: Number of the participant's repair requests.
         outcomes: Conclusions of the view, in order.
     """

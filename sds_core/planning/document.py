@@ -10,7 +10,7 @@ from sds_core.planning.forecast import Forecast, Interval, Outlook
 
 
 class IntervalObject(TypedDict):
-    """Median and ends of the interval of a forecast figure."""
+    """A forecast value: the median, and the two ends of the interval."""
 
     low: float | None
     mid: float | None

@@ -45,7 +45,7 @@ class ForecastSettings:
 
 
 class Interval(NamedTuple):
-    """Median and ends of the interval of a forecast figure."""
+    """A forecast value: the median, and the two ends of the interval."""
 
     low: float
     mid: float

@@ -48,7 +48,7 @@ COMMANDS = {
         "inspect": "Decode one frame.",
         "dead-letter": "List, print and replay records that could not be decoded.",
     },
-    "Plan": {"plan": "Forecast costs, and when limits are reached."},
+    "Plan": {"plan": "Forecast what channels cost, and when they reach limits."},
 }
 """Title of a group of commands -> its commands, with the short help of each."""
 

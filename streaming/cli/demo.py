@@ -48,7 +48,7 @@ RECORDED = "recorded"
     panel=Panel.OUTPUT,
     help="Write the report to this file when the job ends.",
 )
-@serving_options("page and metrics", 9108, with_host=False)
+@serving_options("the page and the metrics", 9108, with_host=False)
 @setting(
     "--keep/--no-keep",
     default=None,

@@ -106,8 +106,8 @@ reading_options = option_group(
         setting(
             "--shuffle-partitions",
             type=click.IntRange(1),
-            help="Partitions of the state; by default one for each core. The first "
-            "batch of a checkpoint fixes the number of partitions.",
+            help="Partitions of the state; by default one for each core. After the "
+            "first batch of a checkpoint, the number of partitions cannot change.",
         ),
     ),
     _reading_settings,

@@ -246,7 +246,7 @@ run_options = option_group(
             help="State directory. If the job restarts with the same directory, it "
             "resumes.",
         ),
-        serving_options("page and metrics", 9108),
+        serving_options("the page and the metrics", 9108),
         setting(
             "--prometheus",
             type=Parsed("URL", checked_url),
