@@ -94,7 +94,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
         return figures
     times = (
         ("limit", "by which half of the possible futures reach", "at_ms"),
-        ("limit_earliest", "at which the earliest of the possible futures reaches", "earliest_ms"),
+        ("limit_earliest", "at which the earliest forecast reaches", "earliest_ms"),
     )
     return [
         *figures,
