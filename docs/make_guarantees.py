@@ -70,13 +70,13 @@ class Chaos(msgspec.Struct, tag_field="command", tag="make chaos"):
 
     def row(self) -> tuple[str, ...]:
         """Cells of the page's table."""
-        victims = ", ".join(
-            f"{victim} {count}" for victim, count in self.by_victim.items()
+        victims = "; ".join(
+            f"{victim}: {count}" for victim, count in self.by_victim.items()
         )
         size = (
-            f"{self.kills:,} kills (by victim: {victims}); {self.starts:,} starts of "
-            f"the job (median {self.first_batch_s:g} s to the first batch); "
-            f"{self.records:,} records"
+            f"{self.kills:,} kills ({victims}). The job started {self.starts:,} times; "
+            f"the median time to the first batch was {self.first_batch_s:g} s. The "
+            f"topic had {self.records:,} records"
         )
         run = f"`make chaos KILLS={self.kills} SEED={self.seed}`"
         return run, f"{self.minutes:g} min", size, f"{self.differences} differences"

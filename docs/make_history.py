@@ -134,9 +134,9 @@ ORDER BY channel, hour;
 ```
 
 The query also reads days before the two days, because each channel's first row is compared with the channel's previous row.
-If a channel has no earlier row, the channel begins at 0.
-If a [forgotten](figures.md#forgotten-channels) channel has returned and its totals are smaller than before, the channel also begins at 0.
-If earlier rows of a channel have expired, its first hour contains all earlier figures: query only days after the oldest day.
+If a channel has no earlier row, the channel's figures begin at 0.
+If a [forgotten](figures.md#forgotten-channels) channel has returned and its totals are smaller than before, the channel's figures begin at 0 too.
+If earlier rows of a channel have expired, the channel's first hour includes all earlier figures, so query only days after the oldest day.
 If a file disappears during your query because of a merge, repeat the query.
 
 Minutes of two days by channel and [shown verdict](figures.md#verdict-over-time):
@@ -210,12 +210,12 @@ _TABLES = (
     (
         CHANNEL_MINUTES,
         MINUTES_TOPIC,
-        "for each channel and minute of event time in which its figures changed",
+        "for each minute of event time in which a channel's figures changed",
     ),
     (
         CHANNEL_VERDICTS,
         VERDICTS_TOPIC,
-        "for each channel and minute of wall time in which its shown verdict changed",
+        "for each minute of wall time in which a channel's shown verdict changed",
     ),
 )
 
@@ -270,7 +270,7 @@ def _figures_of(kind: AnyKind) -> set[str]:
     }
 
 
-_FIGURE = "Figures of [figures.md](figures.md), with `_` for `.`."
+_FIGURE = "[figures.md](figures.md) defines these figures; each `.` is `_` here."
 
 
 def fields(table: HistoryTable, figures: Set[str]) -> str:

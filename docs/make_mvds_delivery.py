@@ -161,8 +161,9 @@ def about() -> str:
             "specification says.",
             "- back-off *linear*: each wait is two epochs longer than the last wait, "
             "as in the upstream simulation.",
-            "- back-off *deployed*: 90 epochs, doubling, plus up to 29 random epochs "
-            "(status-go, whose epochs are 300 ms long).",
+            "- back-off *deployed*: the first wait is 90 epochs, each further wait is "
+            "twice as long, and each wait gets up to 29 random epochs in addition. "
+            "status-go uses this back-off, with epochs of 300 ms.",
         )
     )
 

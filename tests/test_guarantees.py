@@ -58,7 +58,7 @@ def test_table_says_how_long_a_run_was_and_what_it_found() -> None:
     """With the command that repeats it."""
     table = block(Runs(CHAOS, FUZZ))
     assert (
-        "| `make chaos KILLS=7 SEED=1` | 2 min | 7 kills (by victim: driver 7); "
+        "| `make chaos KILLS=7 SEED=1` | 2 min | 7 kills (driver: 7). The job started "
         in table
     )
     assert "| 0 differences | 0.7.0, 2026-11-22 |" in table

@@ -77,8 +77,8 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     ),
     one_sample(
         "sds_audit_unidentified_records",
-        "Records of the mirror without hash or time of their message, in the newest "
-        "audit.",
+        "Records of the mirror that lack the hash or time of their message, in the "
+        "newest audit.",
         lambda a: None if a.result is None else a.result.unidentified,
     ),
     one_sample(

@@ -24,7 +24,8 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
     objectives: Metric[ChannelSettings] = Metric(
         f"{name}_objective_ratio",
         MetricKind.GAUGE,
-        f"SLO of the {one}: share of deliveries, or of messages acknowledged in time.",
+        f"SLO of the {one}: minimum share of deliveries that succeed, or of messages "
+        "that are acknowledged in time.",
         ("objective",),
         lambda c: [
             (("delivery",), c.delivery_objective),
@@ -171,16 +172,16 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_tap_clock_offset_seconds",
             MetricKind.GAUGE,
-            "Clock of the tap minus Kafka's clock; minus this machine's clock if "
+            "Clock of the tap minus Kafka's clock, or minus this machine's clock if "
             "Kafka's clock is unknown; absent while the tap writes no records.",
             ("observer",),
             _tap_clocks,
         ),
         one_sample(
             "sds_monitor_ok",
-            "1 while Kafka answers and has the topic, the monitor runs without lag and "
-            "without a wrong clock, a channel or group has a verdict, and every "
-            "channel and group that is failing or blind is muted.",
+            "1 while all of this holds: Kafka answers, and the topic exists; the "
+            "monitor has no lag and no wrong clock; at least one channel or group has "
+            "a verdict; every failing or blind channel or group is muted.",
             lambda s: int(s.ok),
         ),
         one_sample(

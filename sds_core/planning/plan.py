@@ -94,7 +94,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
         return figures
     times = (
         ("limit", "by which half of the possible futures reach", "at_ms"),
-        ("limit_earliest", "at which the earliest futures reach", "earliest_ms"),
+        ("limit_earliest", "at which the earliest forecast reaches", "earliest_ms"),
     )
     return [
         *figures,
@@ -131,8 +131,8 @@ def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
         Metric(
             f"{prefix}_{many}",
             MetricKind.GAUGE,
-            f"{many.capitalize()} with a forecast (yes), without a forecast (no), and "
-            "not computed because of a limit.",
+            f"Number of {many} by forecast: available (yes), not available (no), or "
+            "not computed because of a limit (not_computed).",
             ("forecast",),
             lambda plan: [
                 (("yes",), len(plan.views)),

@@ -21,7 +21,8 @@ _RESPONSES = counter(
 )
 _TIMING = counter(
     "sds_repair_timing_total",
-    "First requests and first responses of repairs whose time a hash could verify.",
+    "First requests and first responses of repairs, if a hash shows when each may be "
+    "sent.",
     "step",
     "conformant",
 )
