@@ -134,7 +134,7 @@ def growth(context: Context) -> None:
         context.say(GROWTH, what, "µs", spent_s * 1e6)
     for history in (0, 10, 40, 200):
         spent_s = cost(_talk(10, history))
-        what = f"read and apply a frame: history of {history}"
+        what = f"read and apply a frame: causal history of {history} ids"
         context.say(GROWTH, what, "µs", spent_s * 1e6)
 
 
