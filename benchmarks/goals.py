@@ -166,7 +166,7 @@ OTHERS = (
         _found(HOSTILE),
         *(8, 4, "x"),
         why="the monitor reads each id of a history and each record of a payload, "
-        "and follows most of them; a normal frame has one new id",
+        "and follows most of these ids and records; a normal frame has one new id",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",

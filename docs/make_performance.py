@@ -90,7 +90,7 @@ def _drains(run: Run) -> str:
         head = (
             "contender",
             "CPU time, µs per record",
-            "times this job's CPU time",
+            "multiple of this job's CPU time",
             "records/s",
         )
         lines += [*table(head, contenders), ""]
