@@ -125,19 +125,19 @@ RATIOS = (
 
 OTHERS = (
     Goal(
-        "open a state, one frame, close: 100 messages",
+        "open a state, apply one frame, close the state: 100 messages",
         _found(CHANNEL, ": 100 messages"),
         *(0.1, None, "ms"),
         why=_RULES,
     ),
     Goal(
-        "open a state, one frame, close: 3,650 messages",
+        "open a state, apply one frame, close the state: 3,650 messages",
         _found(CHANNEL, ": 3,650 messages"),
         *(0.4, None, "ms"),
         why=_RULES,
     ),
     Goal(
-        "open a state, one frame, close: 20,000 messages",
+        "open a state, apply one frame, close the state: 20,000 messages",
         _found(CHANNEL, ": 20,000 messages"),
         *(1.5, None, "ms"),
         why=_RULES,

@@ -112,7 +112,10 @@ def test_goal_says_by_how_much_it_is_missed() -> None:
         "divided by the CPU time of this job"
     ]
     assert counts[3:] == ["met", ""]
-    assert rows["open a state, one frame, close: 20,000 messages"][3] == "not measured"
+    assert (
+        rows["open a state, apply one frame, close the state: 20,000 messages"][3]
+        == "not measured"
+    )
 
 
 def test_goal_of_few_is_missed_by_what_is_too_much() -> None:

@@ -114,7 +114,12 @@ def open_and_close(context: Context) -> None:
         state = next(opened(records, 0))
         for _ in range(context.repeat):
             spent_ms = median(state.spent_s()) * 1e3
-            context.say(ROW, f"open, one frame, close: {what}", "ms", spent_ms)
+            context.say(
+                ROW,
+                f"open a state, apply one frame, close the state: {what}",
+                "ms",
+                spent_ms,
+            )
         context.say("state", f"blob: {what}", "kB", len(state.data) / 1e3)
 
 
