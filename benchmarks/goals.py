@@ -25,7 +25,7 @@ _NOT_MEASURED = "not measured"
 # Why a goal is missed. Nothing checks these: read them again after each run.
 _RULES = "the rules and the reader, in Python workers, use most CPU time"
 _STATE = "every batch reads and writes the state of each channel with new frames"
-_PYTHON = "the rules are Python; the naive process has hardly any rules"
+_PYTHON = "this monitor's rules run in Python; the naive process has hardly any rules"
 _WAITS = "a frame waits for the previous batch and for its own batch"
 _START = "JVM, Spark and the first Python workers start one after the other"
 
@@ -97,13 +97,18 @@ def _found(
 
 
 def _against(data: str, other: str, goal: float, aim: float, why: str) -> Goal:
-    name = f"{data} frames: CPU time of the {other} / of this job"
+    name = (
+        f"{data} frames: CPU time of the {other}, divided by the CPU time of this job"
+    )
     ratio = _cpu_ratio(data, other, drain.JOB)
     return Goal(name, ratio, goal, aim, "x", is_least=True, why=why)
 
 
 def _without_spark(data: str, goal: float, aim: float) -> Goal:
-    name = f"{data} frames: CPU time of the naive process / of this monitor's views"
+    name = (
+        f"{data} frames: CPU time of the naive process, "
+        "divided by the CPU time of this monitor's views"
+    )
     ratio = _cpu_ratio(data, drain.NAIVE, drain.SAME)
     return Goal(name, ratio, goal, aim, "x", is_least=True, why=_PYTHON)
 
@@ -120,19 +125,19 @@ RATIOS = (
 
 OTHERS = (
     Goal(
-        "open a state, one frame, close: 100 messages",
+        "open a state, apply one frame, close the state: 100 messages",
         _found(CHANNEL, ": 100 messages"),
         *(0.1, None, "ms"),
         why=_RULES,
     ),
     Goal(
-        "open a state, one frame, close: 3,650 messages",
+        "open a state, apply one frame, close the state: 3,650 messages",
         _found(CHANNEL, ": 3,650 messages"),
         *(0.4, None, "ms"),
         why=_RULES,
     ),
     Goal(
-        "open a state, one frame, close: 20,000 messages",
+        "open a state, apply one frame, close the state: 20,000 messages",
         _found(CHANNEL, ": 20,000 messages"),
         *(1.5, None, "ms"),
         why=_RULES,
@@ -156,11 +161,12 @@ OTHERS = (
         why=_STATE,
     ),
     Goal(
-        "CPU time of a hostile record / CPU time of a normal frame of equal size",
+        "CPU time of a hostile record, divided by the CPU time of a normal frame of "
+        "equal size",
         _found(HOSTILE),
         *(8, 4, "x"),
         why="the monitor reads each id of a history and each record of a payload, "
-        "and follows most of them; a normal frame has one new id",
+        "and follows most of these ids and records; a normal frame has one new id",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",
@@ -175,14 +181,14 @@ OTHERS = (
         why="the JVM, the driver and two Python workers with their libraries",
     ),
     Goal(
-        "command to first figures, prepared",
-        _found(FLOOR, "first figures, prepared"),
+        "time from the command to the first figures, after `sds-monitor prepare`",
+        _found(FLOOR, "first figures, after"),
         *(4.5, None, "s"),
         why=_START,
     ),
     Goal(
-        "command to first figures, first start on a fresh clone",
-        _found(FLOOR, "first figures, fresh clone"),
+        "time from the command to the first figures, on a fresh clone",
+        _found(FLOOR, "first figures, on a fresh clone"),
         *(8, None, "s"),
         why=_START,
     ),

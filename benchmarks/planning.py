@@ -171,7 +171,11 @@ def _print_errors() -> None:
             )
         )
     click.echo(f"\n| error in {len(errors)} months | mean | greatest |\n|---|---|---|")
-    names = ("bytes of the next week", "date of the filter", "epoch headroom")
+    names = (
+        "bytes of the next week",
+        "date on which the filter reaches its limit",
+        "epoch headroom",
+    )
     for name, column in zip(names, np.array(errors).T, strict=True):
         click.echo(f"| {name} | {column.mean():.1%} | {column.max():.1%} |")
 

@@ -290,8 +290,8 @@ def _table(load: Load, cells: list[Cell]) -> Iterator[str]:
     parity = segmentation.parity_count(data)
     yield (
         f"*{load.name.capitalize()}*: {load.messages} payloads of "
-        f"{load.payload_bytes:,} bytes, one every {load.interval_ms // 1_000} s; "
-        f"segments of each payload without and with parity: {data} and {data + parity}."
+        f"{load.payload_bytes:,} bytes, one every {load.interval_ms // 1_000} s. "
+        f"Segments of a payload: {data} without parity, {data + parity} with parity."
     )
     yield ""
     measures = [_SOON, _LATE, "bytes"]

@@ -62,8 +62,7 @@ def _goals(run: Run) -> str:
     lines = [
         "## Goals",
         "",
-        "The goals are for two cores; a ratio is the second contender's CPU time per "
-        "frame divided by the first one's.",
+        "The goals are for two cores. Ratios compare CPU times per frame.",
         "",
     ]
     lines += table(HEAD, cells(run))
@@ -88,7 +87,12 @@ def _drains(run: Run) -> str:
             for one in run.measures
             if one.row == by_cpu
         )
-        head = ("contender", "CPU time, µs per record", "by this job's", "records/s")
+        head = (
+            "contender",
+            "CPU time, µs per record",
+            "multiple of this job's CPU time",
+            "records/s",
+        )
         lines += [*table(head, contenders), ""]
     return "\n".join(lines)
 

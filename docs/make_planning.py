@@ -156,7 +156,7 @@ def _targets(_: Grid, cells: list[Cell]) -> Iterator[str]:
         words = " / ".join(with_interval(cell.figures[x], _percent) for x in shares)
         return f"**{words}**" if is_met else words
 
-    heading = "first peer / misses found / consistent"
+    heading = "first peer reached / misses found / all consistent, percent"
     yield from _pivot(heading, cells, "loss", text, _loss)
     figure = _of("bytes_per_day", byte_size)
     yield from _pivot("bytes a day", cells, "loss", figure, _loss)

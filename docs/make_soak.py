@@ -30,12 +30,13 @@ def block(run: Soak) -> str:
         PART.begin,
         "",
         f"sds-monitor {run.version}, {run.date}, {run.machine}.",
-        f"The traffic lasted {minutes:,.0f} minutes, of which the first {warm_up:,.0f} "
-        f"do not count; `make soak MINUTES={minutes:.0f} SEED={run.seed}`.",
-        f"{run.records:,} records; {run.channels:,} channels at the end, and "
-        f"{run.forgotten:,} forgotten ones; {run.requests:,} requests, of which "
-        f"{len(run.failures):,} failed; {len(run.differences):,} differences between "
-        "the figures and those of the undisturbed job.",
+        f"The command `make soak MINUTES={minutes:.0f} SEED={run.seed}` sent traffic "
+        f"for {minutes:,.0f} minutes. The first {warm_up:,.0f} minutes do not count.",
+        f"The monitor read {run.records:,} records. At the end, the monitor followed "
+        f"{run.channels:,} channels and had forgotten {run.forgotten:,} channels. Of "
+        f"{run.requests:,} requests, {len(run.failures):,} failed. The figures had "
+        f"{len(run.differences):,} differences from the figures of the undisturbed "
+        "job.",
         "",
         *table(HEAD, rows(run)),
         "",

@@ -74,10 +74,12 @@ def _about(run: SyncRun) -> str:
         f"{versions}.",
         f"Every figure is the median of {run.seeds} sets of messages with "
         "different seeds.",
-        f"Fan-out {DEFAULT_FAN_OUT}; fingerprints of {FINGERPRINT_BYTES} bytes; frames "
-        f"of at most {DEFAULT_LIMITS.frame_bytes // 2**20} MiB; "
-        f"at most {DEFAULT_LIMITS.nodes:,} nodes and messages of a peer; "
-        f"{MAX_START_NODES} start nodes in a request of the document's protocol.",
+        f"The fan-out is {DEFAULT_FAN_OUT}, and fingerprints have "
+        f"{FINGERPRINT_BYTES} bytes.",
+        f"A frame has at most {DEFAULT_LIMITS.frame_bytes // 2**20} MiB. A side "
+        f"accepts at most {DEFAULT_LIMITS.nodes:,} nodes and messages from its peer.",
+        "A request of the document's protocol has at most "
+        f"{MAX_START_NODES} start nodes.",
         *(f"Not measured: {name} ({why})." for name, why in run.skipped.items()),
         *(["**Other programs ran on the machine.**"] if run.load > _IDLE else []),
     ]
@@ -99,11 +101,17 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
     ]
     for name, shapes, aim in (
         (
-            "bytes of batched / negentropy, recent and burst differences",
+            "bytes of the batched protocol divided by bytes of negentropy: "
+            "recent and burst differences",
             SHAPES[1:],
             MOST_BYTES,
         ),
-        ("bytes of batched / negentropy, scattered differences", SHAPES[:1], None),
+        (
+            "bytes of the batched protocol divided by bytes of negentropy: "
+            "scattered differences",
+            SHAPES[:1],
+            None,
+        ),
     ):
         ratios = [
             ours.bytes / theirs.bytes
@@ -118,9 +126,9 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
         yield (
             name,
             most,
-            f"{min(ratios):.2f} to {max(ratios):.2f} x, median "
-            f"{statistics.median(ratios):.2f} x; "
-            f"{within} of {len(ratios)} rows within {MOST_BYTES:g} x",
+            f"ratios from {min(ratios):.2f} to {max(ratios):.2f}, median ratio "
+            f"{statistics.median(ratios):.2f}; in {within} of {len(ratios)} rows, the "
+            f"ratio is at most {MOST_BYTES:g}",
             "" if aim is None else _outcome(max(ratios) <= aim),
         )
     for name, shapes in (("recent and burst", SHAPES[1:]), ("scattered", SHAPES[:1])):
@@ -129,7 +137,7 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
             for (_, _, shape), ours, theirs in pairs
             if shape in shapes
         ]
-        title = f"rounds of batched beside negentropy, {name} differences"
+        title = f"rounds of the batched protocol against negentropy: {name} differences"
         if not rounds:
             yield title, "fewer", _UNMEASURED, ""
             continue
@@ -138,8 +146,8 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
         yield (
             title,
             "fewer",
-            f"of {len(rounds)} rows, {fewer} have fewer rounds, {same} as many, "
-            f"{len(rounds) - fewer - same} more",
+            f"fewer rounds than negentropy in {fewer} of {len(rounds)} rows, as many "
+            f"rounds in {same} rows, more rounds in {len(rounds) - fewer - same} rows",
             _outcome(fewer == len(rounds)),
         )
     largest = SIZES[-1]

@@ -97,7 +97,8 @@ def test_goal_says_by_how_much_it_is_missed() -> None:
     rows = {name: cells for name, *cells in cells_of(known)}
     assert len(rows) == len(GOALS)
     missed = rows[
-        "big frames: CPU time of the Spark job with three figures / of this job"
+        "big frames: CPU time of the Spark job with three figures, "
+        "divided by the CPU time of this job"
     ]
     assert missed[:4] == [
         "1.9 x (1.8 to 2)",
@@ -107,10 +108,14 @@ def test_goal_says_by_how_much_it_is_missed() -> None:
     ]
     assert missed[4]
     counts = rows[
-        "big frames: CPU time of the Spark job that only counts / of this job"
+        "big frames: CPU time of the Spark job that only counts, "
+        "divided by the CPU time of this job"
     ]
     assert counts[3:] == ["met", ""]
-    assert rows["open a state, one frame, close: 20,000 messages"][3] == "not measured"
+    assert (
+        rows["open a state, apply one frame, close the state: 20,000 messages"][3]
+        == "not measured"
+    )
 
 
 def test_goal_of_few_is_missed_by_what_is_too_much() -> None:

@@ -173,13 +173,16 @@ def test_goal_is_met_by_the_worst_row(ours: int, outcome: str) -> None:
         cell = Cell("main", contender, 10_000, 10, "recent", "", [])
         known.add(cell, Session(1, total - 500, 500, 1.0, 1.0))
     found = {name: result for name, _, _, result in make_sync.goals(known)}
-    assert (
-        found["bytes of batched / negentropy, recent and burst differences"] == outcome
+    name = (
+        "bytes of the batched protocol divided by bytes of negentropy: "
+        "recent and burst differences"
     )
-    assert (
-        found["rounds of batched beside negentropy, recent and burst differences"]
-        == "missed"
+    assert found[name] == outcome
+    name = (
+        "rounds of the batched protocol against negentropy: "
+        "recent and burst differences"
     )
+    assert found[name] == "missed"
 
 
 def test_what_was_not_measured_is_neither_met_nor_missed() -> None:

@@ -114,7 +114,12 @@ def open_and_close(context: Context) -> None:
         state = next(opened(records, 0))
         for _ in range(context.repeat):
             spent_ms = median(state.spent_s()) * 1e3
-            context.say(ROW, f"open, one frame, close: {what}", "ms", spent_ms)
+            context.say(
+                ROW,
+                f"open a state, apply one frame, close the state: {what}",
+                "ms",
+                spent_ms,
+            )
         context.say("state", f"blob: {what}", "kB", len(state.data) / 1e3)
 
 
@@ -134,7 +139,7 @@ def growth(context: Context) -> None:
         context.say(GROWTH, what, "µs", spent_s * 1e6)
     for history in (0, 10, 40, 200):
         spent_s = cost(_talk(10, history))
-        what = f"read and apply a frame: history of {history}"
+        what = f"read and apply a frame: causal history of {history} ids"
         context.say(GROWTH, what, "µs", spent_s * 1e6)
 
 

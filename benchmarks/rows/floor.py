@@ -52,7 +52,7 @@ def start(context: Context) -> None:
     _write(kafka, itertools.islice(frames, _BEFORE))
     for number in range(context.repeat):
         with monitor(kafka, *FLAGS) as job:
-            _say_start(context, job, "prepared")
+            _say_start(context, job, "after `sds-monitor prepare`")
             ended_s = time.monotonic()
             job.process.terminate()
             job.wait_for_end()
@@ -61,14 +61,15 @@ def start(context: Context) -> None:
         environment = {"PYTHONPATH": str(clone), "PYTHONSAFEPATH": "1"}
         python = clone / "environment" / "bin" / "python"
         with monitor(kafka, *FLAGS, python=python, environment=environment) as job:
-            _say_start(context, job, "fresh clone")
+            _say_start(context, job, "on a fresh clone")
 
 
 def _say_start(context: Context, job: Monitor, how: str) -> None:
     job.follow()
     job.wait_for_frames(_BEFORE)
     started_s = time.monotonic() - job.started_s
-    context.say(ROW, f"command to first figures, {how}", "s", started_s)
+    what = f"time from the command to the first figures, {how}"
+    context.say(ROW, what, "s", started_s)
 
 
 def _clone(place: Path) -> Path:

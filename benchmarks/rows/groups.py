@@ -26,8 +26,10 @@ def groups(context: Context) -> None:
     task = list(batches(given, split=False))
     fold = Fold()
     ways: dict[str, Callable[[], Iterable[pa.RecordBatch]]] = {
-        "a group of one row, through pandas": partial(by_spark, fold, _MOST_ROWS, task),
-        "a group of one row, by columns": partial(
+        "read a group of one row through pandas": partial(
+            by_spark, fold, _MOST_ROWS, task
+        ),
+        "read a group of one row from Arrow columns": partial(
             folded, fold, STATE, _MOST_ROWS, task
         ),
     }

@@ -24,5 +24,5 @@ def hostile(context: Context) -> None:
 
 def _say(context: Context, names: Names) -> float:
     value = times_genuine(names)
-    context.say(ROW, " and ".join(names), "times a normal frame", value)
+    context.say(ROW, " + ".join(names), "multiples of a normal frame's CPU time", value)
     return value

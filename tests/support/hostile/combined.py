@@ -327,13 +327,15 @@ def _shape(change: Callable[[Draft], None], *parts: str) -> Shape:
 
 SHAPES: dict[str, Shape] = {
     "plain": _shape(lambda _: None),
-    "history of new ids": _shape(_history, "history"),
-    "history of short new ids": _shape(_short_history, "history"),
-    "history of new senders": _shape(_new_senders, "history"),
-    "history of long ids": _shape(_long_ids, "history"),
-    "history of ids with hints": _shape(_hints, "history"),
-    "history of known ids, shuffled": _shape(_known_history, "history"),
-    "history of colliding ids": _shape(_colliding_ids, "history"),
+    "causal history of new ids": _shape(_history, "history"),
+    "causal history of short new ids": _shape(_short_history, "history"),
+    "causal history with new sender ids": _shape(_new_senders, "history"),
+    "causal history of long ids": _shape(_long_ids, "history"),
+    "causal history of ids with retrieval hints": _shape(_hints, "history"),
+    "causal history of known ids in random order": _shape(_known_history, "history"),
+    "causal history of ids with colliding fingerprints": _shape(
+        _colliding_ids, "history"
+    ),
     "requests for new ids": _shape(_requests, "requests"),
     "empty filter": _shape(_empty_filter, "bloom"),
     "full filter": _shape(_full_filter, "bloom"),
@@ -348,9 +350,9 @@ SHAPES: dict[str, Shape] = {
     "syncs of nim": _shape(_sync, "content", "dialect"),
     "new channel": _shape(_new_channel, "channel"),
     "dialect of nim": _shape(_nim, "dialect"),
-    "numbers ascending with gaps": _shape(_ascending, "tap"),
-    "numbers descending": _shape(_descending, "tap"),
-    "numbers scattered": _shape(_scattered, "tap"),
+    "sequence numbers that ascend with gaps": _shape(_ascending, "tap"),
+    "sequence numbers that descend": _shape(_descending, "tap"),
+    "sequence numbers in random order": _shape(_scattered, "tap"),
     "new tap": _shape(_new_tap, "tap"),
     "heartbeats": Shape(_FRAME | {"tap"}, _heartbeat),
     "no channel": Shape(_FRAME, _no_channel),
@@ -360,7 +362,7 @@ SHAPES: dict[str, Shape] = {
     "messages of mvds": Shape(_FRAME, _mvds_messages),
 }
 
-TRIPLE = ("history of new ids", "requests for new ids", "empty filter")
+TRIPLE = ("causal history of new ids", "requests for new ids", "empty filter")
 
 Names = tuple[str, ...]
 
