@@ -36,9 +36,10 @@ _NAMED_LATE_MS = 60_000
 """A message of a capture gap is first named at most this long after the gap."""
 
 _GAP_SHARE = 2
-"""Divisor of the verdict's window: the maximum share that gaps of a tap may take.
+"""A tap's gaps may take at most the verdict's window divided by this number.
 
-With a larger share, most failures would coincide with gaps by chance.
+If gaps took a larger share of the window, most failures would coincide with gaps by
+chance.
 """
 
 

@@ -30,8 +30,8 @@ class Counts:
     """Events in the window of a verdict.
 
     Attributes:
-        messages, unacknowledged: Numbers of all and of unacknowledged messages whose
-            deadline was in the window.
+        messages, unacknowledged: Number of messages whose deadline was in the window,
+            and number of unacknowledged messages among them.
         pairs, undelivered: Number of deliveries that ended in the window, and number of
             lost deliveries among them, without retracted losses.
         lost: Number of messages that are lost to all participants.

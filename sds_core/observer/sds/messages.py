@@ -221,7 +221,7 @@ class MessageTable(Table[Message]):
         return _NEVER if message is None else message.seen_ms
 
     def _row_from(self, number: int, value: int) -> int:
-        """First row whose integer in increasing column `number` is at least `value`."""
+        """First row with at least `value` in the increasing column `number`."""
         low: int = 0
         high: int = self._rows
         while low < high:
@@ -297,9 +297,10 @@ class MessageTable(Table[Message]):
     def new_to(
         self, by: int, after_ms: int, until_ms: int, first: int, end: int
     ) -> list[int]:
-        """Orders in `[first, end)` of other participants' messages in a period.
+        """Return the orders of messages that other participants sent in a period.
 
-        The period of event times excludes `after_ms` and includes `until_ms`, Unix ms.
+        The orders are in `[first, end)`. The period of event times excludes `after_ms`
+        and includes `until_ms`, Unix ms.
         """
         new: list[int] = []
         order: int = first

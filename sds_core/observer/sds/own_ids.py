@@ -93,7 +93,7 @@ class OwnIds:
         self._segments.watch(journal)
 
     def follow(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Count a broadcast by the previous frames with its id, and remember the id."""
+        """Classify and count a broadcast, and remember its id."""
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:

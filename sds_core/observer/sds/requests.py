@@ -10,7 +10,10 @@ from sds_core.native import Int64Rows, native
 from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 REMEMBERED = 32
-"""Maximum participants and requests remembered per id; enough to check times."""
+"""Maximum number of participants, and of requests, that are remembered per id.
+
+Checks of times need no more.
+"""
 
 
 class Request(msgspec.Struct, array_like=True, gc=False):

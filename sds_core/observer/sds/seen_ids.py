@@ -25,7 +25,8 @@ class SeenId:
         seen_ms: 0 for a message that returned after it was forgotten.
         latest_ms: The channel's clock when the id was last seen or named, Unix ms.
         lamport: Lamport timestamp, in the dialect's unit.
-        is_content: Whether the id is from a content message that returned.
+        is_content: Whether the id belongs to a content message that returned after it
+            was forgotten.
     """
 
     seen_ms: int
