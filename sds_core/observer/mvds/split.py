@@ -24,7 +24,7 @@ _NAMES = tuple(str(shard) for shard in range(SHARDS))
 _ID_BYTES = 32
 _GROUP_BYTES = 8
 _OFFERED_IN_GROUP_BYTES = 34
-"""Bytes of an id in a group offer, whose inner tags have one byte."""
+"""Bytes of an id in a group offer; the offer's inner tags have one byte each."""
 _PARENT_BYTES = 34
 _EPHEMERAL_BYTES = 2
 _EMPTY_GROUP = "empty"
@@ -167,7 +167,7 @@ def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
-    """Return the sum and number of sizes by id, in order of first occurrence."""
+    """Return each id's sum and number of sizes, in order of first occurrence."""
     counted: dict[bytes, tuple[int, int]] = {}
     for one, size in sizes:
         bytes_, times = counted.get(one, (0, 0))
