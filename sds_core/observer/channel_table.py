@@ -37,7 +37,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
         label: Whether the channel has its own metric label, regardless of the label
-            limit. With None, the limit decides.
+            limit. If None, the label limit decides.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 

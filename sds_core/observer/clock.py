@@ -81,9 +81,9 @@ class ClockFigures:
     def difference_ms(self) -> int:
         """How far this clock seems to be behind, milliseconds; negative if ahead.
 
-        Kafka's clock counts. If Kafka's clock is unknown, new records that are ahead of
-        this clock count instead. An old time proves nothing, because a record may be
-        written late.
+        Kafka's clock counts. If Kafka's clock is unknown, the lead of new records over
+        this clock counts. An old time proves nothing, because a record may be written
+        late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
@@ -92,8 +92,8 @@ class ClockFigures:
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
         """Return how severe the difference of this machine's clock is.
 
-        To avoid flapping, the level falls below `before` only if the difference is
-        clearly below the limit.
+        To avoid flapping, the level decreases only if the difference is clearly below
+        the limit.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (
@@ -136,9 +136,10 @@ class TapClocks:
     """Measures how far the clocks of taps are ahead of this machine's.
 
     A tap stamps a record before the record arrives. A record's lead is the difference
-    of the clocks minus the record's delay. Records with the shortest delay show the
-    difference best. For each tap, the third largest lead of the last minute counts. A
-    delay only makes a lead smaller, and up to two records may have arbitrary times.
+    of the clocks minus the record's delay. The records with the shortest delay show
+    best how far the clocks differ. For each tap, the third largest lead of the last
+    minute counts. A delay only makes a lead smaller, and up to two records may have
+    arbitrary times.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence, from its start and its finding time, Unix ms.
+"""Returns the excuse for evidence with this start and finding time, Unix ms.
 
 None if the evidence counts.
 """

@@ -15,7 +15,10 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""A record with a time more than this after its writing is a dead letter."""
+"""Maximum time by which a record's own time may be later than its writing.
+
+A record beyond the maximum is a dead letter.
+"""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})

@@ -130,7 +130,7 @@ class JobFigures:
             first batch.
         error: Why the query failed, in one line; empty if it did not fail.
         retrying: Whether a query that failed will be restarted.
-        rules: How its rules run: `compiled` or `interpreted`.
+        rules: How the job's rules run: `compiled` or `interpreted`.
         kafka: Age and time of Kafka's last answer.
         missing_topic: The topic, if it no longer exists; otherwise None.
         arrivals: When the topic last got a record.

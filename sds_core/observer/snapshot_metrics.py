@@ -94,7 +94,7 @@ _Findings = Callable[[Views[Any]], Iterable[tuple[str, tuple[str, ...], int]]]
 
 
 def _by_view(read: _Findings) -> Callable[[Snapshot], Iterable[Sample]]:
-    """Add numbers by view. Views without a metric label count as `other`."""
+    """Add up each view's numbers. Views without a metric label count as `other`."""
 
     def samples(snapshot: Snapshot) -> Iterable[Sample]:
         sums: dict[tuple[str, ...], int] = {}
