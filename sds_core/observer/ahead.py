@@ -21,7 +21,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 
 LOOKAHEAD = 50
-"""Number of offsets after a record that show when it was written.
+"""The times of this number of later offsets show when a record was written.
 
 More offsets would cover too long a time. Fewer offsets could be a single burst of one
 tap."""

@@ -71,7 +71,7 @@ unacknowledged, the verdict is `failing` (docs/figures.md, 8).
 
 
 class ChannelTable:
-    """Settings by channel, from entries in the order in which they were written.
+    """Settings by channel, from entries in the order of the table.
 
     Args:
         entries: An entry whose `match` is a channel id has precedence over all

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 NOTABLE_MS = 5_000
-"""Difference above which a report is made: the time between two heartbeats."""
+"""Maximum difference that is not reported: the time between two heartbeats."""
 
 WRONG_MS = 30_000
 """Difference above which an alert fires: half the limit for dead letters."""
@@ -29,7 +29,7 @@ _RECORDS = 3
 """
 
 _WINDOW_S = 60.0
-"""Time for which a record represents its tap's clock, seconds.
+"""For this number of seconds, a record represents its tap's clock.
 
 In one minute, a tap sends twelve heartbeats. The fastest heartbeat has hardly any
 delay.
@@ -43,7 +43,7 @@ _LONGEST_NAME = 1_000
 
 
 class ClockLevel(enum.IntEnum):
-    """Severity of the difference between this machine's clock and others."""
+    """Severity of the difference between this machine's clock and other clocks."""
 
     AGREES = 0
     NOTABLE = 1
@@ -54,7 +54,7 @@ class ClockLevel(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClockFigures:
-    """This machine's clock, compared with others.
+    """This machine's clock, compared with other clocks.
 
     Attributes:
         behind_ms: Kafka's clock minus this machine's clock, milliseconds; None if Kafka

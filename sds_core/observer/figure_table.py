@@ -139,9 +139,10 @@ class FigureTable(Generic[Totals]):
     ) -> dict[str, Any]:
         """Return the JSON object of a view's figures; times are in milliseconds.
 
-        If `exact` has all durations of a field, milliseconds, its percentiles are
-        exact; otherwise they are bounds of buckets. If the totals are sums over several
-        views, text values, such as the verdict, are omitted.
+        If `exact` has all durations of a field, in milliseconds, the field's
+        percentiles are exact. Otherwise, the percentiles are bounds of buckets. If the
+        totals are sums over several views, text values, such as the verdict, are
+        omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:

@@ -90,7 +90,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
 
 class GroupIncident(msgspec.Struct, array_like=True, tag=True):
-    """An incident of a group, as a view that has a part of the group emits it."""
+    """A group's incident, emitted by a view that has a part of the group."""
 
     group: str
     incident: Incident

@@ -99,7 +99,7 @@ class Outlet(enum.Enum):
     MINUTES = "minutes"
     """The history, if it is configured."""
     DETAILS = "details"
-    """Definite acknowledgements for ``--report-detail``, dropped without the option."""
+    """Definite acknowledgements; without ``--report-detail``, the job drops them."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
@@ -108,7 +108,7 @@ class Outlet(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Generic[Totals, Part]):
-    """How the totals of views become the totals of groups, which are published.
+    """How the totals of views become the published totals of groups.
 
     Views divide the traffic by the needs of the state, not of the operator. A group is
     what an operator knows by name. A group may have parts in any number of views.
@@ -168,9 +168,9 @@ class Kind(Generic[Digest, Totals, Event]):
             without known totals are not published.
         figures: The table of the views' figures; None if single views are not
             published. A protocol's kind must have a table.
-        remains: Returns the counts in a forgotten view's totals, which stay in sums
-            over all views. None if views are never forgotten, or if no sum over the
-            views is published.
+        remains: Returns those counts of a forgotten view that stay in sums over all
+            views. None if views are never forgotten, or if no sum over the views is
+            published.
         grouping: How views are joined into groups. Groups have the labels, figures and
             incidents. Grouped views are never forgotten. None if single views are
             published.
@@ -185,8 +185,8 @@ class Kind(Generic[Digest, Totals, Event]):
             commands. At most one kind is at the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether an audit of the mirror compares the views' messages.
-        excused: Returns the findings in a verdict's window by kind. A kind is omitted
-            if all its findings count.
+        excused: Returns the findings in a verdict's window, keyed by kind. A kind is
+            omitted if all its findings count.
 
     Raises:
         ValueError: Both `grouping` and `remains` are set.
@@ -305,8 +305,8 @@ class TrafficProtocol(Generic[Frame]):
         new_reader: Makes the reader of one chunk. The arguments are the Kafka
             partition, and the digesters by view name. The reader adds new digesters to
             the second argument. None if all frames are decoded.
-        split: Returns the names of the views that a frame concerns, each with the part
-            of the frame for its digester. None if the whole frame belongs to
+        split: Returns pairs: the name of a view that a frame concerns, and the part of
+            the frame for the view's digester. None if the whole frame belongs to
             `view_name`.
         tracing: How single messages are traced; None if the protocol has no tracing.
     """

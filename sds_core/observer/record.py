@@ -145,9 +145,9 @@ def header_name_bytes(name: str) -> bytes:
 
 @native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
-    """Whether a record's time is too far after the time by which it was written.
+    """Whether a record's time is more than `MAX_AHEAD_MS` later than its writing.
 
-    `sds_core.observer.ahead` computes that time.
+    `sds_core.observer.ahead` computes `written_ms`.
     """
     # The difference is unsigned, because the times may be 2**63 ms apart.
     lead_ms: Uint64 = uint64(timestamp_ms - written_ms)

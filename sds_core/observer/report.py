@@ -30,7 +30,7 @@ def build_report(
     incidents: Iterable[ChannelIncident] | None = None,
     others: Mapping[str, Iterable[ChannelIncident]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The whole report: one kind of view at its root, a section for each other kind.
+    """Return the report: one kind of view is at its root, other kinds have sections.
 
     Args:
         snapshot: The figures.

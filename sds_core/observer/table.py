@@ -106,7 +106,8 @@ class Table(Generic[Entry]):
     # Rows before `_first` are removed; `_gone` has the other removed rows.
     _first: int
     _gone: set[int]
-    # Decoded entries by row, and their rows in order of first use.
+    # `_objects` has the decoded entries by row. `_touched` has their rows in order of
+    # first use.
     _objects: list[Entry | None]
     _touched: list[int]
     # Entries that have no row yet.

@@ -71,7 +71,7 @@ class ShardDigester:
 
     _partition: int
     _rows: list[PayloadRow]
-    # The key is peer and second, so a repeated pair is dropped.
+    # The key is the pair of peer and second, so repeated pairs are dropped.
     _heard: dict[tuple[int, int], HeardRow]
     _peers: dict[str, int]
     _ids: dict[bytes, int]

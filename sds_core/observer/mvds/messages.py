@@ -98,7 +98,8 @@ class Message:
     peers: list[Peer]
     waiting: dict[str, int]
     waiting_deliveries_ms: list[int]
-    # Index of a peer by fingerprint; index of a pair by the indices of its peers.
+    # `_places` maps fingerprints to indices of peers. `_pairs` is keyed by the indices
+    # of sender and receiver.
     _places: dict[int, int]
     _pairs: dict[tuple[int, int], Pair]
 

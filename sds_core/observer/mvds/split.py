@@ -87,7 +87,10 @@ class PayloadPart:
 
 @native
 def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
-    """Return each view's part. Even an empty part shows that the sender was active."""
+    """Return the part of the payload for each view.
+
+    Even an empty part shows that the sender was active.
+    """
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
     other_bytes: int = frame.length
     record: RecordPart
@@ -116,7 +119,7 @@ def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
 
 
 def shard_of(key: int) -> str:
-    """Name of the view of an id, by the fingerprint of the id."""
+    """Name of the view to which an id belongs; `key` is the id's fingerprint."""
     return _NAMES[key % SHARDS]
 
 
@@ -127,7 +130,7 @@ def group_name(group_id: bytes) -> str:
 
 @native
 def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
-    """Return each record once, in the order in which they are read.
+    """Return each distinct record once, in the order in which records are read.
 
     Deployed nodes repeat records within a payload.
     """

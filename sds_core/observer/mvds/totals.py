@@ -104,7 +104,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
 
 class ShardTotals(msgspec.Struct, array_like=True):
-    """Totals of one view, for each group of which the view has seen an id.
+    """Totals of one view, for each group from which the view has seen an id.
 
     Attributes:
         clock_ms: Watermark up to which the figures are valid, Unix ms.

@@ -21,7 +21,7 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
     them.
 
     Attributes:
-        warm_up_ms: Time after a group's first record in which it has no verdict.
+        warm_up_ms: Time after a group's first record in which the group has no verdict.
         percent: Share of unacknowledged pairs above which a group is failing.
         ack_deadline_ms: Time from a MESSAGE until it counts as unacknowledged.
         horizon_ms: Time after which a tap no longer counts as showing a group.

@@ -220,7 +220,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
 def _lie_in(
     found: Iterable[Found], holes: Iterable[tuple[int, int]], before: int, after: int
 ) -> bool:
-    """Return whether all evidence begins in a capture gap, extended by two margins."""
+    """Whether all evidence begins in a capture gap, or at most a margin outside it."""
     return all(
         any(
             from_ms - before - STEP_MS <= since_ms <= to_ms + after + STEP_MS

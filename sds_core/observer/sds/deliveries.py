@@ -39,9 +39,9 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
     Attributes:
         receivers: Receivers by participant index.
-        undelivered: For each message that was ever lost to a participant: event time of
-            the first frame without the message, and clock when the loss was found. The
-            key is the message's order.
+        undelivered: For each message that was ever lost to a participant: the event
+            time of the first frame that lacked the message, and the clock when the loss
+            was found. The key is the message's order.
     """
 
     receivers: dict[int, PackedReceiver] = {}

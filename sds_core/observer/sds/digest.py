@@ -93,8 +93,8 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         requests: Indices into `names`.
         requests_held: For each request, whether the requester's own filter holds the
             id.
-        names: Message ids; each once for every combination of sender and retrieval
-            hint.
+        names: Message ids. An id appears once for every combination of sender and
+            retrieval hint.
         name_prints: `fingerprint` of each of `names`.
         name_senders: Sender of each of `names`, as an index into `sender_names`.
         name_hints: Retrieval hint of each of `names`; empty if the name has no hint.

@@ -36,7 +36,7 @@ class Filter:
     Attributes:
         dialect: Determines hash function and bit order.
         bits: Encoded bits. Use a filter only before `frames_of` yields the next frame,
-            which changes the bits in place.
+            because the next frame changes the bits in place.
     """
 
     dialect: Dialect

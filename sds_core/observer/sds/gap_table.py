@@ -99,7 +99,7 @@ class GapTable(Table[Gap]):
         return found
 
     def state_of(self, key: int) -> GapState:
-        """State of an entry, which must exist; the entry is not decoded."""
+        """State of an entry that is not decoded for this; the entry must exist."""
         row: int = self._row(key)
         if row < 0:
             return self._added[key].state

@@ -70,8 +70,8 @@ class HealthState(msgspec.Struct, array_like=True):
         newest_gap_ms: When the id of the latest gap was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
-        retries: Number of retries and time of the latest retry, by fingerprint of the
-            message, in order of the latest retry.
+        retries: For each message, the number of retries and the time of the latest
+            retry. The keys are fingerprints, in order of the latest retry.
     """
 
     first_ms: int | None = None

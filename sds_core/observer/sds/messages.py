@@ -192,7 +192,7 @@ class MessageTable(Table[Message]):
         return -1 if message is None else message.order
 
     def sender_of(self, key: int) -> int:
-        """Sender of a message, which must exist; the message is not decoded."""
+        """Sender of a message that is not decoded for this; the message must exist."""
         row: int = self._row(key)
         if row >= 0:
             return self._cells[_SENDER, row]
@@ -343,7 +343,8 @@ class MessageTable(Table[Message]):
     def unjudged(self) -> list[int]:
         """Keys of the messages that are not judged yet.
 
-        An unjudged message has no acknowledgement or opportunity, and is not overdue.
+        An unjudged message has neither an acknowledgement nor an opportunity, and is
+        not overdue.
         """
         judged = _DEFINITE | _PROBABLE | _OVERDUE | _OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
@@ -375,7 +376,8 @@ class MessageTable(Table[Message]):
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
 
-        Ids of `orders` and of messages without a definite acknowledgement stay.
+        The ids of `orders` are kept, and the ids of messages without a definite
+        acknowledgement.
         """
         self.flush()
         cells: Int64Rows = self._cells

@@ -237,7 +237,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # Each participant would have to be tested.
+                # The check would have to test each participant.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

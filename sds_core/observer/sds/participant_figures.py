@@ -69,7 +69,7 @@ _DECODER = msgspec.msgpack.Decoder(ParticipantTable)
 
 
 def unpack_participants(packed: bytes) -> ParticipantTable:
-    """Figures from `ChannelTotals.participant_table`; empty for empty bytes."""
+    """Decode `ChannelTotals.participant_table`; empty bytes give an empty table."""
     return _DECODER.decode(packed) if packed else ParticipantTable()
 
 

@@ -1,8 +1,8 @@
 """Seen ids that are not tracked as messages, and their encoded form.
 
-The table has the ids of two kinds of frame: sync frames, which nim-sds names and
-repairs, and content messages that returned after they were forgotten (docs/figures.md,
-2).
+The table has the ids of sync frames, because nim-sds names and repairs sync frames. The
+table also has the ids of content messages that returned after they were forgotten
+(docs/figures.md, 2).
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
     in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
-        # The latest message of each sender that arrived and is old enough.
+        # By sender, the latest message that has arrived and is old enough.
         latest = {
             one.sender: order
             for order, one in in_order
