@@ -110,8 +110,8 @@ class Outlet(enum.Enum):
 class Grouping(Generic[Totals, Part]):
     """How the totals of views become the published totals of groups.
 
-    Views divide the traffic by the needs of the state, not of the operator. A group is
-    what an operator knows by name. A group may have parts in any number of views.
+    The needs of the state decide how views divide the traffic. A group is what an
+    operator knows by name. A group may have parts in any number of views.
 
     Attributes:
         totals: Type of the totals of a group; `Kind.figures` is their table. They

@@ -1,4 +1,4 @@
-"""Objects for message ids and the state of their peers, and the encoded objects."""
+"""Message ids and the state of their peers, as objects and in encoded form."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
-    """Return each id's sum and number of sizes, in order of first occurrence."""
+    """Return the sum of each id's sizes and their number, in order of appearance."""
     counted: dict[bytes, tuple[int, int]] = {}
     for one, size in sizes:
         bytes_, times = counted.get(one, (0, 0))

@@ -39,7 +39,7 @@ _SENDERS_SINCE = 7
 """First version that records whether content named its sender."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
-"""In minutes and last totals, these values replace the momentary figures."""
+"""Values that replace the momentary figures in minutes and in last totals."""
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """Types of event that `ChannelView.apply` returns."""

@@ -192,7 +192,7 @@ class MessageTable(Table[Message]):
         return -1 if message is None else message.order
 
     def sender_of(self, key: int) -> int:
-        """Sender of a message that is not decoded for this; the message must exist."""
+        """Read the sender of a remembered message without decoding the message."""
         row: int = self._row(key)
         if row >= 0:
             return self._cells[_SENDER, row]

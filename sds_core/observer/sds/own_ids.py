@@ -237,7 +237,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # The check would have to test each participant.
+                # A check of the response's time would test every participant.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(
