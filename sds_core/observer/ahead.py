@@ -21,14 +21,17 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 
 LOOKAHEAD = 50
-"""Number of offsets after a record that show when it was written.
+"""The times of this number of later offsets show when a record was written.
 
 More offsets would cover too long a time. Fewer offsets could be a single burst of one
 tap."""
 
 
 _REFUTING = 3
-"""Minimum of later records that refute a time; two records may be late by chance."""
+"""Minimum number of later records that refute a time.
+
+Two records may be late by chance.
+"""
 
 
 class Look(NamedTuple):
@@ -66,9 +69,9 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
 
     If a later record's time is more than `MAX_AHEAD_MS` earlier, this record is from
     the future or the later record is late. If this record is from the future, the later
-    records that agree with its time are from the future too. The time is refuted if the
-    later records up to some record meet two conditions: at least `_REFUTING` disagree,
-    and the others are outnumbered by more than three to two.
+    records that agree with its time are from the future too. The later records are
+    counted in order. The time is refuted as soon as at least `_REFUTING` records
+    disagree, and disagreeing records outnumber the others by more than three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
@@ -136,16 +139,19 @@ class Foresight(Generic[_Record]):
         """Decide the remaining records; the result has the form of `add`.
 
         Args:
-            behind: Records that follow the last added record: `LOOKAHEAD` offsets, or
-                all records that existed at the admission. Records in `behind` are not
-                decided.
+            behind: Records after the last added record. `behind` covers `LOOKAHEAD`
+                offsets, or all records that existed at the admission. Records in
+                `behind` are not decided.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide records that need nothing beyond `reached`; None: all records."""
+        """Decide the records that need no record after the offset `reached`.
+
+        If `reached` is None, decide all records.
+        """
         settled = []
         while self._waiting:
             record = self._waiting[0]
@@ -181,9 +187,9 @@ class Foresight(Generic[_Record]):
 def was_written_by_then(record: Timed, look: Look) -> bool:
     """Whether a look proves that a record is not from the future.
 
-    A record at or after the end of the look was written after the look. If such a
-    record's time is at most `MAX_AHEAD_MS` after the look, the record is not from the
-    future.
+    If a record's offset is at least `look.end`, the record was written after the look.
+    If a record was written after the look, and its time is at most `MAX_AHEAD_MS` after
+    the look, the record is not from the future.
     """
     return record.offset >= look.end and not is_future(
         record.timestamp_ms, look.wall_ms

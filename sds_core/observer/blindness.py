@@ -295,7 +295,7 @@ def holes_of(
     clock_ms: int,
     settings: ObserverSettings,
 ) -> dict[str, _Holes]:
-    """Return periods in which taps may have missed records, including their silence."""
+    """Return the periods in which taps may have missed records, including silences."""
     found: dict[str, _Holes] = {}
     for name in observers:
         if (tap := taps.get(name)) is not None:

@@ -73,7 +73,7 @@ def pack(totals: Any, state: Any) -> bytes:
 def opened(
     version: int, data: bytes, newest: int, checksum_since: int
 ) -> Iterator[bytes]:
-    """Pass a blob without its checksum to the ``with`` block, for decoding.
+    """Check a blob, and pass it without the checksum to the ``with`` block.
 
     An error in the block means that the blob is damaged. If a blob has no checksum,
     changed bytes are detected only if they cannot be decoded.

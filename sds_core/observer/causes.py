@@ -34,7 +34,7 @@ class Cause(NamedTuple):
 
     Attributes:
         text: The sentence, with `{}` in place of each name.
-        brief: The cause in a few words, with the names of `text`.
+        brief: The cause in a few words, with the same names as in `text`.
         names: Ids of participants or taps in the sentence; untrusted senders choose
             these ids.
         evidence: Counts and ids that support the cause, by name.

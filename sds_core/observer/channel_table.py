@@ -37,7 +37,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
         label: Whether the channel has its own metric label, regardless of the label
-            limit. With None, the limit decides.
+            limit. If None, the label limit decides.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 
@@ -71,7 +71,7 @@ unacknowledged, the verdict is `failing` (docs/figures.md, 8).
 
 
 class ChannelTable:
-    """Settings by channel, from entries in the order in which they were written.
+    """Settings by channel, from entries in the order of the table.
 
     Args:
         entries: An entry whose `match` is a channel id has precedence over all

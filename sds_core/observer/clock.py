@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 NOTABLE_MS = 5_000
-"""Difference above which a report is made: the time between two heartbeats."""
+"""Maximum difference that is not reported: the time between two heartbeats."""
 
 WRONG_MS = 30_000
 """Difference above which an alert fires: half the limit for dead letters."""
@@ -29,7 +29,7 @@ _RECORDS = 3
 """
 
 _WINDOW_S = 60.0
-"""Time for which a record represents its tap's clock, seconds.
+"""For this number of seconds, a record represents its tap's clock.
 
 In one minute, a tap sends twelve heartbeats. The fastest heartbeat has hardly any
 delay.
@@ -43,7 +43,7 @@ _LONGEST_NAME = 1_000
 
 
 class ClockLevel(enum.IntEnum):
-    """Severity of the difference between this machine's clock and others."""
+    """Severity of the difference between this machine's clock and other clocks."""
 
     AGREES = 0
     NOTABLE = 1
@@ -54,7 +54,7 @@ class ClockLevel(enum.IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClockFigures:
-    """This machine's clock, compared with others.
+    """This machine's clock, compared with other clocks.
 
     Attributes:
         behind_ms: Kafka's clock minus this machine's clock, milliseconds; None if Kafka
@@ -81,9 +81,9 @@ class ClockFigures:
     def difference_ms(self) -> int:
         """How far this clock seems to be behind, milliseconds; negative if ahead.
 
-        Kafka's clock counts. If Kafka's clock is unknown, new records that are ahead of
-        this clock count instead. An old time proves nothing, because a record may be
-        written late.
+        Kafka's clock counts. If Kafka's clock is unknown, the lead of new records over
+        this clock counts. An old time proves nothing, because a record may be written
+        late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
@@ -92,8 +92,8 @@ class ClockFigures:
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
         """Return how severe the difference of this machine's clock is.
 
-        To avoid flapping, the level falls below `before` only if the difference is
-        clearly below the limit.
+        To avoid flapping, the level decreases only if the difference is clearly below
+        the limit.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (
@@ -136,9 +136,10 @@ class TapClocks:
     """Measures how far the clocks of taps are ahead of this machine's.
 
     A tap stamps a record before the record arrives. A record's lead is the difference
-    of the clocks minus the record's delay. Records with the shortest delay show the
-    difference best. For each tap, the third largest lead of the last minute counts. A
-    delay only makes a lead smaller, and up to two records may have arbitrary times.
+    of the clocks minus the record's delay. The records with the shortest delay show
+    best how far the clocks differ. For each tap, the third largest lead of the last
+    minute counts. A delay only makes a lead smaller, and up to two records may have
+    arbitrary times.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ _CODES = [
     next(code for code, width in enumerate(_WIDTHS) if bits <= 8 * width.itemsize)
     for bits in range(65)
 ]
-"""Code of the narrowest sufficient width, by number of bits."""
+"""For each number of bits, the code of the narrowest width that holds the bits."""
 
 _BASE_BYTES = 8
 
@@ -48,7 +48,7 @@ _SIGN = 1 << 63
 
 @native
 def pack_row(cells: Int64s, signed: bool) -> bytes:
-    """Encode cells as `pack_ints` does; a cell is an integer's 64 bits, shape (n,)."""
+    """Encode `cells`, shape (n,), as `pack_ints` does; each cell has 64 bits."""
     count: int = len(cells)
     if not count:
         return b""
@@ -71,7 +71,7 @@ def pack_row(cells: Int64s, signed: bool) -> bytes:
 
 @native
 def pack_row_steps(cells: Int64s) -> bytes:
-    """Encode as `pack_steps` does; a cell has the 64 bits of an integer, shape (n,)."""
+    """Encode `cells`, shape (n,), as `pack_steps` does; each cell has 64 bits."""
     count: int = len(cells)
     if not count:
         return b""
@@ -94,7 +94,7 @@ def pack_row_steps(cells: Int64s) -> bytes:
 
 @native
 def _packed(cells: Int64s, from_: int, base: int, span: Uint64) -> bytes:
-    """Encode integers, or their steps from row 1 on, as code, base and differences."""
+    """Encode integers, or the steps between them, as a code, a base and differences."""
     code: int = 3
     if span < 1 << 8:
         code = 0
@@ -154,7 +154,7 @@ def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
     """Decode the result of `pack_ints` or `pack_steps` into cells, shape (n,).
 
     Raises:
-        ValueError: The number of integers in the bytes differs.
+        ValueError: The bytes do not encode `len(cells)` integers.
     """
     count: int = len(cells)
     if rows_in(data, steps) != count:

@@ -79,7 +79,7 @@ class DeadLetterView:
         return letters
 
     def forget(self) -> list[DeadLetter]:
-        """Do nothing, because a topic has few partitions and their counts stay."""
+        """Do nothing, because the few partitions of a topic keep their counts."""
         return []
 
 

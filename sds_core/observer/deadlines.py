@@ -36,8 +36,8 @@ class Deadlines:
 
     next_at: int
     """The earliest deadline, Unix ms; `NEVER` if none exists."""
-    # An entry has deadline, kind, key and -1. The entry of a list has the deadline of
-    # the list's last entries, kind, `_BEFORE_KEYS` and the list's number.
+    # The entry of one key is (deadline, kind, key, -1). The entry of a list is (the
+    # list's earliest deadline, kind, `_BEFORE_KEYS`, the list's number).
     _heap: list[tuple[int, Due, int, int]]
     # A list has a kind, and pairs of deadline and key, latest deadline first.
     _lists: list[tuple[Due, list[tuple[int, int]]]]
@@ -68,7 +68,7 @@ class Deadlines:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))
 
     def _push_entries(self, number: int, deadline_ms: int) -> None:
-        """Queue the entries with a list's next deadline, then the rest as a list."""
+        """Queue a list's entries with this deadline, then queue the rest as a list."""
         due, entries = self._lists[number]
         while entries and entries[-1][0] == deadline_ms:
             _, key = entries.pop()

@@ -26,18 +26,18 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence, from its start and its finding time, Unix ms.
+"""Returns the excuse for evidence with this start and finding time, Unix ms.
 
 None if the evidence counts.
 """
 
 
 Found = tuple[int, int, int]
-"""Findings of one kind: begin and time of discovery, Unix ms; number of findings."""
+"""Findings of one kind: start and finding time, both Unix ms, and their number."""
 
 
 class ExcusedFindings(NamedTuple):
-    """Findings of one kind in a verdict's window, some of which do not count.
+    """Findings of one kind in a verdict's window; some of the findings do not count.
 
     Attributes:
         excuse: Why findings do not count, with the period from the start of the first

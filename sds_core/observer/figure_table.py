@@ -52,7 +52,7 @@ class Column:
 
 
 class Names(NamedTuple):
-    """Words for the views of a kind.
+    """How pages, metrics and history name the views of a kind.
 
     Attributes:
         label: Metric label that names a view.
@@ -137,11 +137,12 @@ class FigureTable(Generic[Totals]):
         exact: Mapping[str, Sequence[int]] = MappingProxyType({}),
         is_sum: bool = False,
     ) -> dict[str, Any]:
-        """Return the report's object of a view, ready for JSON; times in milliseconds.
+        """Return the JSON object of a view's figures; times are in milliseconds.
 
-        If `exact` has all durations of a field, milliseconds, its percentiles are
-        exact; otherwise they are bounds of buckets. If the totals are sums over several
-        views, text values, such as the verdict, are omitted.
+        If `exact` has all durations of a field, in milliseconds, the field's
+        percentiles are exact. Otherwise, the percentiles are bounds of buckets. If the
+        totals are sums over several views, text values, such as the verdict, are
+        omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -188,14 +189,14 @@ class FigureTable(Generic[Totals]):
         ]
 
     def _grown(self) -> tuple[Figure, ...]:
-        """Return the figures in charts, and the figures of the shares in charts."""
+        """Return the figures that a chart shows, or needs for a share."""
         of_shares = set(
             chain.from_iterable(one.fields for one in self.shares if one.line)
         )
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
     def _counted(self) -> dict[str, int]:
-        """Return `counted`; gauges of columns are current values, and are omitted."""
+        """Return `counted`; omit gauge columns, because gauges are current values."""
         in_columns = [
             one.field for one in self.figures if _has_column(one) and _only_grows(one)
         ]
@@ -330,7 +331,7 @@ def _metric(
 def _columns(
     paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
 ) -> Iterator[Column]:
-    """Return columns: the report's in its order, then buckets, then other columns."""
+    """Return the report's columns in order, then the buckets, then other columns."""
     bounds = ", ".join(map(str, BUCKETS_MS))
     buckets: list[Column] = []
     names: dict[str, str] = {}

@@ -37,7 +37,7 @@ class Unit(enum.Enum):
 
 
 class Series(NamedTuple):
-    """For each view, one series of a metric, with values of the metric's own labels."""
+    """One series per view; `labels` has the values of the metric's own labels."""
 
     family: Family
     labels: tuple[str, ...]
@@ -50,8 +50,8 @@ class Family:
     Attributes:
         help: One sentence. If the metric has one figure and no labels, an empty help
             stands for the figure's help.
-        samples: Reads all samples from the totals; None if the samples are figures of
-            the table.
+        samples: Reads all samples from the totals; None if figures of the table provide
+            the samples.
     """
 
     name: str
@@ -128,7 +128,7 @@ class Figure:
         field: Attribute or property of the totals that has the value.
         help: One sentence about what the figure counts or measures.
         report: Positions in the report, as dotted paths; empty if the report lacks the
-            figure. The first position is also the figure's name in the history.
+            figure. The first path is also the figure's name in the history.
         history: Whether the history has the figure and the report does not.
         detail: Key in the report, with ``--report-detail``, of the list of all
             durations.
@@ -137,7 +137,7 @@ class Figure:
         key: Name in the URL of a page, if different from `field`.
         grave: Whether any value other than zero is a fault.
         retracted: Field that counts the figure's events that proved wrong. Pages show
-            the difference of both counts; report, metrics and history have each count.
+            the figure minus these events. Report, metrics and history show both counts.
         column: Position in the table of all views, from 1 on; 0 for a figure without a
             column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
@@ -209,8 +209,9 @@ class Share:
 
     Attributes:
         part: Fields of the totals that add up to the part.
-        rest: Fields that add up to the rest of the whole.
-        retracted: Fields that count wrong events of `rest`, which belong to the part.
+        rest: Fields of the totals that add up to the whole minus the part.
+        retracted: Fields that count the events of `rest` that proved wrong. These
+            events belong to the part.
         more_is_better: Whether a larger share is better.
     """
 

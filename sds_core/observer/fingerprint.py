@@ -1,4 +1,4 @@
-"""Ids and frames as 64-bit integers, so that state and digests stay small."""
+"""Maps ids and frames to 64-bit integers, so that state and digests stay small."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ class Remainder(Generic[Totals]):
         totals: Sum over all forgotten views. Every sum over all views includes this
             sum.
         other: Sum over forgotten views that had no metric label; part of the series
-            ``other``. Counts of a view with a label would look like an increase of
-            ``other``. None if all forgotten views had a label.
+            ``other``. If `other` had counts of a view with a label, the series would
+            show a false increase. None if all forgotten views had a label.
     """
 
     views: int

@@ -33,9 +33,9 @@ def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
 class GrowthSince:
     """Totals whose counted figures are replaced by their growth since a moment.
 
-    The attributes are the attributes of the totals. Gauges, times and words are current
-    values. Differences are computed when they are read, because a sort reads only one
-    figure of each view. Histograms have no sum in this class.
+    An instance has the same attributes as the totals. Gauges, times and words are
+    current values. Differences are computed when they are read, because a sort reads
+    only one figure of each view. Histograms have no sum in this class.
 
     Args:
         before: Values at the earlier moment (see `counted_values`); None if all values

@@ -21,8 +21,8 @@ class Histogram(msgspec.Struct, array_like=True):
     """Counts of durations per bucket.
 
     Attributes:
-        counts: One number per bound of `BUCKETS_MS`, then the number of the open
-            bucket; not cumulative. Shape (13,).
+        counts: Counts of the buckets that `BUCKETS_MS` bounds, then the count of the
+            open bucket. The counts are not cumulative. Shape (13,).
         sum_ms: Sum of all durations in milliseconds.
     """
 

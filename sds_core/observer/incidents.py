@@ -21,7 +21,7 @@ MOST_LACKING = 100
 """Maximum number of participants that an incident lists as lacking its message."""
 
 _NAMES_AT_ONCE = 2_000
-"""Approximate maximum of names in all incidents that leave a view at once.
+"""Approximate maximum number of names in the incidents that `drain` returns.
 
 Hostile traffic can change 20,000 incidents in a batch, and Spark collects them.
 """
@@ -37,7 +37,7 @@ class IncidentKind(enum.StrEnum):
     UNDELIVERED = "undelivered"
     """Participants lacked the seen message after its deadline (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
-    """Others sent frames without an acknowledgement in time (docs/figures.md, 4)."""
+    """Others sent frames, but none acknowledged in time (docs/figures.md, 4)."""
 
 
 class Incident(msgspec.Struct, array_like=True, tag=True):
@@ -53,8 +53,9 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
             delivered to every participant that lacked it, or was acknowledged. None
             before.
         lacking: Participants that are known to lack the message, each with the time of
-            the first frame that showed the lack. Empty after the incident. After an
-            unacknowledged incident, some participants may still lack the message.
+            the first frame that showed the lack. After the incident, `lacking` is
+            empty. After an unacknowledged incident, some participants may still lack
+            the message.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if no tap saw
             the message or the tap reported no hash.
         hint: Retrieval hint from a causal history; empty if none exists.
@@ -89,7 +90,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
 
 class GroupIncident(msgspec.Struct, array_like=True, tag=True):
-    """An incident of a group, as a view that has a part of the group emits it."""
+    """A group's incident, emitted by a view that has a part of the group."""
 
     group: str
     incident: Incident

@@ -1,4 +1,4 @@
-"""Records the conclusions of a view about single messages when it makes them.
+"""Records each conclusion about a single message when the view draws the conclusion.
 
 A view with a journal records each conclusion about the watched messages, in order. A
 trace therefore shows the view's own conclusions, and needs no second implementation of

@@ -62,7 +62,7 @@ class FrameRecord(NamedTuple):
 
 
 class Heartbeat(NamedTuple):
-    """A record without a frame, which shows that its tap runs."""
+    """A record that has no frame, but shows that its tap runs."""
 
     headers: TapHeaders
 

@@ -99,7 +99,7 @@ class Outlet(enum.Enum):
     MINUTES = "minutes"
     """The history, if it is configured."""
     DETAILS = "details"
-    """Definite acknowledgements for ``--report-detail``, dropped without the option."""
+    """Definite acknowledgements; without ``--report-detail``, the job drops them."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
@@ -108,10 +108,10 @@ class Outlet(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Generic[Totals, Part]):
-    """How the totals of views become the totals of groups, which are published.
+    """How the totals of views become the published totals of groups.
 
-    The views divide the traffic in a way that suits the state. A group is what an
-    operator knows by name. Any number of views may have a part of a group.
+    The needs of the state decide how views divide the traffic. A group is what an
+    operator knows by name. A group may have parts in any number of views.
 
     Attributes:
         totals: Type of the totals of a group; `Kind.figures` is their table. They
@@ -122,11 +122,11 @@ class Grouping(Generic[Totals, Part]):
             again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
-            `sds_core.observer.minutes.GroupMinute`. The figures of a minute leave all
-            views in the same batch.
+            `sds_core.observer.minutes.GroupMinute`. For one minute, all views emit
+            their figures in the same batch.
         changed: Returns a view's totals with only the groups that its last `apply` may
-            have changed. A batch then costs no more than its changes. If None, each
-            batch has the totals of all groups of the views.
+            have changed. `changed` keeps the cost of a batch proportional to its
+            changes. If None, each batch has the totals of all groups of the views.
         leftovers: Names of the groups that collect traffic of unknown groups; lists
             show them last.
     """
@@ -168,9 +168,9 @@ class Kind(Generic[Digest, Totals, Event]):
             without known totals are not published.
         figures: The table of the views' figures; None if single views are not
             published. A protocol's kind must have a table.
-        remains: Returns the counts in a forgotten view's totals, which stay in sums
-            over all views. None if views are never forgotten, or if no sum over the
-            views is published.
+        remains: Returns those counts of a forgotten view that stay in sums over all
+            views. None if views are never forgotten, or if no sum over the views is
+            published.
         grouping: How views are joined into groups. Groups have the labels, figures and
             incidents. Grouped views are never forgotten. None if single views are
             published.
@@ -185,8 +185,8 @@ class Kind(Generic[Digest, Totals, Event]):
             commands. At most one kind is at the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether an audit of the mirror compares the views' messages.
-        excused: Returns the findings in a verdict's window by kind. A kind is omitted
-            if all its findings count.
+        excused: Returns the findings in a verdict's window, keyed by kind. A kind is
+            omitted if all its findings count.
 
     Raises:
         ValueError: Both `grouping` and `remains` are set.
@@ -241,7 +241,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def names(self) -> Names:
-        """Words for the views; raises the errors of `published`."""
+        """The names in the table `published`, which must exist."""
         return self.published.names
 
     @property
@@ -253,7 +253,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def minute(self) -> type | None:
-        """The type of the minutes that leave the views; None if no minutes leave."""
+        """The type of the minutes that the views emit; None if the views emit none."""
         found = (one for one, to in self.outlets.items() if to is Outlet.MINUTES)
         return next(found, None)
 
@@ -302,11 +302,11 @@ class TrafficProtocol(Generic[Frame]):
         fits_key: Whether a record with this key may contain this frame.
         view_name: Returns the name of the view to which a frame belongs.
         new_digester: Makes the digester of one view, given the Kafka partition.
-        new_reader: Makes the reader of one chunk, given the Kafka partition and the
-            digesters by view name; the reader adds new digesters. None if all frames
-            are decoded.
-        split: Returns the names of the views that a frame concerns, each with the part
-            of the frame for its digester. None if the whole frame belongs to
+        new_reader: Makes the reader of one chunk. The arguments are the Kafka
+            partition, and the digesters by view name. The reader adds new digesters to
+            the second argument. None if all frames are decoded.
+        split: Returns pairs: the name of a view that a frame concerns, and the part of
+            the frame for the view's digester. None if the whole frame belongs to
             `view_name`.
         tracing: How single messages are traced; None if the protocol has no tracing.
     """

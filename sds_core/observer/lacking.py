@@ -1,4 +1,4 @@
-"""Groups incidents that have not ended: how many messages a participant lacks.
+"""Counts the messages that each participant lacks, in incidents that have not ended.
 
 The monitor tracks a message for the retention window. After the retention window, the
 monitor cannot know whether the message arrived, so a group states the last known facts.
@@ -43,8 +43,8 @@ class Lack(NamedTuple):
             Unix ms.
         tap_hole: Number of messages that may have arrived although no tap saw the
             arrival.
-        at_least: Whether `messages` is a minimum, because incidents do not name all
-            participants that lack their message.
+        at_least: Whether `messages` is a minimum: an incident may name only some of the
+            participants that lack the message.
         followed: Whether the monitor may still see the messages arrive.
     """
 

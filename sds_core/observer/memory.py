@@ -53,9 +53,9 @@ class Remembered(msgspec.Struct, array_like=True):
 class Memory:
     """Remembers for each key when it was last seen, and facts about the key.
 
-    Encoded keys stay in columns. So opening and encoding a memory of tens of thousands
-    of keys takes a fraction of a millisecond. A dictionary holds the keys that were
-    added later.
+    Encoded keys stay in columns. A memory of tens of thousands of keys is therefore
+    opened and encoded in a fraction of a millisecond. A dictionary holds the keys that
+    were added later.
 
     Args:
         keys: Initial keys, int64, shape (n,), in order of age.

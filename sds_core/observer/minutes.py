@@ -1,8 +1,8 @@
 """Emits the figures of a view per minute for the history.
 
 A minute of event time is emitted if the view's figures have changed since the
-previously emitted minute. The first minute is compared with a new view. The figures are
-all totals except the clock, the names of taps and momentary values. Neither a clock
+previously emitted minute. The first minute is compared with a new view. All totals are
+figures, except the clock, the names of taps, and momentary values. Neither a clock
 change alone nor copies that Kafka delivers again cause a minute.
 
 A minute includes every frame and every deadline before its end, and nothing at its end
@@ -96,7 +96,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         self._totals = totals
         self._state = state
         self._ended = []
-        # A figure may have changed in this minute before a restart, so check it.
+        # Check this minute, because a figure may have changed in it before a restart.
         self._check_ms = _end_of_minute(clock_ms)
 
     def check_ms(self) -> int:

@@ -15,7 +15,10 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""A record with a time more than this after its writing is a dead letter."""
+"""Maximum time by which a record's own time may be later than its writing.
+
+A record beyond the maximum is a dead letter.
+"""
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
 _KINDS = frozenset({b"heartbeat"})
@@ -142,9 +145,9 @@ def header_name_bytes(name: str) -> bytes:
 
 @native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
-    """Whether a record's time is too far after the time by which it was written.
+    """Whether a record's time is more than `MAX_AHEAD_MS` later than its writing.
 
-    `sds_core.observer.ahead` computes that time.
+    `sds_core.observer.ahead` computes `written_ms`.
     """
     # The difference is unsigned, because the times may be 2**63 ms apart.
     lead_ms: Uint64 = uint64(timestamp_ms - written_ms)

@@ -30,17 +30,18 @@ def build_report(
     incidents: Iterable[ChannelIncident] | None = None,
     others: Mapping[str, Iterable[ChannelIncident]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The whole report: one kind of view at its root, a section for each other kind.
+    """Return the report: one kind of view is at its root, other kinds have sections.
 
     Args:
         snapshot: The figures.
         generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
-        details: With ``--report-detail``, every definite acknowledgement by view at the
-            root. The percentiles of latency are then exact.
-        incidents: With ``--report-detail``, every incident of a view at the root. With
-            these incidents, the report has likely causes.
-        others: With ``--report-detail``, incidents of the kinds that have no views at
-            the root, by prefix.
+        details: Every definite acknowledgement of the views at the root, by view name.
+            The acknowledgements exist only with ``--report-detail``. The
+            acknowledgements make the percentiles of latency exact.
+        incidents: With ``--report-detail``, all incidents of the views at the root. The
+            report derives likely causes from these incidents.
+        others: With ``--report-detail``, incidents of all other kinds of view, by the
+            kind's prefix.
     """
     known = dict(others)
     if incidents is not None:
@@ -82,7 +83,8 @@ def _section(
     """The section of one kind of view.
 
     `incidents` are all incidents of the views; None without ``--report-detail``.
-    `details` are all definite acknowledgements by view; None if they are not stored.
+    `details` has each view's definite acknowledgements; None if acknowledgements are
+    not stored.
     """
     table, shown = views.figures, {}
     for name, totals in views.totals.items():

@@ -11,7 +11,7 @@ _MANY = 4_096
 """Minimum number of rows for which the first searches scan the column."""
 
 _ROWS_PER_SEARCH = 2_000
-"""A search scans the column while the rows per search exceed this number.
+"""Above this number of rows per search, a search scans the column.
 
 Making the index takes as long as a few scans.
 """
@@ -19,7 +19,7 @@ Making the index takes as long as a few scans.
 
 @native
 class RowIndex:
-    """Rows by distinct keys, int64: a hash table that the first search makes."""
+    """A hash table from distinct int64 keys to rows, made after enough searches."""
 
     _keys: Int64s
     _slots: Int32s

@@ -13,12 +13,12 @@ class ObserverSettings:
 
     replica_window_ms: int = 2_000  # 2: joins byte-identical copies without hashes
     horizon_ms: int = 3_600_000  # 4: messages and gaps are tracked for this time
-    remembered: int = 20_000  # 2: entries of each memory of a channel
-    # 2: maximum number of newest ids of each kind that are looked up in a filter.
+    remembered: int = 20_000  # 2: maximum entries of each memory of a channel
+    # 2: a filter is searched for at most this number of newest ids of each kind.
     searched: int = 1_000
-    # 2 and 5: maximum numbers. `awaited`: newest messages that a participant may lack;
-    # `awaited_by_all`: sum over a channel; `followed`: participants whose filters are
-    # tracked.
+    # 2 and 5: maximum numbers. `awaited` limits the newest messages that a participant
+    # may lack. `awaited_by_all` limits their sum over a channel. `followed` limits the
+    # participants whose filters are tracked.
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000
@@ -31,7 +31,8 @@ class ObserverSettings:
     warm_up_ms: int = 30_000  # 6
     settle_ms: int = 2_000  # 6
     gap_deadline_ms: int = 300_000  # 6
-    # 2 and 7: T_max + sweep + transport: js-waku 120 + 10 + 5, nim-sds 300 + 10 + 5 s.
+    # 2 and 7: the window is T_max + sweep + transport, in seconds: 120 + 10 + 5 for
+    # js-waku, and 300 + 10 + 5 for nim-sds.
     repair_window_spec_ms: int = 135_000
     repair_window_nim_ms: int = 315_000
     # 7: the SDS-R guide and js-waku use these values.
@@ -46,8 +47,8 @@ class ObserverSettings:
     lately_ms: int = 600_000  # 9: window for current participants and filters
     saturated_rate: float = 0.01  # 8, 9: maximum false-positive rate, a ratio
     epoch_ms: int = 600_000  # 9: rate-limit epoch (64/WAKU2-NETWORK), Unix-aligned
-    # 9: maximum messages of a participant in an epoch: `rlnRelayUserMessageLimit` of
-    # 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
+    # 9: maximum messages of a participant in an epoch. The value is
+    # `rlnRelayUserMessageLimit` of 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
     epoch_messages: int = 100
     # 13: after this silence, a message's missing segments are no longer expected, as in
     # nim-segmentation.

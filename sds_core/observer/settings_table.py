@@ -18,8 +18,8 @@ Values = Mapping[str, int | float]
 
 _DAY_MS = 86_400_000
 
-# Larger settings increase the state and the cost of a frame. A value of more than a
-# day, or a memory of millions, is a mistake.
+# Larger settings increase the state and the cost of a frame. A duration of more than a
+# day, or a number above a million, is a mistake.
 _DURATION = Annotated[int, Meta(ge=1, le=_DAY_MS)]
 _NUMBER = Annotated[int, Meta(ge=1, le=1_000_000)]
 _PERCENT = Annotated[int, Meta(ge=0, le=100)]

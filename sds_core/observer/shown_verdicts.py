@@ -79,7 +79,7 @@ def day_begin_ms(unix_ms: int) -> int:
 
 
 def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list[Span]:
-    """Return the periods between two moments, in order, without unknown times.
+    """Return the known periods between two moments, in order.
 
     The moments are whole minutes, Unix ms. The rows belong to one view, are in order,
     and start with the day of `since_ms`.

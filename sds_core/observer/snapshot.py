@@ -130,7 +130,7 @@ class JobFigures:
             first batch.
         error: Why the query failed, in one line; empty if it did not fail.
         retrying: Whether a query that failed will be restarted.
-        rules: How its rules run: `compiled` or `interpreted`.
+        rules: How the job's rules run: `compiled` or `interpreted`.
         kafka: Age and time of Kafka's last answer.
         missing_topic: The topic, if it no longer exists; otherwise None.
         arrivals: When the topic last got a record.
@@ -178,8 +178,8 @@ class Snapshot:
     Attributes:
         primed: Whether the checkpoint's totals have been read or do not exist.
         clock_ms: Watermark at the newest batch, event time, Unix ms.
-        views: The views of all protocols, by the prefix of their kind, in the order
-            of registration.
+        views: The views of all protocols, keyed by prefix, in the order of
+            registration.
         tap_labels: The taps that have a metric label; see `Views.labels`. A tap that is
             no longer in `taps` keeps its label.
         undecodable: Dead letters by reason.
@@ -289,7 +289,7 @@ class Snapshot:
         return replace(self, job=job)
 
     def with_views(self, views: Mapping[str, Views[Any]]) -> Snapshot:
-        """Return the snapshot with the job's views, by the prefix of their kind."""
+        """Return the snapshot with the job's views; the keys are kinds' prefixes."""
         taps, shared = views[TAPS.prefix], {TAPS.prefix, DEAD_LETTERS.prefix}
         others = {prefix: one for prefix, one in views.items() if prefix not in shared}
         dead = views[DEAD_LETTERS.prefix].totals.values()

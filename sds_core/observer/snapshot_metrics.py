@@ -15,7 +15,7 @@ from sds_core.reason import Reason
 
 
 def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
-    """Metrics of the settings of each view of a kind in the channel table.
+    """Metrics of the settings that the channel table has for each view of a kind.
 
     The name of each metric begins with the kind's prefix and the kind's word for one
     view.
@@ -95,7 +95,7 @@ _Findings = Callable[[Views[Any]], Iterable[tuple[str, tuple[str, ...], int]]]
 
 
 def _by_view(read: _Findings) -> Callable[[Snapshot], Iterable[Sample]]:
-    """Add numbers by view. Views without a metric label count as `other`."""
+    """Add up each view's numbers. Views without a metric label count as `other`."""
 
     def samples(snapshot: Snapshot) -> Iterable[Sample]:
         sums: dict[tuple[str, ...], int] = {}
@@ -128,7 +128,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics of the snapshot and of its kinds of view; none has a label for a view."""
+    """Metrics of the snapshot and of the kinds of view; no label names one view."""
     kinds = list(kinds)
     return [
         Metric(

@@ -1,8 +1,8 @@
 """Adds up the totals of several views of one kind.
 
 A field is added up according to its type. Whole numbers are summed, histograms merged,
-and dictionaries of counts summed key by key. A field may declare another function in
-its annotation::
+and dictionaries of counts summed key by key. A field's annotation may declare another
+function::
 
     clock_ms: Annotated[int, greatest] = 0
 

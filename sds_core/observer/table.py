@@ -93,7 +93,8 @@ class Table(Generic[Entry]):
     """
 
     _codec: Codec[Entry]
-    # Keys, then the codec's columns, then ends: shape (columns, n).
+    # The block has the keys, then the codec's columns, then the ends; its shape is
+    # (columns, n).
     _block: Column
     _cells: Int64Rows
     _rows: int
@@ -105,7 +106,8 @@ class Table(Generic[Entry]):
     # Rows before `_first` are removed; `_gone` has the other removed rows.
     _first: int
     _gone: set[int]
-    # Decoded entries by row, and their rows in order of first use.
+    # `_objects` has the decoded entries by row. `_touched` has their rows in order of
+    # first use.
     _objects: list[Entry | None]
     _touched: list[int]
     # Entries that have no row yet.
@@ -292,7 +294,7 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Make the rests of these rows empty. Call `flush` first."""
+        """Delete the encoded rest of each of these rows. Call `flush` first."""
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
@@ -320,7 +322,7 @@ class Table(Generic[Entry]):
         added: list[bytes],
         cells: Int64Rows,
     ) -> None:
-        """Join the rests of all entries: remaining rows, then added entries.
+        """Join the encoded rests of the remaining rows, then of the added entries.
 
         The ends of all remaining rows are set before removed rows are cut out of the
         columns.

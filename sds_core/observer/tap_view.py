@@ -44,8 +44,8 @@ _INT_BYTES = 8
 MAX_SPANS = 50
 """Maximum number of capture gaps that are stored, of any age.
 
-A batch of several hours may have incidents in many gaps. Adjacent gaps are merged, so
-more gaps are rare.
+A batch of several hours may have incidents in many gaps. Adjacent gaps are merged, so a
+tap rarely exceeds this number.
 """
 
 
@@ -65,8 +65,8 @@ class TapTotals(msgspec.Struct, array_like=True):
             contained a capture gap. The period ends at `last_hole_ms`; None if no gap
             was found.
         first_seen_ms: Event time of the tap's first record since the tap was last
-            forgotten. 0 before the first record, or if a release up to 0.12 recorded
-            it.
+            forgotten. 0 before the first record, or if a release up to 0.12 read the
+            first record.
     """
 
     # A sum over several taps has the minimum, so that an alert on silence covers each
@@ -90,8 +90,8 @@ class TapDigest(msgspec.Struct, array_like=True):
         heartbeat_times: Times of heartbeats, encoded ``int64``, shape (h,).
         heartbeat_seqs: For each heartbeat, the last number that the tap had assigned to
             a frame. The frame itself may arrive later. Encoded like `heartbeat_times`.
-        own_times: Record times of the frames, by the tap's own clock. The encoding
-            matches `times`; the column is empty if all values equal `times`.
+        own_times: Record times of the frames, by the tap's own clock. Encoded like
+            `times`; empty if all values are the same as in `times`.
         heartbeat_own_times: Record times of the heartbeats, in the form of `own_times`.
     """
 
@@ -315,7 +315,7 @@ class TapView:
             self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
 
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
-        """Judge the silence before the records of one time of the topic's clock.
+        """Judge the silence before records for which the topic's clock is `time_ms`.
 
         `own_times` are the tap's own times of the records, Unix ms.
         """
@@ -340,7 +340,7 @@ class TapView:
         state.last_own_ms = max(own_times)
 
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
-        """Record that records with exactly the clock's time exist; more may follow.
+        """Process records at exactly the clock's time; more such records may follow.
 
         If these records may end a gap, the tap counts as silent until all records are
         known.

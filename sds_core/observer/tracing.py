@@ -161,13 +161,14 @@ class Evidence(msgspec.Struct, frozen=True):
         facts: Known facts of the message's first copy, by name.
         appeared_ms: When the message's first copy, or the first frame that names the
             message, appeared. None if no record concerned the message.
-        steps: Steps in order of time; the maximum is about twice `MOST_STEPS`.
+        steps: Steps in order of time. The maximum number of steps is about twice
+            `MOST_STEPS`.
         people: The sender is first; other participants follow in order of appearance.
         incidents: Incidents of the message, each in its current form.
         conclusions: Conclusions of the view, in order of time.
         summary: The most important conclusion; None if none exists.
-        unknown: Facts that cannot be known. Each fact is a sentence, with participants
-            to list after the sentence.
+        unknown: Facts that cannot be known. Each fact has a sentence, and the
+            participants that are listed after the sentence.
         observers: Taps that showed the channel.
     """
 
@@ -194,7 +195,7 @@ class Tracer(Protocol):
         """
 
     def evidence(self) -> list[Evidence]:
-        """Return the current evidence for each message, in the subjects' order."""
+        """Return the current evidence for each traced message, in the given order."""
 
 
 class Tracing(Protocol[_FrameIn]):

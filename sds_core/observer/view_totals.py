@@ -9,7 +9,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 Excused = Callable[[int, int], bool]
-"""Whether evidence is excused; arguments: its start and its finding time, Unix ms."""
+"""Whether evidence with this start and finding time, Unix ms, is excused."""
 
 
 class ViewTotals(Protocol):

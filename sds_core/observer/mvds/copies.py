@@ -64,7 +64,8 @@ class Copies:
     evicted: int
     _settings: RuleSettings
     _numbers: Memory
-    # Payloads by content and peers, in order of age; all payloads in order of age.
+    # `_shown` has the payloads by content and peers. `_shown` and `_ages` are in order
+    # of age.
     _shown: OrderedDict[tuple[int, int, int], deque[Shown]]
     _ages: deque[Shown]
 

@@ -76,7 +76,7 @@ class Deliveries:
     def acknowledged(
         self, message: Message, by: Peer, payload: SeenPayload, clock_ms: int
     ) -> None:
-        """Process an ACK by a peer, to any peer."""
+        """Process an ACK from the peer `by`; the ACK's receiver does not matter."""
         if by.acked:
             return
         by.acked = True

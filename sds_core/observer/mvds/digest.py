@@ -1,8 +1,8 @@
 """Encodes what one view needs of a chunk's payloads, as one digest.
 
-A digest has a row for each payload that has records of the view's ids. Another row for
-each peer and second shows that the peer was active; every view gets this row. Each id
-and peer is stored once.
+A digest has a row for each payload that has records of the view's ids. For each peer
+and second, another row shows that the peer was active. Every view gets these rows. Each
+id and peer is stored once.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ HEARD_STEP_MS = 1_000
 """Resolution of the time at which a peer sent something (docs/figures.md, 14)."""
 
 RecordRow = tuple[int, int, int, int, int]
-"""Type, index into `ids`, bytes, number of times, and a code. For a MESSAGE, the code
-is twice the index into `groups`, plus 1 if it is ephemeral; otherwise 0."""
+"""The record's type, index into `ids`, size in bytes, number of occurrences, and code.
+For a MESSAGE, the code is twice the index into `groups`, plus 1 if it is ephemeral;
+otherwise 0."""
 
 PayloadRow = tuple[
     int, int, int, int, int, int, int, int, int, int, int, list[RecordRow]
@@ -36,8 +37,8 @@ PayloadRow = tuple[
   `observers`;
 - content: see `PayloadPart`;
 - sender, receiver: indices into `peers`;
-- counted: 0: another view counts the payload; 1: this view counts the payload; 2: this
-  view counts the payload, which is empty;
+- counted: 0 if another view counts the payload; 1 if this view counts the payload; 2 if
+  this view counts the payload, and the payload is empty;
 - dropped records, other bytes: see `PayloadPart`;
 - records.
 """
@@ -70,7 +71,7 @@ class ShardDigester:
 
     _partition: int
     _rows: list[PayloadRow]
-    # The key is peer and second, so a repeated pair is dropped.
+    # The key is the pair of peer and second, so repeated pairs are dropped.
     _heard: dict[tuple[int, int], HeardRow]
     _peers: dict[str, int]
     _ids: dict[bytes, int]

@@ -18,8 +18,8 @@ class PeerPayload(NamedTuple):
 
     Attributes:
         left_out: Number of records above the limit `MOST_RECORDS`.
-        tag_bytes: Bytes in the tag of each field: 3 with the field numbers of the
-            specification, 1 with the numbers of vacp2p/mvds.
+        tag_bytes: Bytes in the tag of each field: 3 if the field numbers are those of
+            the specification, 1 if they are those of vacp2p/mvds.
         content: Fingerprint of the value.
     """
 

@@ -87,7 +87,7 @@ class Groups:
         return sorted(self._packed.keys() | self._opened.keys())
 
     def copy_of(self, name: str) -> GroupTotals:
-        """An independent copy of the totals of a group, which must exist."""
+        """An independent copy of a group's totals; the group must exist."""
         found = self._opened.get(name)
         packed = self._packed[name] if found is None else _packed(found)
         return unpack_group(packed)

@@ -33,7 +33,7 @@ from sds_core.observer.verdict import Verdict
 from sds_core.text import counted
 
 LEAST = 5
-"""Minimum number of unacknowledged pairs, of message and receiver, for a cause."""
+"""A cause needs at least this number of unacknowledged message-receiver pairs."""
 
 
 def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:

@@ -49,7 +49,7 @@ class Ledger:
             self.delivered(message, duration_ms)
 
     def forget(self, message: Message, clock_ms: int) -> None:
-        """Count the figures of a message without a known group in `UNKNOWN_GROUP`."""
+        """If the message's group is unknown, count the message in `UNKNOWN_GROUP`."""
         if not message.group:
             groups = self.groups
             groups.saw(UNKNOWN_GROUP, message.first_ms, clock_ms, "")

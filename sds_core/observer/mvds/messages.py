@@ -1,4 +1,4 @@
-"""Message ids with the state of their peers; live objects and their encoded form."""
+"""Message ids and the state of their peers, as objects and in encoded form."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ class Peer(msgspec.Struct, array_like=True):
             MESSAGE.
         sent_ms: Event time of the first MESSAGE to the peer.
         due_ms: Clock until which an ACK is in time; 0 if no ACK is expected.
-        missed_ms: The deadline that the ACK missed; 0 if the ACK missed no deadline or
-            came later.
+        missed_ms: The passed deadline of an ACK that is still missing; otherwise 0.
     """
 
     print: int
@@ -50,8 +49,9 @@ class Pair(msgspec.Struct, array_like=True):
         sender, receiver: Indices of the peers in `Message.peers`.
         acked, offered, requested: Whether the sender sent an ACK, OFFER or REQUEST.
         sent_ms: Event time of the first MESSAGE; None before the first.
-        offer_due_ms, request_due_ms: Clock until which the offer should be requested,
-            or the request answered; 0 if neither is expected.
+        offer_due_ms, request_due_ms: Clock until which the offer should get a request,
+            and clock until which the request should get an answer; 0 if nothing is
+            expected.
     """
 
     sender: int
@@ -98,7 +98,8 @@ class Message:
     peers: list[Peer]
     waiting: dict[str, int]
     waiting_deliveries_ms: list[int]
-    # Index of a peer by fingerprint; index of a pair by the indices of its peers.
+    # `_places` maps fingerprints to indices of peers. `_pairs` is keyed by the indices
+    # of sender and receiver.
     _places: dict[int, int]
     _pairs: dict[tuple[int, int], Pair]
 

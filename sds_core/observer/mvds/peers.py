@@ -55,7 +55,7 @@ class Peers:
         return second_ms is not None and second_ms >= time_ms
 
     def remember_name(self, peer: int, name: str, clock_ms: int) -> None:
-        """Remember the name of a peer, which an incident may need."""
+        """Remember a peer's name, because an incident may need the name."""
         self._names.pop(peer, None)
         self._names[peer] = clock_ms, name
         if len(self._names) > self._limit:

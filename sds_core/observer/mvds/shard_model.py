@@ -52,7 +52,7 @@ class ShardModel:
     # Number of peers and pairs of all messages.
     _links: int
     # Deadlines of all changed messages. For other messages, only deadlines before
-    # `_queued_to_ms`: a batch passes few of thousands of deadlines.
+    # `_queued_to_ms` are queued, because few of thousands of deadlines pass in a batch.
     _awaited: Awaited
     _queued_to_ms: int
     _copies: Copies

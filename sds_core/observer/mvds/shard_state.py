@@ -20,7 +20,8 @@ class ShardState(msgspec.Struct, array_like=True):
 
     Attributes:
         heard_ms: Clock at the latest payload; None before the first.
-        emitted: Fingerprint of the figures of the minute emitted last, by group.
+        emitted: For each group, the fingerprint of the figures of its last emitted
+            minute.
     """
 
     clock_ms: int = 0

@@ -93,7 +93,7 @@ class ShardView:
     def follow(
         self, seen_in_order: Iterable[SeenPeer | SeenPayload], clock_ms: int
     ) -> list[GroupEvent]:
-        """Like `apply`, with the contents of the digests in order."""
+        """Apply peers and payloads that are already in order; see `apply`."""
         events: list[GroupEvent] = []
         self._changed.clear()
         for seen in seen_in_order:

@@ -24,7 +24,7 @@ _NAMES = tuple(str(shard) for shard in range(SHARDS))
 _ID_BYTES = 32
 _GROUP_BYTES = 8
 _OFFERED_IN_GROUP_BYTES = 34
-"""Bytes of an id in a group offer, whose inner tags have one byte."""
+"""Bytes of an id in a group offer; the offer's inner tags have one byte each."""
 _PARENT_BYTES = 34
 _EPHEMERAL_BYTES = 2
 _EMPTY_GROUP = "empty"
@@ -87,7 +87,10 @@ class PayloadPart:
 
 @native
 def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
-    """Return each view's part. Even an empty part shows that the sender was active."""
+    """Return the part of the payload for each view.
+
+    Even an empty part shows that the sender was active.
+    """
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
     other_bytes: int = frame.length
     record: RecordPart
@@ -116,7 +119,7 @@ def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
 
 
 def shard_of(key: int) -> str:
-    """Name of the view of an id, by the fingerprint of the id."""
+    """Name of the view to which an id belongs; `key` is the id's fingerprint."""
     return _NAMES[key % SHARDS]
 
 
@@ -127,7 +130,7 @@ def group_name(group_id: bytes) -> str:
 
 @native
 def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
-    """Return each record once, in the order in which they are read.
+    """Return each distinct record once, in the order in which records are read.
 
     Deployed nodes repeat records within a payload.
     """
@@ -167,7 +170,7 @@ def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
-    """Return the sum and number of sizes by id, in order of first occurrence."""
+    """Return the sum of each id's sizes and their number, in order of appearance."""
     counted: dict[bytes, tuple[int, int]] = {}
     for one, size in sizes:
         bytes_, times = counted.get(one, (0, 0))

@@ -1,4 +1,4 @@
-"""Totals of an MVDS group, and totals of a view with a part of each group.
+"""Totals of MVDS groups, and totals of views that have parts of groups.
 
 ``docs/figures.md``, 14, defines each figure; the modules in ``figures/`` beside this
 file define where it is published. Add fields only at the end and with a default, so
@@ -104,7 +104,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
 
 class ShardTotals(msgspec.Struct, array_like=True):
-    """Totals of one view, for each group of which the view has seen an id.
+    """Totals of one view, for each group from which the view has seen an id.
 
     Attributes:
         clock_ms: Watermark up to which the figures are valid, Unix ms.

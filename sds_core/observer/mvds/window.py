@@ -21,7 +21,7 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
     them.
 
     Attributes:
-        warm_up_ms: Time after a group's first record in which it has no verdict.
+        warm_up_ms: Time after a group's first record in which the group has no verdict.
         percent: Share of unacknowledged pairs above which a group is failing.
         ack_deadline_ms: Time from a MESSAGE until it counts as unacknowledged.
         horizon_ms: Time after which a tap no longer counts as showing a group.
@@ -51,11 +51,11 @@ class Window(msgspec.Struct, array_like=True):
     Attributes:
         began_ms: Clock at the group's first record; None before the first record.
         message_ms: Clock at the group's latest MESSAGE; None before the first MESSAGE.
-        ended: Number of pairs of id and receiver that ended in each step, with the
-            step's end as key.
+        ended: For each step, the number of pairs of id and receiver that ended in it.
+            The key is the step's end.
         unacknowledged: Number of ended pairs that are still unacknowledged.
-        unanswered: Number of requests that ended unanswered in a step, by the step's
-            end.
+        unanswered: For each step, the number of requests that ended unanswered in it.
+            The key is the step's end.
         taps: Clock at the latest payload of each tap that showed the group.
         rule: Settings of the verdict.
     """
@@ -140,7 +140,7 @@ def step_after(time_ms: int) -> int:
 
 
 def count_in(steps: dict[int, int], time_ms: int, number: int = 1) -> None:
-    """Add to the step of a time; remove the step if its count becomes zero."""
+    """Add to the count of a time's step; remove the step if the count becomes zero."""
     step = step_after(time_ms)
     steps[step] = steps.get(step, 0) + number
     if not steps[step]:

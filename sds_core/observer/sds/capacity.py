@@ -18,7 +18,7 @@ _LEAST_GROWTH_MS = 60_000
 """Minimum time over which growth is estimated, because ids arrive in bursts."""
 
 _FAR_MS = 365 * 86_400_000
-"""Time after which a filter that is not full counts as not growing."""
+"""If a filter needs more time than this to fill, it counts as not growing."""
 
 
 class EpochState(msgspec.Struct, array_like=True):

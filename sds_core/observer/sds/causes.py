@@ -36,9 +36,10 @@ _NAMED_LATE_MS = 60_000
 """A message of a capture gap is first named at most this long after the gap."""
 
 _GAP_SHARE = 2
-"""Divisor of the verdict's window: the maximum share that gaps of a tap may take.
+"""A tap's gaps may take at most the verdict's window divided by this number.
 
-With a larger share, most failures would coincide with gaps by chance.
+If gaps took a larger share of the window, most failures would coincide with gaps by
+chance.
 """
 
 
@@ -219,7 +220,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
 def _lie_in(
     found: Iterable[Found], holes: Iterable[tuple[int, int]], before: int, after: int
 ) -> bool:
-    """Return whether all evidence begins in a capture gap, extended by two margins."""
+    """Whether all evidence begins in a capture gap, or at most a margin outside it."""
     return all(
         any(
             from_ms - before - STEP_MS <= since_ms <= to_ms + after + STEP_MS

@@ -21,11 +21,11 @@ from sds_core.wire import Dialect
 BLOB_VERSION = 7
 """Version of `ChannelView.to_blob`; every version from 1 on can be read.
 
-Version 3 adds a field at the end of the state. A release that writes version 2 would
-ignore the field and lose minutes, so it must refuse. Version 4 adds the checksum.
-Version 5 has tables of messages, gaps and requests. Version 6 has segments, and stores
-no bytes for absent ids, hashes and witnesses. Version 7 has sync frames, bounds of the
-forgotten messages, and the filters of the warm-up.
+Version 3 adds a field at the end of the state. A release that writes version 2 must
+refuse version 3, because ignoring the field would lose minutes. Version 4 adds the
+checksum. Version 5 has tables of messages, gaps and requests. Version 6 has segments,
+and stores no bytes for absent ids, hashes and witnesses. Version 7 has sync frames,
+bounds of the forgotten messages, and the filters of the warm-up.
 """
 
 CHECKSUM_SINCE = 4

@@ -39,7 +39,7 @@ _SENDERS_SINCE = 7
 """First version that records whether content named its sender."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
-"""Momentary figures, and the values that replace them in minutes and last totals."""
+"""Values that replace the momentary figures in minutes and in last totals."""
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """Types of event that `ChannelView.apply` returns."""

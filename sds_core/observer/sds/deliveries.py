@@ -2,8 +2,8 @@
 
 A bloom filter has no false negatives. If a frame's filter does not hold a message that
 could have arrived earlier, the participant lacks the message. A pair of message and
-participant is judged only when the participant sends a frame, and needs no earlier
-state.
+participant is judged only when the participant sends a frame. The judgement needs no
+earlier state.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
     Attributes:
         receivers: Receivers by participant index.
-        undelivered: For each message that was ever lost to a participant: event time of
-            the first frame without the message, and clock when the loss was found. The
-            key is the message's order.
+        undelivered: For each message that was ever lost to a participant: the event
+            time of the first frame that lacked the message, and the clock when the loss
+            was found. The key is the message's order.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -118,7 +118,7 @@ class Deliveries:
         is_newest: bool,
         proves_lack: bool,
     ) -> None:
-        """Judge by a first copy which messages its sender has and lacks.
+        """Derive from a first copy which messages its sender has and which it lacks.
 
         Call this before `Participants.spoke` for the same frame: only a participant
         that was active before a message is expected to receive it.
@@ -197,8 +197,8 @@ class Deliveries:
         # A message that the participant already lacked before this time is lost.
         overdue_ms: int = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
-            # After a recent return, the participant had no time to catch up. So only
-            # messages that it lacked before the earlier return count.
+            # After a recent return, the participant had no time to catch up. A message
+            # counts only if the participant lacked it before the earlier return.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
         # Each loss is an incident. The participant's next frame shows the remaining

@@ -2,9 +2,9 @@
 
 Moving whole frames between processes is expensive, because most of their bytes are
 repeated history and an 18 kB bloom filter. A `ChannelDigest` has each id once per
-chunk. A history is a slice of a list that all frames share. A filter is the words that
-differ from the previous filter. Message content and unknown fields are omitted, except
-for the header of a segment. `seen_frames` decodes it.
+chunk. A history is a slice of a list that all frames share. For a filter, the digest
+has only the words that differ from the previous filter. Message content and unknown
+fields are omitted, except for the header of a segment. `seen_frames` decodes it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _SPEC_BYTES = DEFAULT_PARAMETERS.length_bytes
 
 _ROW_BYTES = 1_500
 _TIMES_AS_LONG = 5
-"""Approximate memory of a row, and of a new entry as a multiple of its length."""
+"""A row takes about `_ROW_BYTES`; an entry takes `_TIMES_AS_LONG` times its length."""
 
 _CONTENT_CODES = frozenset(_KIND_CODES[FrameKind.CONTENT, one] for one in DIALECTS)
 
@@ -74,14 +74,14 @@ Row = tuple[
   `DIALECTS`;
 - name, sender: indices into `names` and `sender_names`;
 - lamport: Lamport timestamp; 0 if the kind has no timestamp;
-- history from, history to: slice of `histories`;
-- history dropped: number of entries that limits drop;
-- requests to: where the frame's slice of `requests` ends;
-- requests dropped: number of requests that limits drop;
+- history from, history to: start and end of the frame's slice of `histories`;
+- history dropped: number of history entries that are dropped because of limits;
+- requests to: end of the frame's slice of `requests`;
+- requests dropped: number of requests that are dropped because of limits;
 - filter: `NO_FILTER`, `WHOLE_FILTER` or `CHANGED_FILTER`;
 - bits set: number of bits in the filter that are 1;
-- changes to: where the frame's slices of `positions` and `changes` end;
-- sizes: bytes by part.
+- changes to: end of the frame's slices of `positions` and `changes`;
+- sizes: for each part of the frame, the number of bytes.
 """
 
 
@@ -93,8 +93,8 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         requests: Indices into `names`.
         requests_held: For each request, whether the requester's own filter holds the
             id.
-        names: Message ids; each once for every combination of sender and retrieval
-            hint.
+        names: Message ids. An id appears once for every combination of sender and
+            retrieval hint.
         name_prints: `fingerprint` of each of `names`.
         name_senders: Sender of each of `names`, as an index into `sender_names`.
         name_hints: Retrieval hint of each of `names`; empty if the name has no hint.
@@ -103,7 +103,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         filter_shapes: ``m_bits, k`` of each whole filter, in one flat list.
         positions: Positions of the words that differ from the previous filter,
             ``uint32``.
-        changes: The words that differ, ``uint64``.
+        changes: Words that differ from the previous filter, ``uint64``.
         segments: Segments that are the content of a frame, in order of offsets.
     """
 

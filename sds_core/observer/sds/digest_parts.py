@@ -28,13 +28,14 @@ NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
 
 _WORD_BYTES = 8
 _CHANGE_BYTES = 12
-"""Size of a changed word and its position."""
+"""Bytes of a changed word, and of the word's position."""
 
 _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
 """A history, compared with `Histories.indices`.
 
-The first part is the history's index in `Histories.indices`. The others are its new
-entries, their sizes in the frame, and the entries that no earlier history has.
+Part 1 is the history's index in `Histories.indices`. Parts 2 and 3 are the history's
+new entries, and the sizes of these entries in the frame. Part 4 is the entries that no
+earlier history has.
 """
 
 
@@ -206,7 +207,7 @@ class Histories:
         self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
-        """Begin of a history in the previous history, and number of shared entries."""
+        """Return the history's start in `before`, and the number of shared entries."""
         end = len(before)
         if not history:
             return end, 0
@@ -230,13 +231,14 @@ class Filters:
 
     Attributes:
         shapes: ``m_bits, k`` of each whole filter, in one flat list.
-        changed: Number of words that differ, over all filters.
+        changed: Total number of words in which a filter differs from the previous
+            filter.
     """
 
     whole: list[bytes]
     shapes: list[int]
     changed: int
-    # Words that differ and their positions, for all filters.
+    # Words in which a filter differs from the previous filter, and their positions.
     _positions: list[np.ndarray]
     _words: list[np.ndarray]
     # The previous filter: (dialect, m_bits, k, number of bytes), its words, and the
@@ -253,12 +255,12 @@ class Filters:
 
     @property
     def positions(self) -> bytes:
-        """Positions of the words that differ, ``uint32``."""
+        """Positions of the words that differ from the previous filter, ``uint32``."""
         return _joined(self._positions, np.uint32)
 
     @property
     def words(self) -> bytes:
-        """The words that differ, ``uint64``."""
+        """Words that differ from the previous filter, ``uint64``."""
         return _joined(self._words, np.uint64)
 
     def add(self, filter_: Filter | None) -> tuple[int, int]:

@@ -30,12 +30,12 @@ class Counts:
     """Events in the window of a verdict.
 
     Attributes:
-        messages, unacknowledged: Numbers of all and of unacknowledged messages whose
-            deadline was in the window.
+        messages, unacknowledged: Number of messages whose deadline was in the window,
+            and number of unacknowledged messages among them.
         pairs, undelivered: Number of deliveries that ended in the window, and number of
             lost deliveries among them, without retracted losses.
         lost: Number of messages that are lost to all participants.
-        recovering: Whether gaps are open, or a delivery recovered.
+        recovering: Whether a gap is open, or a delivery has recovered.
         expired: Whether a repair episode expired.
         saturated: Whether a participant's newest filter is too full.
         attributed: Whether a content frame named its sender.

@@ -50,5 +50,5 @@ def excused_findings(
 
 
 def _earlier(found: Sequence[Found], by_ms: int) -> list[Found]:
-    """Return the findings with their starts moved back by a time, ms."""
+    """Return the findings; each start is earlier by `by_ms`."""
     return [(since_ms - by_ms, at_ms, count) for since_ms, at_ms, count in found]

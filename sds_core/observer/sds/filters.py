@@ -28,8 +28,8 @@ class FilterTrace(msgspec.Struct, array_like=True):
         grown_from: Event time and estimated number of ids of an earlier frame, from
             which growth is computed. The earlier frame is the participant's first
             frame, or one to two retention windows old.
-        grown_next: The values of a later frame, which replace `grown_from` after a
-            retention window.
+        grown_next: The values of a later frame. After a retention window, these values
+            replace `grown_from`.
     """
 
     dialect: Dialect

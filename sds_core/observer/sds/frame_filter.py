@@ -36,7 +36,7 @@ class Filter:
     Attributes:
         dialect: Determines hash function and bit order.
         bits: Encoded bits. Use a filter only before `frames_of` yields the next frame,
-            which changes the bits in place.
+            because the next frame changes the bits in place.
     """
 
     dialect: Dialect
@@ -61,7 +61,7 @@ class Filter:
         self.bits_set = bits_set
 
     def with_fill(self, dialect: Dialect, bits_set: int) -> Filter:
-        """This filter with the number of bits that are 1."""
+        """A copy of this filter with its dialect and its number of set bits."""
         one: Filter = Filter.__new__(Filter)
         one.dialect, one.m_bits, one.k = dialect, self.m_bits, self.k
         one.bits, one.octets, one.bits_set = self.bits, self.octets, bits_set

@@ -24,7 +24,7 @@ class GapState(enum.IntEnum):
     OPEN = 3
     """A gap that may still be filled."""
     LOST = 4
-    """Missing at the deadline; no evidence shows that the network had the message."""
+    """At the deadline, no evidence showed that the network had the missing message."""
     TAP_GAP = 5
     """The network had the message, but the tap missed it until the deadline."""
 
@@ -140,7 +140,8 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         **_all(ARRIVALS, _GONE),
         GapEvent.FORGOTTEN: _GONE,
     },
-    # ARRIVED_AFTER_HORIZON cannot occur, because the deadline passes before.
+    # ARRIVED_AFTER_HORIZON cannot occur, because the deadline passes before the
+    # retention window ends.
     GapState.OPEN: {
         **_stays(GapState.OPEN, *NAMINGS, GapEvent.SETTLE_TIME_PASSED),
         GapEvent.DEADLINE_PASSED: Transition(
@@ -171,7 +172,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         GapEvent.FORGOTTEN: _GONE,
     },
 }
-"""Next state and changed totals by state and event."""
+"""For each state and event, the next state and the changes of the totals."""
 
 _ROWS = tuple(
     tuple(TRANSITIONS[state].get(event) for event in GapEvent) for state in GapState

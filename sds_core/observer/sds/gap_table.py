@@ -99,7 +99,7 @@ class GapTable(Table[Gap]):
         return found
 
     def state_of(self, key: int) -> GapState:
-        """State of an entry, which must exist; the entry is not decoded."""
+        """Read the state of an existing entry without decoding the entry."""
         row: int = self._row(key)
         if row < 0:
             return self._added[key].state

@@ -48,8 +48,8 @@ class HealthState(msgspec.Struct, array_like=True):
             content frame.
         last_expired_ms: When the latest repair episode expired; None if the window has
             none.
-        losses: When each lost message was found, by fingerprint; excluding retracted
-            losses.
+        losses: When each lost message was found, by the message's fingerprint.
+            Retracted losses are excluded.
         ended: For each second of deadlines, ascending: the number of messages, and the
             number of unacknowledged messages. The keys of `ended` are the ends of
             seconds.
@@ -60,8 +60,8 @@ class HealthState(msgspec.Struct, array_like=True):
         saturated: Event time of each newest filter that exceeds the limit of the
             false-positive rate. The key is the participant's index.
         since_ms: When the verdict began; None before the first.
-        pairs: Number of deliveries that ended in each step, with the step's end as key,
-            ascending.
+        pairs: For each step, the number of deliveries that ended in it. The keys are
+            the ends of the steps, ascending.
         lacked: For each of `undelivered`, when a frame first showed that the
             participant lacked the message. In states of releases before 0.8, this field
             is empty.
@@ -70,8 +70,8 @@ class HealthState(msgspec.Struct, array_like=True):
         newest_gap_ms: When the id of the latest gap was first named.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
-        retries: Number of retries and time of the latest retry, by fingerprint of the
-            message, in order of the latest retry.
+        retries: For each message, the number of retries and the time of the latest
+            retry. The keys are fingerprints, in order of the latest retry.
     """
 
     first_ms: int | None = None
@@ -123,14 +123,14 @@ class Health:
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
         self._pairs = sum(state.pairs.values())
-        # Number of lost deliveries by start and end; both times are rounded to steps.
+        # Number of lost deliveries for each pair of start and end, rounded to steps.
         self._undelivered = Counter(
             self._span_of(order, by, found_ms)
             for order, lost_to in state.undelivered.items()
             for by, found_ms in lost_to.items()
         )
         self._undelivered_count = self._undelivered.total()
-        # Number of lost dependencies by end, rounded to steps.
+        # Number of lost dependencies in each step, by the end of the step.
         self._lost = Counter([step_after(ms) for ms in state.losses.values()])
         # A lower bound of the time when the next event leaves the window.
         self._edge_ms = self._next_edge_ms()

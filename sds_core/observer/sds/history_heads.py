@@ -1,8 +1,7 @@
 """Remembers where participants' causal histories began (docs/figures.md, 6).
 
-A participant's log of messages only grows. Let an earlier history have n entries. In
-the log, the last n entries of a later history do not precede the earlier history's
-first entry.
+A participant's log of messages only grows. Let an earlier history have n entries and
+begin with e. In the log, the last n entries of a later history are not before e.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ MANY_UNSEEN = 5_000
 """If a channel has this number of unseen ids, a frame adds at most `MOST_UNSEEN`."""
 
 MOST_UNSEEN = 20
-"""Maximum number of unseen ids that a frame adds above `MANY_UNSEEN`.
+"""From `MANY_UNSEEN` on, a frame adds at most this number of unseen ids.
 
 A tap that misses 95 % of a channel's messages sees 19 unseen ids in each frame.
 """

@@ -192,7 +192,7 @@ class MessageTable(Table[Message]):
         return -1 if message is None else message.order
 
     def sender_of(self, key: int) -> int:
-        """Sender of a message, which must exist; the message is not decoded."""
+        """Read the sender of a remembered message without decoding the message."""
         row: int = self._row(key)
         if row >= 0:
             return self._cells[_SENDER, row]
@@ -221,7 +221,7 @@ class MessageTable(Table[Message]):
         return _NEVER if message is None else message.seen_ms
 
     def _row_from(self, number: int, value: int) -> int:
-        """First row whose integer in increasing column `number` is at least `value`."""
+        """First row with at least `value` in the increasing column `number`."""
         low: int = 0
         high: int = self._rows
         while low < high:
@@ -297,9 +297,10 @@ class MessageTable(Table[Message]):
     def new_to(
         self, by: int, after_ms: int, until_ms: int, first: int, end: int
     ) -> list[int]:
-        """Orders in `[first, end)` of other participants' messages in a period.
+        """Return the orders of messages that other participants sent in a period.
 
-        The period of event times excludes `after_ms` and includes `until_ms`, Unix ms.
+        The orders are in `[first, end)`. The period of event times excludes `after_ms`
+        and includes `until_ms`, Unix ms.
         """
         new: list[int] = []
         order: int = first
@@ -342,7 +343,8 @@ class MessageTable(Table[Message]):
     def unjudged(self) -> list[int]:
         """Keys of the messages that are not judged yet.
 
-        An unjudged message has no acknowledgement or opportunity, and is not overdue.
+        An unjudged message has neither an acknowledgement nor an opportunity, and is
+        not overdue.
         """
         judged = _DEFINITE | _PROBABLE | _OVERDUE | _OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
@@ -374,7 +376,8 @@ class MessageTable(Table[Message]):
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
 
-        Ids of `orders` and of messages without a definite acknowledgement stay.
+        The ids of `orders` are kept, and the ids of messages without a definite
+        acknowledgement.
         """
         self.flush()
         cells: Int64Rows = self._cells

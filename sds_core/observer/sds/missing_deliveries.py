@@ -36,9 +36,9 @@ class MissingDeliveries:
         self._participants = participants
         self._incidents = incidents
         self._undelivered = undelivered
-        # By order of the message: `_missing` has the receivers that lack the message,
-        # and `_lost` has the receivers to which the message is lost. The value is the
-        # time of the first frame that showed the lack.
+        # The keys are orders of messages. `_missing` has the receivers that lack the
+        # message, and `_lost` has the receivers to which the message is lost. The value
+        # is the time of the first frame that showed the lack.
         self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
         for by, receiver in receivers.items():
@@ -48,9 +48,9 @@ class MissingDeliveries:
                 self._lost[order][by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
-        """Return who lacks a message, since when, and how many further participants.
+        """Return participants that lack a message, and the number of unnamed ones.
 
-        Only `MOST_LACKING` participants are named.
+        Only `MOST_LACKING` participants are named, each with the start of its lack.
         """
         return self._named(self._missing.get(message.order, {}))
 

@@ -93,7 +93,7 @@ class OwnIds:
         self._segments.watch(journal)
 
     def follow(self, frame: SeenFrame, clock_ms: int) -> Sight:
-        """Count a broadcast by the previous frames with its id, and remember the id."""
+        """Classify and count a broadcast, and remember its id."""
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
@@ -237,7 +237,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # Each participant would have to be tested.
+                # A check of the response's time would test every participant.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

@@ -1,8 +1,8 @@
 """Figures of single participants, for the page of a channel (docs/figures.md, 5).
 
-The figures leave the job with the totals, but encoded and limited. Decoded figures
-would take more memory than the totals of thousands of channels. Only the page and the
-API decode the figures.
+The job emits the figures with the totals, in encoded form and for a limited number of
+participants. For thousands of channels, decoded figures would take more memory than the
+totals. Only the page and the API decode the figures.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _DECODER = msgspec.msgpack.Decoder(ParticipantTable)
 
 
 def unpack_participants(packed: bytes) -> ParticipantTable:
-    """Figures from `ChannelTotals.participant_table`; empty for empty bytes."""
+    """Decode `ChannelTotals.participant_table`; empty bytes give an empty table."""
     return _DECODER.decode(packed) if packed else ParticipantTable()
 
 
@@ -79,7 +79,8 @@ def pack_participants(
     """Encode the figures of the participants whose deliveries are tracked."""
     receivers = deliveries.receivers
     by_time = sorted(receivers, key=participants.last_ms, reverse=True)
-    # Sorting is stable: participants that lack equally many stay in order of time.
+    # The sort is stable: participants that lack the same number of messages stay in
+    # order of time.
     lacking = sorted(
         (by for by in by_time if receivers[by].missing),
         key=lambda by: (len(receivers[by].lost), len(receivers[by].missing)),
@@ -92,8 +93,7 @@ def pack_participants(
             participants.name(by),
             participants.last_ms(by),
             len(receivers[by].missing),
-            # Entries are in order of the lack's start, so the first entry is the
-            # oldest.
+            # The entries are in order of time, so the first entry is the oldest.
             next(iter(receivers[by].missing.values()), None),
             len(receivers[by].lost),
             receivers[by].delivered,

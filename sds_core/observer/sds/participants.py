@@ -66,7 +66,7 @@ class Participants:
         return [participant.name for participant in self._all]
 
     def active_span(self, index: int) -> tuple[int, int]:
-        """Range of t0 of the messages for which a participant is active.
+        """For messages with a t0 in this range, the participant is active.
 
         A participant is active for a message if it sent a first copy before t0. In
         addition, the participant's latest first copy must not be more than one

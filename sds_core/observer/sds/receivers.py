@@ -13,8 +13,8 @@ WATCHED = 4
 """Number of watched ids, which show a roll-over even if the fill increases.
 
 The first three watched ids are the oldest ids, which a filter drops first. The last
-watched id is the newest id, which the filter lacks after a restart with an old
-state."""
+watched id is the newest id. After a restart with an old state, the filter lacks the
+newest id."""
 
 
 @native

@@ -10,7 +10,10 @@ from sds_core.native import Int64Rows, native
 from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 REMEMBERED = 32
-"""Maximum participants and requests remembered per id; enough to check times."""
+"""Maximum number of participants, and of requests, that are remembered per id.
+
+Checks of times need no more.
+"""
 
 
 class Request(msgspec.Struct, array_like=True, gc=False):
@@ -19,7 +22,8 @@ class Request(msgspec.Struct, array_like=True, gc=False):
     Attributes:
         first_ms: Event time of the first request of the newest episode, Unix ms.
         latest_ms: The channel's clock at the latest request, Unix ms.
-        window_ms: Time after the latest request in which a broadcast answers it.
+        window_ms: If a broadcast follows the latest request within this time, it
+            answers the request.
         is_open: Whether the newest episode has no answer and has not expired.
         requesters: The first `REMEMBERED` participants that requested the message.
         requests_ms: Event times of the latest requests for the id, at most

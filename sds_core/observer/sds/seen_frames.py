@@ -50,11 +50,11 @@ class SeenFrame:
         clock_ms, partition, offset: Position of the frame in the channel; see `order`.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
-        code: Index of kind and dialect in `COUNTED`.
+        code: Index of the pair of kind and dialect in `COUNTED`.
         kind, dialect, sender, lamport: See `Frame`. An unknown sender is empty; a
             Lamport timestamp that the kind lacks is 0.
         history: Ids in the causal history, in the frame's order.
-        requests: Ids that the frame's repair requests name, each with whether the
+        requests: Pairs: an id that the frame's repair requests name, and whether the
             frame's filter holds the id.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.

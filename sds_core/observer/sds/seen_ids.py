@@ -1,8 +1,8 @@
 """Seen ids that are not tracked as messages, and their encoded form.
 
-The table has the ids of two kinds of frame: sync frames, which nim-sds names and
-repairs, and content messages that returned after they were forgotten (docs/figures.md,
-2).
+The table has the ids of sync frames, because nim-sds names and repairs sync frames. The
+table also has the ids of content messages that returned after they were forgotten
+(docs/figures.md, 2).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ class SeenId:
         seen_ms: 0 for a message that returned after it was forgotten.
         latest_ms: The channel's clock when the id was last seen or named, Unix ms.
         lamport: Lamport timestamp, in the dialect's unit.
-        is_content: Whether the id is from a content message that returned.
+        is_content: Whether the id belongs to a content message that returned after it
+            was forgotten.
     """
 
     seen_ms: int

@@ -1,4 +1,4 @@
-"""The part of a segment of a larger payload that a view needs.
+"""The information that a view needs about a segment of a larger payload.
 
 Segments have no mark of their own, so other content may look like a segment. The checks
 here are stricter than `read_segment_header`, and refuse headers that no sender of

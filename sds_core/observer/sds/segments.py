@@ -64,8 +64,8 @@ class SegmentsState(msgspec.Struct, array_like=True):
     """Sets of segments by `SeenSegment.payload`, in order of the latest segment.
 
     Attributes:
-        open: Sets of incomplete messages.
-        complete: Sets of complete messages, of which more segments may arrive.
+        open: The segments of each incomplete message.
+        complete: The segments of each complete message; more segments may arrive.
     """
 
     open: dict[int, SegmentSet] = {}

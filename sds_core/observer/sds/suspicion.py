@@ -27,7 +27,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 
 _MOST_MESSAGES = 2_000
-"""Maximum number of messages since the first failed one, for a search."""
+"""Maximum number of messages that a search covers, from the first failed message on."""
 
 _MOST_LOST = 50
 """Maximum number of lost messages whose senders are looked up."""
@@ -106,8 +106,7 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # The sender sent a lost message after its latest message that was seen before the
-    # naming.
+    # The sender's last seen message before the naming is older than the lost message.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -124,8 +123,7 @@ def _origin(
     if any(
         not one.missing.keys().isdisjoint(others) for one in memory.receivers.values()
     ):
-        # A participant also lacks messages of others, but not yet for long enough to
-        # fail.
+        # A participant also lacks another sender's message, which has not failed yet.
         return None
     lacking = {by for lost_to in undelivered.values() for by in lost_to}
     compared = _compared(memory, lacking or memory.receivers)
@@ -178,7 +176,7 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
     in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
-        # The latest message of each sender that arrived and is old enough.
+        # By sender, the latest message that has arrived and is old enough.
         latest = {
             one.sender: order
             for order, one in in_order
@@ -223,7 +221,7 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
 
 
 def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
-    """Return whether a participant may lack a failed message; `failed` is by order."""
+    """Whether a participant may lack a failed message; `failed` is keyed by order."""
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True

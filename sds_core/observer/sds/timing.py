@@ -38,7 +38,7 @@ class RepairTiming:
         """Check a participant's first request for a message.
 
         `known_ms` is the event time of another participant's first frame that shows the
-        message. The requester cannot notice the absence earlier.
+        message. The requester cannot notice the absence before `known_ms`.
         """
         settings = self._settings
         due_ms = request_due_ms(settings, requester, message_id, known_ms)

@@ -31,8 +31,9 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
     """One bloom filter by its fill (``docs/figures.md``, 9).
 
     Attributes:
-        one_percent_ms: Time when the false-positive rate passes or passed 1 %, if the
-            filter's growth continues, Unix ms; None if it does not grow.
+        one_percent_ms: Time at which the false-positive rate passes 1 %, Unix ms; the
+            time may be in the past. The time is extrapolated from the filter's growth;
+            None if the filter does not grow.
     """
 
     bits_set: int
@@ -52,7 +53,7 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
 
 def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
-    """The first gauge with the maximum false-positive rate."""
+    """Return the gauge with the maximum false-positive rate; of several, the first."""
     return max(gauges, key=lambda gauge: gauge.false_positive_ratio)
 
 
@@ -197,7 +198,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def repair_responses(self) -> int:
-        """Answering and redundant responses."""
+        """Responses that answered a request, and redundant responses."""
         return self.repair_answered + self.repair_redundant
 
     @property
@@ -265,7 +266,7 @@ def remains_of(totals: ChannelTotals) -> ChannelTotals:
     """Return the counts of a forgotten channel that stay in sums over all channels.
 
     Open events end as if they had been evicted (docs/figures.md, 2). Messages in flight
-    end as unwitnessed, open gaps as tap gaps, messages with missing segments as
+    end as unwitnessed. Open gaps end as tap gaps. Messages with missing segments end as
     incomplete.
     """
     return msgspec.structs.replace(

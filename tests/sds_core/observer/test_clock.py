@@ -1,4 +1,4 @@
-"""This machine's clock, compared with others."""
+"""This machine's clock, compared with other clocks."""
 
 from __future__ import annotations
 

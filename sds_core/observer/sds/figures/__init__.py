@@ -96,8 +96,8 @@ _REPORT_ORDER = (
 )
 """Order of the report of release 0.5.0.
 
-Columns of the history have the same order, and users load its files by position. Never
-change this tuple; new figures come after it.
+The history's columns have the order of this tuple, and users load the history's files
+by position. Never change this tuple; new figures come after it.
 """
 
 CHANNEL_FIGURES = FigureTable(
