@@ -98,7 +98,7 @@ class ChangeRecorder:
         return records
 
     def is_next(self, change: Change) -> bool:
-        """Return whether a stored change is the next one, and count it if so.
+        """Count a stored change if it is the next one; return whether it was.
 
         Raises:
             SnapshotError: A change is missing before the stored change.

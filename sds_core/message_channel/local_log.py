@@ -16,9 +16,9 @@ class LocalLog:
 
     Attributes:
         entries: Entry for causal histories, by message id.
-        forgotten: Lamport timestamp of each id that was dropped last; at most as many
-            ids as the log holds. A dependency on a forgotten id is met, and a second
-            copy of the forgotten message is recognised.
+        forgotten: Lamport timestamps of the newest dropped ids. `forgotten` holds at
+            most as many ids as the log. A dependency on a forgotten id is met, and a
+            second copy of the forgotten message is recognised.
         horizon: (lamport, message id) of the last message that is neither in the log
             nor in `forgotten`; None if no such message exists.
     """

@@ -85,9 +85,10 @@ ID_RECORD_BYTES = 36
 """Length of an encoded ACK, OFFER or REQUEST, including its tag."""
 
 MAX_RECORDS = 10_000
-"""Maximum number of records of one payload, including ids in group offers and parents.
+"""Maximum number of records in one payload.
 
-A Waku message of at most 150 KB contains at most 4,200 ids.
+Parents and the ids in group offers count as records. A Waku message of at most 150 KB
+contains at most 4,200 ids.
 """
 
 _GREATEST_ONE_BYTE_TAG = 0x7F
@@ -139,7 +140,7 @@ class Payload:
     group_offers: tuple[GroupOffer, ...] = ()
 
     def offered(self) -> Iterable[bytes]:
-        """Yield the ids of all offers, and last the ids of `group_offers`."""
+        """Yield the ids of all offers; the ids of `group_offers` come last."""
         yield from self.offers
         for offer in self.group_offers:
             yield from offer.message_ids
