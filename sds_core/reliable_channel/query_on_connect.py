@@ -15,7 +15,8 @@ import msgspec
 _CLOCK_DRIFT_MS = 20_000
 """Maximum clock error of senders that stores accept (logos-delivery), ms.
 
-For `_CLOCK_DRIFT_MS` after a query, a store may still receive messages of its period.
+For `_CLOCK_DRIFT_MS` after a query, a store may still receive messages of the queried
+period.
 """
 
 
@@ -71,7 +72,7 @@ class QueryOnConnect:
 
     @property
     def next_ms(self) -> float:
-        """When a query is due if a store is available, Unix ms; inf if one runs."""
+        """When a store must be queried, if available, Unix ms; inf while a query runs."""
         if not self._is_enabled or self.state.range is not None:
             return inf
         earliest_ms = self.state.began_ms + self._min_gap_ms

@@ -157,7 +157,7 @@ class Sending:
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        # The frame's id is used only in events, which have the application's id.
+        # The application's id replaces the frame's id, because only events use it.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS sends, and its results

@@ -83,8 +83,8 @@ class Flight:
 
     Attributes:
         frame, value: The frame that libraries receive, and its bytes. If the
-            application removed the content, frame and bytes differ from the
-            transmission.
+            application removed the content, the transmission has a different frame and
+            different bytes.
         retrieval_hint: Retrieval hint of the transmission.
         receivers: Members that the transmission has not reached yet; the next member is
             last.

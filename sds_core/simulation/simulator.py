@@ -1,7 +1,8 @@
 """Participants of many channels on one network, in virtual time.
 
 The participants are from `sds_core.message_channel`. Like an application, the simulator
-calls them with messages to send, with received frames, and at `next_deadline_ms`.
+gives each participant messages to send and received frames, and calls it at
+`next_deadline_ms`.
 """
 
 from __future__ import annotations

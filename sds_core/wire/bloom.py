@@ -40,7 +40,7 @@ An error rate of 2**-32 needs 32 hash functions.
 """
 
 MAX_M_BITS = 1 << 23
-"""Maximum number of bits in a header: 1 MiB, six times the longest Waku message."""
+"""Maximum size of a filter, in bits: 1 MiB, six times the longest Waku message."""
 
 _FEW = 32
 """Number of ids below which arrays are slower than a loop."""

@@ -81,7 +81,8 @@ class SegmentationOptions:
     def share_bytes(self) -> int:
         """Length of the payload's share in each data segment except the last.
 
-        The length is `segment_bytes`, for Leopard-RS rounded down to a multiple of 64.
+        The length is `segment_bytes`. For Leopard-RS, this length is rounded down to a
+        multiple of 64.
         """
         share = self.segment_bytes
         if self.code is ErasureCode.LEOPARD:
@@ -102,7 +103,8 @@ class SegmentationOptions:
         """Return how many parity segments are sent for a number of data segments.
 
         status-go rounds down, and sends no parity if the segments would be too many.
-        The other layouts round up, to at most the number of data segments.
+        The other layouts round up, but send at most as many parity segments as data
+        segments.
         """
         if data_count < self.parity_from:
             return 0

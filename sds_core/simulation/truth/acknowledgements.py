@@ -114,8 +114,8 @@ def fate_of(
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
     """Return whether a frame could have acknowledged a message, but does not.
 
-    In such a frame, neither filter nor history holds the message. The frame's sender
-    did not return from a long silence since the message.
+    Neither the frame's filter nor its history holds the message. The frame's sender did
+    not return from a long silence since the message.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (

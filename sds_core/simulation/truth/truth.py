@@ -95,8 +95,8 @@ def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 class Truth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    Pass all sightings whose records are in the topic, and no other sightings, in the
-    topic's order. Heartbeats count as written to all partitions.
+    Pass exactly the sightings whose records are in the topic, in the topic's order.
+    Heartbeats count as written to all partitions.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
