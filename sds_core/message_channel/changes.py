@@ -66,7 +66,7 @@ class ChangeRecorder:
     """Collects the change records of one participant.
 
     Attributes:
-        number: Number of the last change.
+        number: Sequence number of the newest change.
         is_on: Whether changes are recorded and numbered.
     """
 

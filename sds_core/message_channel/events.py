@@ -57,7 +57,7 @@ class Retried(_Event, frozen=True):
     """An unacknowledged message of ours is broadcast again.
 
     Attributes:
-        attempt: 1 for the first retry.
+        attempt: Number of the retry, from 1.
     """
 
     message_id: str

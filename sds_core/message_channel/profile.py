@@ -127,8 +127,8 @@ class Profile:
     # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
-    # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, one in
-    # the incoming buffer is met too.
+    # Incoming buffer. In SDS, a dependency in the local log is met. In js-waku, a
+    # dependency in the incoming buffer is met too.
     buffered_meets_dependencies: bool = False
     # None: while the buffer has room, a message waits for a missing dependency.
     lost_after_ms: int | None = 600_000
@@ -154,7 +154,8 @@ class Profile:
     # participant sends a sync message before the limit. So the limit seldom makes
     # several participants send at once.
     sync_put_off_limit: int | None = 3
-    # Factor on the delay while repair requests wait for a frame (js-waku).
+    # While repair requests wait for a frame, the delay is multiplied by this factor
+    # (js-waku).
     sync_requests_factor: float = 0.3
 
     # SDS-R.

@@ -92,8 +92,8 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
 
     Args:
         plan: The channel.
-        receptions: Planned number of received frames in the run; a long history or a
-            large group causes more.
+        receptions: Planned number of received frames in the run. A long history or a
+            large group causes more received frames.
     """
     interval_s = min(DAY_S / plan.messages_per_day, LONGEST_INTERVAL_S)
     segments = sum(plan.segments())

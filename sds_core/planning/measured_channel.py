@@ -96,7 +96,7 @@ def measured_channel(
 
 
 class _Week(NamedTuple):
-    """Figures of the `days` that are used; `repeated` is the retransmitted bytes."""
+    """Figures of the used `days`; `repeated` has the bytes of retransmissions."""
 
     grown: Mapping[str, float]
     gauges: Mapping[str, Floats]

@@ -87,7 +87,7 @@ class Load:
 
     @property
     def remembered(self) -> float:
-        """Number of messages that a channel remembers; each frame counts as one."""
+        """Number of messages that a channel remembers; every frame counts."""
         seen = self.frames_per_s / self.channels * self.hours * 3_600
         return min(seen, DEFAULTS.remembered)
 
@@ -109,7 +109,7 @@ class CostRows:
         self._performance, self._scaling = performance, scaling
 
     def frames(self) -> list[FitRow]:
-        """Return the cost of a frame by number of participants, microseconds."""
+        """Return the microseconds that a frame costs, for numbers of participants."""
         row, what = "growth of one channel", "read and apply a frame: {:,} participants"
         return [
             (what.format(n), [n], self._performance.median(row, what.format(n)))

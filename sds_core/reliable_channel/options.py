@@ -19,7 +19,7 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""Interval that turns off a participant's timer; the channel's timer replaces it."""
+"""Interval that disables a participant's timer, because the channel has a timer."""
 
 _ENVELOPE_BYTES: Final = 1_024
 """Bytes reserved around a frame: encryption, content topic, RLN proof, protobuf."""

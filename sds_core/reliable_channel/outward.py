@@ -72,8 +72,7 @@ class Outward:
     """Queues and dispatches frames.
 
     Attributes:
-        waits_for_budget: Whether frames still wait because of the budget after the last
-            release.
+        waits_for_budget: Whether frames had to wait for the budget at the last release.
     """
 
     def __init__(

@@ -72,7 +72,7 @@ class QueryOnConnect:
 
     @property
     def next_ms(self) -> float:
-        """When a store must be queried, if available, Unix ms; inf while a query runs."""
+        """When an available store must be queried, Unix ms; inf while a query runs."""
         if not self._is_enabled or self.state.range is not None:
             return inf
         earliest_ms = self.state.began_ms + self._min_gap_ms

@@ -200,7 +200,7 @@ class Sending:
         """Record that the network accepted a frame."""
         sds_id = queued.sds_id
         if queued.cause in (Cause.CONTENT, Cause.RETRY):
-            # A retry has a new time and therefore a new hash, which stores use.
+            # A retry has a new time and a new hash; stores find the retry by this hash.
             self._participant.note_retrieval_hint(sds_id, message_hash)
             self._mark(MessageSent, Stage.SENT, sds_id, out)
             self.retries.sending_ended(sds_id, now_ms)

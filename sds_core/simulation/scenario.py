@@ -276,8 +276,9 @@ class ClockSkew(Table, frozen=True, kw_only=True):
         drift_ppm: maximum drift in either direction, millionths, uniformly distributed.
         mean_jump_interval_s: mean time between two jumps of a clock, exponentially
             distributed; if omitted, no clock jumps.
-        jump_ms: maximum jump in either direction, uniformly distributed. If a jump is
-            negative, the clock stands still for the participant until it has caught up.
+        jump_ms: maximum jump in either direction, uniformly distributed. After a
+            negative jump, the participant sees a constant time until the clock has
+            caught up.
         share: share of participants with wrong clocks.
     """
 

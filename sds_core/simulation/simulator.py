@@ -320,7 +320,7 @@ class _Simulation(World[Entry, Transmission]):
             frame = taken._replace(kind=FrameKind.SYNC, content=b"")
             value = encode(frame)
         number = self._next_number()
-        # Each sending has a different ns, so that all hashes differ.
+        # Each sending has different nanoseconds, so that all hashes differ.
         timestamp_ns = (
             member.clock.reading(now_ms) * _NANOSECONDS_PER_MS
             + number % _NANOSECONDS_PER_MS

@@ -98,7 +98,7 @@ def probable_for(
 def fate_of(
     message: SeenFrame, view: TapView, evidence: SeenFrame | None, end_ms: int
 ) -> Fate:
-    """Return the final state of a message, given its first evidence."""
+    """Return the final state of a message from the first evidence of its receipt."""
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME

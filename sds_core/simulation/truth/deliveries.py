@@ -176,7 +176,7 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 
 
 def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
-    """For each frame of a participant, yield when its filter last rolled over.
+    """For each frame, yield when the sender's filter last rolled over.
 
     The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
     shows that the frame was composed before its predecessor, the frame is skipped. All

@@ -87,8 +87,8 @@ class TapView:
         messages: first copies of content, by id, in topic order.
         shown: first copies of content and of nim-sds sync frames, by id. Histories name
             these sync frames, and participants repair them.
-        first_copies: first copies of all kinds, by sender, if it is known.
-        copies: first copies and their rebroadcasts, by id.
+        first_copies: first copies of all kinds with a known sender, by sender.
+        copies: for each id, the first copy and its rebroadcasts.
         namings: by id: frames that are not old and whose causal history names the id.
         requests: frames that request an id, by id.
     """
