@@ -224,8 +224,8 @@ class IgnoredReason(StrEnum):
 class Ignored(_Event, frozen=True):
     """A received frame is ignored; at most, it cancels our answer to a request.
 
-    A frame that is older than the log has all its effects except the delivery, because
-    its message may have been delivered before.
+    If a frame is older than the log, its message may have been delivered before. So the
+    frame has all its effects except the delivery.
 
     Attributes:
         message_id: id in the frame; empty if the frame is invalid.

@@ -120,9 +120,8 @@ class LocalLog:
     ) -> None:
         """Restore the log from a snapshot; each argument has its original order.
 
-        With a snapshot of a version up to 0.14, all messages before the log's first
-        entry count as forgotten, because Lamport timestamps of dropped messages are
-        missing.
+        A snapshot of a version up to 0.14 lacks the Lamport timestamps of dropped
+        messages. Then all messages before the log's first entry count as forgotten.
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0

@@ -81,8 +81,8 @@ class Profile:
     # the logs of others, and no causal history names the message.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
-    # SDS requires that a participant adopts a higher timestamp. A message that is
-    # further ahead of the clock than this limit is ignored, so that a single wrong
+    # SDS requires that a participant adopts a higher timestamp. If a message is further
+    # ahead of the clock than this limit, the message is ignored. So a single wrong
     # clock does not affect the whole channel. None: a century.
     lamport_max_ahead_ms: int | None = None
 

@@ -167,8 +167,8 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 
     Args:
         value: The payload; see `decode`.
-        most: Maximum number of records to return, in the order ACK, OFFER, REQUEST,
-            MESSAGE; the ids of group offers come after the ids of other offers.
+        most: Maximum number of records to return. The order is ACK, OFFER, REQUEST,
+            MESSAGE. Ids of group offers come after ids of other offers.
 
     Returns:
         The payload with the returned records, and the number of omitted records.

@@ -1,8 +1,8 @@
 """The resources that the monitor needs, by a cost model fitted to the benchmarks.
 
-A batch has a fixed cost, and costs for five quantities: channels with a frame in the
-batch, bytes of these channels' states, frames, bytes of frames, and known channels. No
-cost is negative. docs/planning.md has the definitions.
+A batch has a fixed cost, and costs that grow with five quantities. These quantities are
+channels with a frame in the batch, bytes of these channels' states, frames, bytes of
+frames, and known channels. No cost is negative. docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -255,7 +255,8 @@ class CostModel:
         )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
-        # The wall time of a batch is s + p / cores; s + p and s + p / 2 were measured.
+        # The wall time of a batch is s + p / cores. The measurements are with one core
+        # (s + p) and with two cores (s + p / 2).
         single, double = 1 / one.frames_per_s, 1 / both.frames_per_s
         self._serial = max(0.0, 2 * double - single) / double
         first, last = runs.run(1_000, 1, 1), runs.run(1_000, 2, 2)

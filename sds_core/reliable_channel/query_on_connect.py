@@ -1,7 +1,7 @@
 """When to query a store for messages missed while offline ("Query on connect").
 
-A query reads backwards in time, page by page. If a page has a message with a causal
-history from another participant, the query stops: SDS finds earlier missing messages
+A query reads backwards in time, page by page. If a page has another participant's
+message with a causal history, the query stops. SDS finds earlier missing messages
 through this history.
 """
 

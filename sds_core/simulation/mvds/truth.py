@@ -223,8 +223,8 @@ class MvdsTruth:
         """Return all values in a form that JSON can represent.
 
         `views` has the figures of groups, as in the report. `messages` holds facts that
-        no report can contain: by message id, when each message reached each node, and
-        when each node's acknowledgement arrived.
+        no report can contain. For each message id, these facts are the times when the
+        message reached each node, and when the acknowledgement of each node arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():
