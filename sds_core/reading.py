@@ -22,7 +22,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of all tables: an unknown key is an error."""
 
 
-# The path that msgspec from 0.18 appends to an error message.
+# Since version 0.18, msgspec appends this path to error messages.
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _NAME = re.compile(r"`([^`]*)`$")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")

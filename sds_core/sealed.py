@@ -22,7 +22,8 @@ class Seal(Generic[_Value]):
 
     Args:
         version: Version of the encoding, in [0, 256).
-        error: Function that makes the error for undecodable bytes from a line of text.
+        error: Function that takes a line of text, and returns the error for undecodable
+            bytes.
     """
 
     def __init__(

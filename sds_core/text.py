@@ -35,7 +35,7 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return a whole page or a label with an escape for each hidden character.
+    r"""Replace each hidden character of a page or label by an escape.
 
     Control characters and changes of text direction could make a text look like
     another, so they become escapes such as ``\u202e``. Line ends and tabs stay.
@@ -51,7 +51,8 @@ def one_line(text: str) -> str:
 def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters of the text: its beginning, "…" and its end.
 
-    The end is included because long ids often share their beginning.
+    The result includes the end of the text, because long ids often share their
+    beginning.
     """
     if len(text) <= limit:
         return text

@@ -37,7 +37,8 @@ class AuditResult(NamedTuple):
         missing_here: Messages that only the other side has, in order of time.
         missing_there: Messages that only the mirror has, in order of time.
         unidentified: Number of the mirror's records that do not identify their message.
-        remirrored: Number of `missing_here` that were written to the mirror afterwards.
+        remirrored: Number of messages in `missing_here` that the mirror wrote after the
+            comparison.
         mirror_begin_ms: Time of the mirror's first record, Unix ms; None for a mirror
             without records.
     """
@@ -102,7 +103,7 @@ class AuditResult(NamedTuple):
 
 
 def audited(message: MirroredMessage) -> AuditedMessage:
-    """Return a message of a mirror in the form for a result."""
+    """Convert a message of a mirror for an audit's result."""
     return AuditedMessage(
         message.item.timestamp_ns,
         message.item.message_hash,

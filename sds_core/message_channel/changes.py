@@ -66,7 +66,7 @@ class ChangeRecorder:
     """Collects the change records of one participant.
 
     Attributes:
-        number: Number of the last change.
+        number: Sequence number of the newest change.
         is_on: Whether changes are recorded and numbered.
     """
 
@@ -98,7 +98,7 @@ class ChangeRecorder:
         return records
 
     def is_next(self, change: Change) -> bool:
-        """Return whether a stored change is the next one, and count it if so.
+        """Count a stored change if it is the next one; return whether it was.
 
         Raises:
             SnapshotError: A change is missing before the stored change.

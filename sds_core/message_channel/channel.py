@@ -55,10 +55,10 @@ class MessageChannel(ParticipantView):
     Attributes:
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates it.
-        hint_provider: Function that returns the retrieval hint of a message, empty if
-            unknown; None by default. Before each frame, the participant calls
-            `hint_provider` for every history entry without a hint. The function must
-            not raise an error.
+        hint_provider: Function that returns the retrieval hint of a message, or empty
+            bytes if the hint is unknown. By default, `hint_provider` is None. Before
+            each frame, the participant calls `hint_provider` for every history entry
+            without a hint. The function must not raise an error.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class MessageChannel(ParticipantView):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
 
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
-        """Mark messages as received that the application received elsewhere.
+        """Mark messages that the application received elsewhere as received.
 
         For example, the application read the messages from its own storage. Marked
         messages are no longer missing or lost, the filter holds them, and a later copy

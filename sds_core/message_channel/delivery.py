@@ -86,7 +86,7 @@ class Delivery(Behaviour):
         return [IrretrievablyLost(*entry), *self._meet([message_id], now_ms)]
 
     def met_elsewhere(self, message_id: str, now_ms: int) -> list[Event] | None:
-        """Mark a message as received elsewhere, and deliver those that waited for it.
+        """Mark a message as received elsewhere; deliver messages that waited for it.
 
         Returns None if the message is already in the log or in the incoming buffer.
         """
@@ -126,7 +126,7 @@ class Delivery(Behaviour):
     def deliver_all(
         self, ready: list[tuple[str, Frame, bytes, bytes]], now_ms: int
     ) -> list[Event]:
-        """Deliver messages and those that wait for them, in the log's order.
+        """Deliver messages and their waiting dependents, in the log's order.
 
         SDS, "Deliver Message". A loop replaces recursion, because chains of
         dependencies may be long.

@@ -57,7 +57,7 @@ class Retried(_Event, frozen=True):
     """An unacknowledged message of ours is broadcast again.
 
     Attributes:
-        attempt: 1 for the first retry.
+        attempt: Number of the retry, from 1.
     """
 
     message_id: str
@@ -91,7 +91,7 @@ class Evidence(StrEnum):
 
 
 class Acknowledged(_Event, frozen=True):
-    """Another participant received a message of ours; no later event concerns it."""
+    """Another participant received our message; the message has no later event."""
 
     message_id: str
     sender_id: str
@@ -136,7 +136,8 @@ class Missing(_Event, frozen=True):
     value.
 
     Attributes:
-        sender_id: participant that sent the message; if empty, no repair is possible.
+        sender_id: participant that sent the message. If the sender is unknown,
+            `sender_id` is empty and no repair is possible.
         named_by: id of the message whose causal history names the missing message.
     """
 
@@ -147,9 +148,9 @@ class Missing(_Event, frozen=True):
 
 
 class IrretrievablyLost(_Event, frozen=True):
-    """The wait for a missing dependency ended; emitted once for each.
+    """The wait for a missing dependency ended; one event for each dependency.
 
-    A message that arrives later is still delivered.
+    A message that arrives after this event is still delivered.
     """
 
     message_id: str
@@ -223,8 +224,8 @@ class IgnoredReason(StrEnum):
 class Ignored(_Event, frozen=True):
     """A received frame is ignored; at most, it cancels our answer to a request.
 
-    A frame that is older than the log has all its effects except the delivery, because
-    its message may have been delivered before.
+    If a frame is older than the log, its message may have been delivered before. So the
+    frame has all its effects except the delivery.
 
     Attributes:
         message_id: id in the frame; empty if the frame is invalid.

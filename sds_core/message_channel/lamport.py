@@ -5,10 +5,11 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""A timestamp that is further ahead of the clock than this, ms, is ignored.
+"""Maximum time by which a timestamp may be ahead of the clock, ms.
 
-Because the limit moves with the clock, no participant can raise a channel's timestamps
-so far that all later timestamps are refused.
+A timestamp that is further ahead is ignored. Because the limit moves with the clock, no
+participant can raise a channel's timestamps so far that all later timestamps are
+refused.
 """
 
 

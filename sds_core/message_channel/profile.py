@@ -81,24 +81,26 @@ class Profile:
     # the logs of others, and no causal history names the message.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
-    # SDS requires that a participant adopts a higher timestamp. A message that is
-    # further ahead of the clock than this limit is ignored, so that a single wrong
+    # SDS requires that a participant adopts a higher timestamp. If a message is further
+    # ahead of the clock than this limit, the message is ignored. So a single wrong
     # clock does not affect the whole channel. None: a century.
     lamport_max_ahead_ms: int | None = None
 
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
-    log_limit: int = 10_000  # ids; the first in order is dropped.
+    log_limit: int = 10_000  # ids; a full log drops its first id.
     # Number of entries: SDS recommends 2, js-waku sends 200, and nim-sds sends 10. If
     # no received history names a message, its loss is never noticed.
     causal_history_size: int = 20
 
-    # Bloom filter; see rolling_bloom.py for what the two limits do.
+    # Bloom filter; rolling_bloom.py explains the two limits. In nim-sds, the limits are
+    # 1.2 and 0.8 times the capacity. In js-waku, the first limit is None.
     bloom: BloomParameters = DEFAULT_PARAMETERS
-    bloom_rollover_ids: int | None = 10_000  # js-waku: None; nim-sds: 1.2 x capacity
-    bloom_kept_ids: int = 5_000  # nim-sds: 0.8 x capacity.
-    # Capacity of the filter after it has rolled over; None: unchanged. Readers of the
-    # specification's dialect expect one size, nim-sds uses 1.2 x capacity.
+    bloom_rollover_ids: int | None = 10_000
+    bloom_kept_ids: int = 5_000
+    # Size of the filter after a roll-over. With None, the size does not change, because
+    # readers of the specification's dialect expect one size. nim-sds uses 1.2 x
+    # capacity.
     bloom_rolled: BloomParameters | None = None
 
     # Number of filters that acknowledge a message. With None, filters never acknowledge
@@ -125,8 +127,8 @@ class Profile:
     # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
-    # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, one in
-    # the incoming buffer is met too.
+    # Incoming buffer. In SDS, a dependency in the local log is met. In js-waku, a
+    # dependency in the incoming buffer is met too.
     buffered_meets_dependencies: bool = False
     # None: while the buffer has room, a message waits for a missing dependency.
     lost_after_ms: int | None = 600_000
@@ -146,13 +148,14 @@ class Profile:
     # group always draws a short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content only makes a sync message earlier. Traffic delays a sync message
-    # to at most this number of intervals per participant after our last frame. With
-    # None, the delay has no limit (js-waku). During 3 intervals per participant, nearly
-    # every participant sends a sync message. So the limit seldom makes several
-    # participants send at once.
+    # Received content only makes a sync message earlier. After our last frame, traffic
+    # delays a sync message by at most this factor x interval x number of participants.
+    # With None, the delay has no limit (js-waku). With the factor 3, nearly every
+    # participant sends a sync message before the limit. So the limit seldom makes
+    # several participants send at once.
     sync_put_off_limit: int | None = 3
-    # Factor on the delay while repair requests wait for a frame (js-waku).
+    # While repair requests wait for a frame, the delay is multiplied by this factor
+    # (js-waku).
     sync_requests_factor: float = 0.3
 
     # SDS-R.
@@ -163,7 +166,7 @@ class Profile:
     # None: max(1, n // 128) for n participants that sent a frame lately.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    participants_limit: int = 10_000  # drops the longest silent participant
+    participants_limit: int = 10_000  # the most silent participant is dropped
     requests_per_message: int = 3
     # How many requests of a received frame are read. Frames of the guide and of both
     # libraries carry 3 requests. Without a limit, one hostile frame of 20 kB could
@@ -177,8 +180,8 @@ class Profile:
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # The guide keeps messages for T_max. A missing message is requested for longer than
-    # T_max, until the message counts as lost.
+    # The guide says that participants keep messages for T_max. But participants request
+    # a missing message for longer, until the message counts as lost.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
@@ -257,15 +260,15 @@ class Profile:
         return max(one.length_bytes for one in filters) + rest
 
     def _entry_bytes(self) -> int:
-        """Return the maximum bytes of an entry of a causal history or request."""
+        """Return the maximum bytes of an entry in a causal history, or of a request."""
         return 2 * 4 * self.id_limit + self.hint_limit + 32
 
     @classmethod
     def spec(cls) -> Profile:
         """Return the options of SDS and the SDS-R guide, as far as possible.
 
-        `Profile()` loses fewer messages: the guide stores messages only for T_max, and
-        most requests for them arrive later.
+        This profile loses more messages than `Profile()`. In the guide, participants
+        store messages only for T_max, and most requests arrive later.
         """
         return cls(
             lamport_rule=LamportRule.COUNT,
@@ -327,7 +330,8 @@ class Profile:
 def _with_wide_limits(profile: Profile) -> Profile:
     """Return a library's profile with limits so high that they have no effect.
 
-    The library's own traffic reaches the limits on entries first.
+    The library's own traffic reaches the limits on numbers of entries before it reaches
+    these limits.
     """
     return replace(
         profile,

@@ -19,15 +19,15 @@ from sds_core.wire import HistoryEntry, HistoryEntryLike
 Priority = TypeVar("Priority", int, tuple[bool, int])
 
 _MOST_OUTDATED = 64
-"""Ratio of outdated pairs to entries above which the heap is rebuilt."""
+"""The heap is rebuilt if outdated pairs outnumber the entries by more than this."""
 
 
 class PriorityQueue(Generic[Priority]):
     """Ids by ascending priority; equal priorities by id.
 
     SDS-R guide, "Performance Recommendations". A removed or changed entry stays in the
-    heap as an outdated pair. The pair is removed at the top of the heap, or when
-    outdated pairs outnumber the entries.
+    heap as an outdated pair. The pair is removed when it reaches the top of the heap.
+    If outdated pairs far outnumber the entries, the heap is rebuilt.
     """
 
     __slots__ = ("_heap", "_priorities")
@@ -190,7 +190,10 @@ class RepairRequests:
         )
 
     def add(self, entry: HistoryEntry, t_req_ms: int) -> str | None:
-        """Queue an entry; a queued one keeps its T_req. Returns an evicted id."""
+        """Queue an entry, and return an evicted id.
+
+        If the entry is in the queue already, its T_req does not change.
+        """
         message_id = entry.message_id
         if message_id in self._entries:
             return None
@@ -241,7 +244,7 @@ class RepairRequests:
                 self._hold(message_id, t_req_ms + self._profile.t_max_ms)
 
     def expired(self, now_ms: int) -> list[HistoryEntry]:
-        """Remove and return the requests without an answer by T_req + T_max."""
+        """Remove and return the requests that had no answer until T_req + T_max."""
         gone = self._take_ended(now_ms)
         entries = [self._entries[message_id][0] for message_id in gone]
         for message_id in gone:

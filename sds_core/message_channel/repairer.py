@@ -147,7 +147,8 @@ class Repairer:
         """Queue a request for a missing message that a history names.
 
         If requests are repeated, T_req starts when the message is first missing.
-        With a later start, a full buffer could evict every request before T_req.
+        If T_req started later, a full buffer could evict every request before its
+        T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))

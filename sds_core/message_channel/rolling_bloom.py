@@ -22,7 +22,7 @@ class RollingBloom:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._filter: BloomFilter | None = None
-        # Oldest first; the filter holds the ids before index `_in_filter`.
+        # The oldest id is first; the filter holds the ids before index `_in_filter`.
         self._ids: list[str] = []
         self._in_filter = 0
         self._wire: bytes | None = None

@@ -16,7 +16,7 @@ class SizedDict(MutableMapping[str, V]):
     bounds memory.
 
     Args:
-        size_of: Function that returns the size of a value in bytes, which must not
+        size_of: Function that returns the size of a value in bytes. The size must not
             change.
     """
 
@@ -33,7 +33,7 @@ class SizedDict(MutableMapping[str, V]):
         return self._entries[message_id]
 
     def __setitem__(self, message_id: str, value: V) -> None:
-        """Add or replace a value; a replaced one keeps its place."""
+        """Add or replace a value; a replacement takes the place of the old value."""
         replaced = self._entries.get(message_id)
         if replaced is not None:
             self.size_bytes -= self._size_of(replaced)

@@ -203,7 +203,10 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
 
 
 def _received(state: State) -> int:
-    """Return how many messages arrived; a lower bound for snapshots up to 0.14."""
+    """Return how many messages arrived.
+
+    For snapshots up to 0.14, the result is a lower bound.
+    """
     if state.received is not None:
         return state.received
     others = sum(one.sender_id != state.participant_id for one in state.log_entries)

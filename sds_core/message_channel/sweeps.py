@@ -80,7 +80,7 @@ class Sweeps(Behaviour):
         )
 
     def resume(self, now_ms: int) -> bool:
-        """Extend waits by the time since the last call; return False if none passed."""
+        """Extend waits by the time since the last call; return False if it is 0."""
         off_ms = self._uptime.off_ms(now_ms)
         if off_ms:
             self._incoming.put_off(off_ms)

@@ -23,18 +23,18 @@ AFTER_SYNC_SENT: Final = 2.0
 class SyncTimer:
     """Plans sync messages, few in a busy channel (SDS, "Periodic Sync").
 
-    A sync message acknowledges received content, so content makes the next one earlier.
-    A sync message of another participant replaces ours, unless this participant sent
-    the content. Traffic delays our sync message up to a limit
-    (`Profile.sync_put_off_limit`). While repair requests wait for a frame, nothing
-    delays our sync message (SDS-R guide, "Periodic Sync Messages").
+    A sync message acknowledges received content. Therefore, received content makes our
+    next sync message earlier. A sync message of another participant replaces ours,
+    unless this participant sent the content. Traffic delays our sync message up to a
+    limit (`Profile.sync_put_off_limit`). While repair requests wait for a frame,
+    nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
         own_frame_ms: Time of our last frame, or of the start, Unix ms.
-        owed_to: Sender of the content since `own_frame_ms` that no sync message has
-            acknowledged yet. Empty if no participant or several participants sent such
-            content.
+        owed_to: Sender whose content waits for an acknowledgement: the content arrived
+            after `own_frame_ms`, and no sync message has acknowledged it. Empty if no
+            content waits, or if content of several participants waits.
     """
 
     next_ms: int
@@ -60,14 +60,14 @@ class SyncTimer:
         return self
 
     def content_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan again after our own content, which replaces a sync message."""
+        """We sent content, which replaces a sync message: plan the next one."""
         self._own_frame(now_ms)
         self._plan(AFTER_CONTENT_SENT, now_ms, inf, requests_wait=requests_wait)
 
     def content_received(
         self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
-        """Plan again after content of another participant, to acknowledge it."""
+        """We received content: plan a sync message that acknowledges the content."""
         self.owed_to = sender_id if self.owed_to in ("", sender_id) else ""
         latest_ms = inf if self._put_off_limit is None else self.next_ms
         latest_ms = min(latest_ms, self._latest_ms(others))
@@ -78,7 +78,7 @@ class SyncTimer:
     def sync_received(
         self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
-        """Plan again after a sync message of another participant."""
+        """Another participant sent a sync message: plan our next sync message."""
         latest_ms = self._latest_ms(others)
         if sender_id != self.owed_to:
             self.owed_to = ""
@@ -87,7 +87,7 @@ class SyncTimer:
         self._plan(AFTER_SYNC_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait)
 
     def sync_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan again after our sync message, or after an empty one that is not sent."""
+        """We sent a sync message, or had nothing to send: plan the next one."""
         self._own_frame(now_ms)
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)
@@ -129,8 +129,8 @@ class SyncTimer:
         self, factor: float, now_ms: int, latest_ms: float, *, requests_wait: bool
     ) -> None:
         """Draw the next time, up to the limit; waiting requests never delay it."""
-        # If the interval is fixed, only our own sync messages change the plan
-        # (nim-sds).
+        # If the interval is fixed (nim-sds), only our own sync messages set the next
+        # time.
         if self._least_share is None:
             return
         if requests_wait:

@@ -51,8 +51,8 @@ class Coverage:
         Returns:
             Whether the messages may be lost forever, because no other node answered
             without a break since the node's last answer. Until the node answers again,
-            only the first result can be True. If a new mirror has not read the node
-            yet, the result is False.
+            further calls return False. If a new mirror has not read the node yet, the
+            result is False.
         """
         from_ms = self._spans[node].until_ms
         self._spans[node] = _Span()

@@ -23,10 +23,10 @@ class Skip(enum.StrEnum):
 class Selection:
     """Chooses messages by content topic, or by their content.
 
-    If content topics are given, all their messages are mirrored; an undecodable message
+    If content topics are given, all their messages are mirrored. An undecodable message
     becomes a dead letter later. If no content topics are given, the mirror reads whole
-    shards and selects two kinds of message: SDS messages, and messages with the mark of
-    the Reliable Channel API.
+    shards. The mirror then selects SDS messages, and messages with the mark of the
+    Reliable Channel API.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 Backoff = Callable[[int, int], int]
-"""Maps Send Count (from 1) and epoch of the last sending to the epoch of the next."""
+"""Takes Send Count (from 1) and the last send epoch; returns the next send epoch."""
 
 _DEPLOYED_EPOCHS = 90
 _DEPLOYED_JITTER_EPOCHS = 30

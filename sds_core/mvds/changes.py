@@ -37,7 +37,7 @@ class StoredMessage:
 class Changes:
     """New values by key; None if a key was removed. New keys are in insertion order.
 
-    A node's whole state is the change from an empty node.
+    A node's whole state is stored as the changes from an empty node.
 
     Attributes:
         groups: Peers of each changed group, by its id.

@@ -83,9 +83,9 @@ class RefusedReason(StrEnum):
 class Refused(_Event, frozen=True):
     """A record of a peer is refused.
 
-    A refused MESSAGE is acknowledged, so its sender counts it as delivered. If a
-    MESSAGE was refused because its group is not shared with the sender, the node
-    requests the message when the group is shared.
+    A refused MESSAGE is acknowledged, so its sender counts it as delivered. A MESSAGE
+    can be refused because its group is not shared with the sender. When the group is
+    shared later, the node requests the message.
 
     Attributes:
         message_id: Message that the record concerns; empty for a whole payload.

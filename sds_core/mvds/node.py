@@ -41,7 +41,8 @@ from sds_core.mvds.state import NodeState
 def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payload]:
     """Return one payload for each peer with due records; the records count as sent.
 
-    Records that do not fit are sent in the next epoch (2/MVDS, "Retransmission").
+    If a payload has no room for a record, the record is sent in the next epoch (2/MVDS,
+    "Retransmission").
     """
     payloads = {}
     due = state.records.take_due(state.epoch)

@@ -73,7 +73,7 @@ class WaitingMessages:
             self._children.setdefault(parent, {})[message_id] = None
 
     def oldest(self) -> bytes:
-        """Return the message that has waited longest; some message must wait."""
+        """Return the message that has waited longest; at least one must wait."""
         return next(iter(self._missing))
 
     def remove(self, message_id: bytes) -> tuple[bytes, ...]:

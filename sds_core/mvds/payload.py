@@ -85,9 +85,10 @@ ID_RECORD_BYTES = 36
 """Length of an encoded ACK, OFFER or REQUEST, including its tag."""
 
 MAX_RECORDS = 10_000
-"""Maximum number of records of one payload, including ids in group offers and parents.
+"""Maximum number of records in one payload.
 
-A Waku message of at most 150 KB contains at most 4,200 ids.
+Parents and the ids in group offers count as records. A Waku message of at most 150 KB
+contains at most 4,200 ids.
 """
 
 _GREATEST_ONE_BYTE_TAG = 0x7F
@@ -139,7 +140,7 @@ class Payload:
     group_offers: tuple[GroupOffer, ...] = ()
 
     def offered(self) -> Iterable[bytes]:
-        """Yield the ids of all offers, and last the ids of `group_offers`."""
+        """Yield the ids of all offers; the ids of `group_offers` come last."""
         yield from self.offers
         for offer in self.group_offers:
             yield from offer.message_ids
@@ -166,8 +167,8 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 
     Args:
         value: The payload; see `decode`.
-        most: Maximum number of records to return, in the order ACK, OFFER, REQUEST,
-            MESSAGE; the ids of group offers come after the ids of other offers.
+        most: Maximum number of records to return. The order is ACK, OFFER, REQUEST,
+            MESSAGE. Ids of group offers come after ids of other offers.
 
     Returns:
         The payload with the returned records, and the number of omitted records.

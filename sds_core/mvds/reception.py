@@ -1,7 +1,7 @@
 """Applies the records of a received payload to a node's state.
 
-Source: 2/MVDS, "Flow". If an ACK, an OFFER or the MESSAGE itself shows that a peer
-holds a message, the node no longer sends or offers the message to that peer.
+Source: 2/MVDS, "Flow". An ACK, an OFFER or the MESSAGE itself shows that a peer holds a
+message. The node then no longer sends or offers the message to that peer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The whole state of a node, with the changes that concern several parts."""
+"""The whole state of a node, and methods that change several of its parts."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class ForeignMessages:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # Hashes of group ids, because an unknown group's id may have any length.
+        # Group ids are hashed, because an unknown group's id may have any length.
         self._groups: dict[bytes, dict[bytes, bytes]] = {}
 
     def add(self, peer: bytes, group_id: bytes, message_id: bytes) -> None:
@@ -144,7 +144,7 @@ class NodeState:
             self.request_late()
 
     def request_late(self) -> None:
-        """Request messages that were refused before, within the peer's limit."""
+        """For each peer, request refused messages until the peer's limit is reached."""
         for peer, waiting in list(self.late.items()):
             while waiting and (
                 waiting[0] in self.store or self.request(peer, waiting[0])
@@ -159,7 +159,7 @@ class NodeState:
         events.append(GaveUp(record.message_id, record.peer, record.type))
 
     def drop_surplus(self, events: list[Event]) -> None:
-        """Drop messages and ids beyond the limits, with their records."""
+        """Drop messages and ids beyond the limits; drop the messages' records too."""
         while (oldest := self.store.surplus()) is not None:
             self.resolver.before_drop(oldest, events)
             for record in self.records.of_message(oldest):

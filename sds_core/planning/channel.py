@@ -43,10 +43,11 @@ _Millis = Annotated[float, Meta(ge=1, le=600_000)]
 
 
 class ChannelPlan(Table, frozen=True, kw_only=True):
-    """A channel; keys in `_s` are seconds, in `_ms` milliseconds; shares are in [0, 1].
+    """A channel; docs/planning.md ("Keys of a plan") defines the keys.
 
-    docs/planning.md ("Keys of a plan") defines the keys. None stands for the profile's
-    value. Exceptions: `fetch_after_s` (never) and `filter_ids` (see `steady_ids`).
+    Keys that end in `_s` are seconds, and keys that end in `_ms` are milliseconds.
+    Shares are in [0, 1]. None stands for the profile's value. But in `fetch_after_s`,
+    None means never, and `steady_ids` explains None in `filter_ids`.
     """
 
     participants: Annotated[int, Meta(ge=2, le=2_000)]

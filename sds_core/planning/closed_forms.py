@@ -33,10 +33,10 @@ _LAMPORT_MS = 1_786_000_000_000
 
 
 def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
-    """Return the bytes by part of a frame with full causal history and no requests.
+    """Return the bytes of each part of a frame.
 
-    The frame has message ids of 64 characters, participant ids of 15 characters and
-    retrieval hints of 32 bytes.
+    The frame has a full causal history, and no requests. Message ids have 64
+    characters, participant ids have 15 characters, and retrieval hints have 32 bytes.
 
     Args:
         plan: The channel.
@@ -62,8 +62,8 @@ def first_pass(plan: ChannelPlan) -> float | None:
 
     The share is 1 - loss, because each link loses each transmission independently. A
     payload of d data and p parity segments is complete if any d segments arrive
-    (Reed-Solomon). Its share is the binomial probability of at most p losses. If
-    participants are offline, the result is None.
+    (Reed-Solomon). For such a payload, the share is the binomial probability of at most
+    p losses. If participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -118,8 +118,8 @@ def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
 def days_to_full_filter(plan: ChannelPlan) -> float:
     """Return the days until a filter holds the number of ids for which it is designed.
 
-    The result is m ln 2 / k ids (`designed_ids`), divided by the segments of all
-    messages of a day. Sync messages add no ids.
+    A filter is designed for m ln 2 / k ids (`designed_ids`), and each segment of a
+    message adds one id. Sync messages add no ids.
     """
     bloom = plan.bloom()
     a_day = plan.messages_per_day * sum(plan.segments())
@@ -127,7 +127,7 @@ def days_to_full_filter(plan: ChannelPlan) -> float:
 
 
 def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
-    """Return false-positive rates for numbers of ids in filters; shape of `ids`.
+    """Return the false-positive rate of a filter for each number in `ids`.
 
     The rate is (1 - e^(-k n / m))^k, because each of k n hashes leaves a bit unset with
     probability 1 - 1/m (Bloom, 1970; Mitzenmacher and Upfal, "Probability and
@@ -138,11 +138,11 @@ def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
 
 
 def steady_ids(plan: ChannelPlan) -> Floats:
-    """Return equally likely numbers of ids in a long-running channel's filters, (n,).
+    """Return possible numbers of ids in a long-running channel's filters, shape (n,).
 
-    If filters roll over, all numbers between the kept ids and the maximum are equally
-    likely. If filters never roll over, the number has no limit, and the capacity is
-    used. `ChannelPlan.filter_ids` replaces these numbers.
+    All numbers are equally likely. If filters roll over, the numbers range from
+    `bloom_kept_ids` to the maximum. If filters never roll over, the number has no
+    limit, and the capacity is used. `ChannelPlan.filter_ids` replaces these numbers.
     """
     profile = plan.participant()
     if plan.filter_ids is not None:

@@ -12,7 +12,10 @@ import numpy as np
 
 
 class Fit(NamedTuple):
-    """Coefficients of the features; rows are (name, measured value, modelled value)."""
+    """Coefficients of the features, and the rows to which they were fitted.
+
+    A row is (name, measured value, modelled value).
+    """
 
     coefficients: tuple[float, ...]
     rows: tuple[tuple[str, float, float], ...]

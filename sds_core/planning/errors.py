@@ -69,7 +69,7 @@ class NoTime(NoForecast):
 
 
 class ModelMissing(ImportError):
-    """statsmodels is not installed, or scipy, on which it depends."""
+    """statsmodels, or its dependency scipy, is not installed."""
 
     def __init__(self) -> None:
         super().__init__("plans need statsmodels: pip install 'sds-monitor[plan]'")

@@ -36,12 +36,15 @@ LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
 """Maximum interval between messages in a simulation, s.
 
-A channel that sends less often is simulated with this interval, within which retries,
-repair and the wait for missing messages end.
+If a channel sends less often, the simulation uses this interval. Retries, repairs and
+waits for missing messages end within the interval.
 """
 
 _LEADS = (20, 50, 200, 1_000)
-"""Numbers of warm-up messages; few values, so that variants have equal traffic."""
+"""Allowed numbers of warm-up messages.
+
+The choice is small, so that variants of a plan have equal traffic.
+"""
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
 """Number of participants above which the warm-up has no losses.
@@ -82,15 +85,15 @@ class Times(NamedTuple):
 def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """Return the phases of a run.
 
-    A run measures from `LEAST_MESSAGES` to `MOST_MESSAGES` messages. The number follows
-    from the receptions and a rough estimate of the sync messages and repairs of each
-    message. If participants are offline, the measured time is at least one mean cycle.
-    The longer time increases the number of messages at most fivefold.
+    A run measures from `LEAST_MESSAGES` to `MOST_MESSAGES` messages. The number depends
+    on the planned receptions: a rough estimate counts the sync messages and repairs
+    that a message causes. If participants are offline, the measured time is at least
+    one mean cycle. This minimum increases the number of messages at most fivefold.
 
     Args:
         plan: The channel.
-        receptions: Planned number of received frames in the run; a long history or a
-            large group causes more.
+        receptions: Planned number of received frames in the run. A long history or a
+            large group causes more received frames.
     """
     interval_s = min(DAY_S / plan.messages_per_day, LONGEST_INTERVAL_S)
     segments = sum(plan.segments())
@@ -131,8 +134,8 @@ def check_size(plan: ChannelPlan) -> None:
 
 
 def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
-    # Each loss causes a response, and a large group sends a few sync messages at a
-    # time.
+    # Each loss causes a response. In a large group, a few participants send their sync
+    # messages at the same time.
     frames = (
         sum(plan.segments()) * (1 + 2 * plan.loss)
         + 1.5 * interval_s / plan.setting("sync_interval_s")

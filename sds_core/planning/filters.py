@@ -34,7 +34,10 @@ def designed_ids(m_bits: float, k: float) -> float:
 
 
 def added_ids(ids: Floats) -> Floats:
-    """Return the number of ids added in each hour, shape of `ids`; 0 for a decrease."""
+    """Return how many ids each hour added.
+
+    The result has the shape of `ids`. An hour with a decrease has the value 0.
+    """
     return np.maximum(np.diff(ids, prepend=ids[:1]), 0.0)
 
 

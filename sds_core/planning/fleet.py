@@ -98,8 +98,8 @@ def _total(
             return forecast_daily(sum_daily(summed), end_ms, settings)
         except NotFitted:
             return None
-    # A single view has the forecast of its sum already; a new computation takes a
-    # second.
+    # For a single view, the forecast of the sum is the forecast of the view. A new
+    # computation would take a second.
     (view,) = views.values()
     names = {*summed[0], "kafka.storage"}
     figures = {name: one for name, one in view.figures.items() if name in names}

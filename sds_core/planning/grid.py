@@ -32,7 +32,7 @@ class _GridTable(Table, frozen=True, kw_only=True):
 
 
 class Run(NamedTuple):
-    """One simulation; see `experiment.run` for all attributes except its number."""
+    """One simulation; `experiment.run` explains all attributes except `number`."""
 
     number: int
     plan: ChannelPlan

@@ -20,16 +20,17 @@ DAY_MS = DAY_HOURS * HOUR_MS
 MINUTE_MS = 60_000
 
 SILENCE_MS = 3 * DAY_MS
-"""Time without a row after which a view counts as silent: more than a weekend.
+"""If a view has no row for this time, the view counts as silent.
 
-Figures before a silence do not predict later figures.
+The time is longer than a weekend. Figures before a silence do not predict later
+figures.
 """
 
 CLOCK_MS = DAY_MS
-"""A row that is further ahead of now than this, ms, comes from a wrong clock."""
+"""If a row is ahead of now by more than this time, ms, its clock was wrong."""
 
 LEAST_DAYS = 14
-"""Minimum days of history: each weekday twice, because one value may be chance."""
+"""Minimum days of history: each weekday occurs twice, since one value may be chance."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -96,7 +97,7 @@ def hours_of(
 
     Raises:
         ClockJumped: A row is more than `CLOCK_MS` later than now.
-        Silent: The last `SILENCE_MS` before the end have no row.
+        Silent: No row is in the last `SILENCE_MS` before the end.
         TooLittleHistory: Fewer than `least_days` whole days can be used, or no hour can
             be used.
     """

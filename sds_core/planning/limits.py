@@ -96,7 +96,7 @@ def reached_by_sum(
 def reached(
     name: str, limit: float, now: float, times: Floats, coverage: float
 ) -> Reached:
-    """Return a limit with the median and interval of its times, rounded down to hours.
+    """Return when a limit is reached: median and interval, rounded down to hours.
 
     `times` is a result of one of the functions above. `coverage` is the share of the
     futures inside the interval. For the other arguments, see `Reached`.

@@ -17,7 +17,7 @@ class NotMeasured(ValueError):
 
 
 class Measure(msgspec.Struct):
-    """Values of one measure, one per repetition; `what` is unique in its row."""
+    """One measure, with a value for each repetition; in a row, `what` is unique."""
 
     row: str
     what: str
@@ -79,9 +79,10 @@ class Run(msgspec.Struct):
 
 
 class Runs(msgspec.Struct):
-    """Runs of `benchmarks.scaling`: `batches` of `batch_records` frames.
+    """Runs of `benchmarks.scaling`.
 
-    The first `cold` batches do not count.
+    A run has `batches` batches of `batch_records` frames each. The first `cold` batches
+    do not count.
     """
 
     version: str
@@ -119,7 +120,7 @@ class HistoryCost(msgspec.Struct):
     """Bytes per channel and day of `benchmarks.history`.
 
     Attributes:
-        running_bytes: Files of the day before they are compacted.
+        running_bytes: Files of one day, before compaction.
         pending_bytes: Bytes of the ledger if a destination is unreachable all day.
     """
 

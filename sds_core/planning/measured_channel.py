@@ -96,7 +96,7 @@ def measured_channel(
 
 
 class _Week(NamedTuple):
-    """Figures of the `days` that are used; `repeated` is the retransmitted bytes."""
+    """Figures of the used `days`; `repeated` has the bytes of retransmissions."""
 
     grown: Mapping[str, float]
     gauges: Mapping[str, Floats]
@@ -119,7 +119,7 @@ class _Week(NamedTuple):
         contents = grown["frames_content"] + grown["frames_ephemeral"]
         mean_bytes = round(grown["bytes_content"] / contents)
         example = frame_parts(likely, mean_bytes)
-        # Subtract the tag and length of the field from its bytes.
+        # Subtract the tag and the length of the content field.
         payload_bytes = max(1, 2 * mean_bytes - example.content)
         values |= dict.fromkeys(
             ("payload_least_bytes", "payload_most_bytes"), payload_bytes

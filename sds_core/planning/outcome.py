@@ -91,7 +91,7 @@ class Measurement:
     Args:
         plan: The channel.
         channel_id: Its id.
-        from_ms, until_ms: Messages that are sent in this time are measured, Unix ms.
+        from_ms, until_ms: Start and end of the measured messages, Unix ms.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # For each sender, its messages that no other participant has, with the filters
-        # that arrived later.
+        # By sender and message: the filters that reached the sender, while no other
+        # participant has the message.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 

@@ -65,7 +65,7 @@ NO_PLAN = Plan(problem="only the command run computes forecasts")
 def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
     """Return all limits with their views, in the order in which they are reached.
 
-    Limits without a time follow, in order of headroom.
+    Limits without a time come last, in order of headroom.
     """
     limits = [(name, limit) for name, one in views.items() for limit in one.limits]
 

@@ -1,8 +1,8 @@
 """The resources that the monitor needs, by a cost model fitted to the benchmarks.
 
-A batch has a fixed cost, and costs for five quantities: channels with a frame in the
-batch, bytes of these channels' states, frames, bytes of frames, and known channels. No
-cost is negative. docs/planning.md has the definitions.
+A batch has a fixed cost, and costs that grow with five quantities. These quantities are
+channels with a frame in the batch, bytes of these channels' states, frames, bytes of
+frames, and known channels. No cost is negative. docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from sds_core.planning.cost_fit import Fit, FitRow, fit, fit_power
 from sds_core.planning.measured import Performance, Run, Scaling
 
 MIX = ((1, 10), (5, 5), (25, 3))
-"""(channels, participants) of the classes of `mix` in benchmarks/data.py.
+"""The classes of `mix` in benchmarks/data.py: numbers of channels and participants.
 
-Numbers of channels are per 10 frames/s. Each class occurs with and without filter, and
-has a third of the frames.
+Numbers of channels are per 10 frames/s. A third of all frames belongs to each class.
+Each class occurs with and without a filter.
 """
 
 USUAL = 5
 """Number of participants of the data sets; some rows have other numbers."""
 
 _LIVE_HOURS = 50 / 3_600
-"""Hours of traffic that channels remember in the middle of a live row."""
+"""Hours of traffic that channels remember halfway through a live benchmark."""
 
 _LIVE = re.compile(
     r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
 )
 
 _DRAIN_BATCHES = 8
-"""Number of batches in which a run of a `drain` row reads its topic."""
+"""A `drain` benchmark reads its topic in this number of batches."""
 
 _CATCH_UP = "catch-up of 60 min of 200 channels"
 
@@ -87,13 +87,13 @@ class Load:
 
     @property
     def remembered(self) -> float:
-        """Number of messages that a channel remembers; each frame counts as one."""
+        """Number of messages that a channel remembers; every frame counts."""
         seen = self.frames_per_s / self.channels * self.hours * 3_600
         return min(seen, DEFAULTS.remembered)
 
 
 class BatchRow(NamedTuple):
-    """A row of the benchmarks: costs of a batch with some loads; 0 if unknown."""
+    """A row of the benchmarks: the loads of a batch, and its costs (0 if unknown)."""
 
     name: str
     loads: list[Load]
@@ -109,7 +109,7 @@ class CostRows:
         self._performance, self._scaling = performance, scaling
 
     def frames(self) -> list[FitRow]:
-        """Return the cost of a frame by number of participants, microseconds."""
+        """Return the microseconds that a frame costs, for numbers of participants."""
         row, what = "growth of one channel", "read and apply a frame: {:,} participants"
         return [
             (what.format(n), [n], self._performance.median(row, what.format(n)))
@@ -117,7 +117,7 @@ class CostRows:
         ]
 
     def states(self) -> list[FitRow]:
-        """Return the size of a channel's state by messages and participants, bytes."""
+        """Return rows with messages, participants and bytes of a channel's state."""
         rows: list[FitRow] = []
         for count in (100, 3_650, 20_000):
             kilobytes = self._performance.median("state", f"blob: {count:,} messages")
@@ -136,7 +136,7 @@ class CostRows:
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return the load of a batch by its number; default: the middle one."""
+        """Return the load of a batch by its number; by default, of the middle batch."""
         runs = self._scaling.runs
         hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
         size = self._performance.data_set("small")[2]
@@ -207,7 +207,7 @@ class Size(NamedTuple):
     """The resources that the monitor needs.
 
     Attributes:
-        needs: Figures by name, which docs/planning.md defines: bytes, seconds, counts.
+        needs: Bytes, seconds and counts by name; docs/planning.md defines the names.
             `machine_cores` is None if no number of cores suffices.
         limits: Maximum loads on the measured machine, and on any number of cores.
     """
@@ -255,7 +255,8 @@ class CostModel:
         )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
-        # The wall time of a batch is s + p / cores; s + p and s + p / 2 were measured.
+        # The wall time of a batch is s + p / cores. The measurements are with one core
+        # (s + p) and with two cores (s + p / 2).
         single, double = 1 / one.frames_per_s, 1 / both.frames_per_s
         self._serial = max(0.0, 2 * double - single) / double
         first, last = runs.run(1_000, 1, 1), runs.run(1_000, 2, 2)
@@ -335,7 +336,7 @@ class CostModel:
         return Limit(cores, channels, load.frames_per_s * factor)
 
     def _spread(self, cores: float) -> float:
-        """Return a batch's wall time relative to the measured number of cores."""
+        """Return a batch's wall time, divided by its time on the measured cores."""
         return self._serial + (1 - self._serial) * self.measured_cores / cores
 
     def _state_bytes(self, load: Load) -> float:

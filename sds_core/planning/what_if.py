@@ -14,8 +14,8 @@ from sds_core.planning.experiment import Outcome
 TARGET_S = 5.0
 """The time S in the delivery targets, s.
 
-A message reaches one participant within S, 90 % of missing messages are noticed within
-3 S, and all participants have the message within 6 S.
+A message reaches one participant within S. 90 % of missing messages are noticed within
+3 S. All participants have the message within 6 S.
 """
 
 

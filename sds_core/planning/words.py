@@ -31,7 +31,7 @@ _PART = "bytes."
 
 
 def part_of(figure: str) -> str:
-    """Return the part of the bytes that a figure counts; empty if it counts all."""
+    """Return which part of the bytes a figure counts; empty if no single part."""
     return figure.removeprefix(_PART) if figure.startswith(_PART) else ""
 
 
@@ -61,7 +61,7 @@ def interval(figure: str, value: Interval) -> str:
 
 
 def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str]]:
-    """Return name, last seven days, next seven days and interval of each figure."""
+    """Return a row for each figure: name, last and next seven days, interval."""
     return [
         (
             figure_name(name),

@@ -66,7 +66,8 @@ class Builder:
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # A bucket creates new leaves on each access, so the empty tree is the constant.
+        # A bucket creates a new leaf on each access, but the empty tree is one
+        # constant.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

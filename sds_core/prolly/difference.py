@@ -47,7 +47,10 @@ def difference(first: ProllyTree, second: ProllyTree) -> Difference:
 def unequal_on(
     level: int, first: ProllyTree, second: ProllyTree
 ) -> tuple[list[Node], list[Node]]:
-    """Return a level's nodes that only one of two trees has; their fan-out is equal."""
+    """Return the nodes of a level that only one of two trees has.
+
+    The two trees must have the same fan-out.
+    """
     height = max(level, first.root.level, second.root.level)
     ours, theirs = _unequal([first.raised(height)], [second.raised(height)])
     for _ in range(height - level):

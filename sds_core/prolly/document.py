@@ -1,9 +1,9 @@
 """The server of the protocol in the document: steps 3 and 4, and requests of step 5.
 
 A reference in the document is a time (`int64`), but several messages may have the same
-time. In this server, a time means the first node with this time on its level, in the
-order of hashes. A client can descend with `GetNonBoundaryNodesRequest` alone, which
-also contains the message hash of the nodes.
+time. If several nodes of a level have the same time, this server uses the node with the
+smallest hash. A client can descend with `GetNonBoundaryNodesRequest` alone, which also
+contains the message hash of the nodes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Neighbours(NamedTuple):
 
 
 def written(node: Node, tree: ProllyTree, around: Neighbours | None = None) -> pb.Node:
-    """Return a node with its references; if omitted, neighbours are searched."""
+    """Return a node with its references; without `around`, search the neighbours."""
     if around is None:
         around = Neighbours(tree.left_of(node), tree.right_of(node))
     is_tail = node.key == TAIL_KEY

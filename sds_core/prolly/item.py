@@ -41,7 +41,7 @@ def pack(item: Item) -> bytes:
     """Return the key of an item: the time as 8 bytes big-endian, then the hash.
 
     Raises:
-        BadItem: The time is out of range, or the hash has another length.
+        BadItem: The time is out of range, or the hash does not have `HASH_BYTES` bytes.
     """
     if not 0 < item.timestamp_ns < TAIL_TIMESTAMP_NS:
         message = f"a tree has no message of the time {item.timestamp_ns} ns"

@@ -38,7 +38,7 @@ class Leaf:
 
 
 class LeafBucket:
-    """A node of level 1, with the keys and node hashes of its leaves in byte strings.
+    """A node of level 1; byte strings hold the keys and node hashes of its leaves.
 
     A tree can have more than a million leaves; as objects, they would need ten times
     the memory.

@@ -62,7 +62,7 @@ class Client(Protocol):
         """The result; None until the synchronisation ends."""
 
     def start(self) -> Sequence[Frame]:
-        """Return the first frames for a new connection, also after a broken one."""
+        """Return the first frames of a connection; call it for each new connection."""
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
         """Process a frame of the server; returns the frames to send.

@@ -80,8 +80,8 @@ class ProllyTree:
     ) -> Self:
         """Return the tree with some messages inserted and some deleted.
 
-        Present messages in `insert` and absent messages in `delete` change nothing. A
-        message in both arguments is deleted.
+        If `insert` has messages of the tree, or `delete` has messages that the tree
+        lacks, these messages change nothing. A message in both arguments is deleted.
 
         Raises:
             BadItem: A message cannot be in a tree.
@@ -133,7 +133,7 @@ class ProllyTree:
             if place:
                 found = children[place - 1]
             here = children[place]
-        # The neighbour is the last node of its level below `found`.
+        # The neighbour is the last node below `found` on the level of `node`.
         while found is not None and found.level > node.level:
             found = found.children[-1]
         return found
@@ -145,7 +145,7 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root, raised to `level` by levels that have one node."""
+        """Return the root at `level`; each added level has one node."""
         root = self.root
         if root.level == 0 and level:
             root = LeafBucket(TAIL_KEY, root.merkle)
@@ -167,7 +167,7 @@ class ProllyTree:
         return here
 
     def with_root(self, root: Node) -> Self:
-        """Return a tree with the same fan-out and the root of a valid tree."""
+        """Return a tree that has this fan-out and the given root of a valid tree."""
         made = object.__new__(type(self))
         made.fan_out = self.fan_out
         made._limit = self._limit
@@ -191,7 +191,7 @@ class _Walk:
         self._place = 0
 
     def over(self, node: Node) -> None:
-        """Copy a node, and apply the changes up to its key."""
+        """Copy a node, and apply the changes up to the node's key."""
         changes = self._changes
         is_changed = self._place < len(changes) and changes[self._place].key <= node.key
         if not is_changed and node.level and self.builder.can_take(node):

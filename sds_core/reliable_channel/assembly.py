@@ -104,13 +104,13 @@ class Assembly:
         return events
 
     def expire(self, now_ms: int) -> list[Event]:
-        """Drop incomplete payloads without a new segment for too long."""
+        """Drop incomplete payloads whose last new segment arrived too long ago."""
         if self._reassembler is None or self.next_ms > now_ms:
             return []
         return self._given_up(self._reassembler.expire(now_ms))
 
     def touch(self, now_ms: int) -> None:
-        """Restart the wait for segments after a period without possible arrivals."""
+        """Restart the wait for segments, because none could arrive for some time."""
         if self._options is None:
             return
         self.restore(

@@ -35,7 +35,7 @@ class Budget(Protocol):
         """Return why ephemeral messages are dropped now; None if they are sent."""
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return when more messages may be sent, Unix ms, after now; inf if never."""
+        """Return the next time when messages may be sent, Unix ms; inf if never."""
 
     def state(self) -> bytes:
         """Return the state for `restore` of the same kind of budget."""

@@ -31,11 +31,10 @@ segment. The second byte is the version of the format.
 class EncryptionScope(StrEnum):
     """Which part of a message is encrypted.
 
-    FRAME: The whole frame, so that only its length is visible. CONTENT: Each segment,
-        before
-    SDS puts it into a frame (logos-delivery, channels/reliable_channel.nim). Ids,
-    causal history and filter stay readable, so participants without the key can store
-    and repair messages.
+    FRAME: The whole frame is encrypted, so that only its length is visible.
+    CONTENT: Each segment is encrypted before SDS puts it into a frame (logos-delivery,
+        channels/reliable_channel.nim). Ids, causal history and filter stay readable, so
+        participants without the key can store and repair messages.
     """
 
     FRAME = "frame"
@@ -98,7 +97,7 @@ class ChaChaEncryption:
             tests. If a nonce is used twice, an attacker can read both messages.
 
     Raises:
-        ValueError: The key has another length.
+        ValueError: The key does not have 32 bytes.
     """
 
     overhead_bytes: Final = len(_OPENING) + NONCE_BYTES + _TAG_BYTES

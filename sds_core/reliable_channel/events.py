@@ -166,7 +166,7 @@ class RetriesExhausted(_ChunkEvent, frozen=True):
 
 
 class RateLimitReached(_Event, frozen=True):
-    """The budget of this epoch is spent, and a first message waits."""
+    """The budget of this epoch is spent, and a message waits for its first sending."""
 
     queued: int
 

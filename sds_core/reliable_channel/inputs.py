@@ -29,7 +29,8 @@ class Send(_Input, frozen=True):
 
     Attributes:
         message_id: An id that is unique among this sender's messages, for example from
-            `ReliableChannelCore.new_message_id`. If empty, the channel makes an id.
+            `ReliableChannelCore.new_message_id`. If `message_id` is empty, the channel
+            makes an id.
     """
 
     payload: bytes

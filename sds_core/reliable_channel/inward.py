@@ -27,8 +27,8 @@ class Intake:
     `process_task_min_elapse_ms`.
 
     Args:
-        limit: Maximum number of messages. If more arrive, the oldest is dropped, and
-            SDS later finds this message missing.
+        limit: Maximum number of messages. If more messages arrive, the oldest message
+            is dropped, and SDS later finds this message missing.
 
     Attributes:
         processed_ms: When the queue was processed last, Unix ms; -inf if never.

@@ -19,7 +19,7 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""Interval that turns off a participant's timer; the channel's timer replaces it."""
+"""Interval that disables a participant's timer, because the channel has a timer."""
 
 _ENVELOPE_BYTES: Final = 1_024
 """Bytes reserved around a frame: encryption, content topic, RLN proof, protobuf."""
@@ -59,7 +59,8 @@ class Limits:
         queue, queue_bytes: Frames that wait to be sent. If the queue is full, the
             oldest retry is dropped; if no retry waits, a new message is refused.
         intake, intake_bytes: Received messages that wait to be processed. If too many
-            wait, the oldest is dropped, and SDS later finds this message missing.
+            messages wait, the oldest message is dropped, and SDS later finds this
+            message missing.
         ephemerals: Received ephemeral messages whose copies are recognised.
     """
 
@@ -202,8 +203,8 @@ class ReliableChannelOptions:
     def js_waku(cls) -> ReliableChannelOptions:
         """Return options that behave like `ReliableChannel` in `@waku/sdk` 0.0.36.
 
-        `ReliableChannel` does not split messages. After sending a sync message, it
-        doubles the wait.
+        `ReliableChannel` does not split messages. After each sync message,
+        `ReliableChannel` doubles the wait for the next one.
         """
         return cls(
             segmentation=None,
@@ -215,7 +216,7 @@ class ReliableChannelOptions:
     def lip_173(cls) -> ReliableChannelOptions:
         """Return the defaults of the API's later version (LIP-173).
 
-        `LIP_173_NAMES` contains the names of its events.
+        `LIP_173_NAMES` contains the event names of LIP-173.
         """
         return cls(
             retry_interval_ms=5_000,

@@ -3,8 +3,9 @@
 The document puts the rate limiter above SDS. In this module, the limiter is below SDS,
 because retries, sync messages and repairs begin in SDS and use the same budget. New
 content gets its frame only when it is dispatched, because its causal history needs the
-final hashes of the previous messages. A message gets its time and Waku hash at the
-dispatch too: stores refuse messages whose time is wrong by more than 20 s.
+final hashes of the previous messages. A message also gets its time and its Waku hash
+when it is dispatched, because stores refuse messages whose time is wrong by more than
+20 s.
 """
 
 from __future__ import annotations
@@ -71,8 +72,7 @@ class Outward:
     """Queues and dispatches frames.
 
     Attributes:
-        waits_for_budget: Whether frames still wait because of the budget after the last
-            release.
+        waits_for_budget: Whether frames had to wait for the budget at the last release.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class Outward:
         return self._under_way.pop(number, None)
 
     def requeue(self) -> None:
-        """Queue dispatched frames without an answer again, after a restart."""
+        """After a restart, return dispatched frames without an answer to the queue."""
         for queued, _ in reversed(self._under_way.values()):
             if queued.cause is Cause.CONTENT:
                 self._bytes += len(queued.payload)

@@ -104,7 +104,7 @@ class ParticipantDriver:
         if self._sync_ms > now_ms:
             return
         multipliers = self._options.sync_multipliers
-        # Frames that are due at the same moment are sent first.
+        # Frames that are due at the same moment are sent before the sync message.
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed, now_ms)

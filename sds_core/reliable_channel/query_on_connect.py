@@ -1,7 +1,7 @@
 """When to query a store for messages missed while offline ("Query on connect").
 
-A query reads backwards in time, page by page. If a page has a message with a causal
-history from another participant, the query stops: SDS finds earlier missing messages
+A query reads backwards in time, page by page. If a page has another participant's
+message with a causal history, the query stops. SDS finds earlier missing messages
 through this history.
 """
 
@@ -15,7 +15,8 @@ import msgspec
 _CLOCK_DRIFT_MS = 20_000
 """Maximum clock error of senders that stores accept (logos-delivery), ms.
 
-For `_CLOCK_DRIFT_MS` after a query, a store may still receive messages of its period.
+For `_CLOCK_DRIFT_MS` after a query, a store may still receive messages of the queried
+period.
 """
 
 
@@ -71,7 +72,7 @@ class QueryOnConnect:
 
     @property
     def next_ms(self) -> float:
-        """When a query is due if a store is available, Unix ms; inf if one runs."""
+        """When an available store must be queried, Unix ms; inf while a query runs."""
         if not self._is_enabled or self.state.range is not None:
             return inf
         earliest_ms = self.state.began_ms + self._min_gap_ms

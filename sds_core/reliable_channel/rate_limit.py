@@ -38,7 +38,7 @@ class Window(StrEnum):
 
     EPOCH: Epochs begin at multiples of their length since 1970, as for RLN. At the
         change of epochs, two budgets can be spent within a moment.
-    SLIDING: Any period of the length of an epoch.
+    SLIDING: The budget applies to any period that is as long as an epoch.
     """
 
     EPOCH = "epoch"
@@ -82,7 +82,7 @@ class RateLimitOptions:
 
     @property
     def approached_messages(self) -> int:
-        """Minimum number of used messages at which the limit counts as approached."""
+        """Number of sent messages from which the limit counts as approached."""
         share = Fraction(round(self.approached_share * _SHARE_STEPS), _SHARE_STEPS)
         exact = share * self.messages_per_epoch
         return -(-exact.numerator // exact.denominator)

@@ -144,7 +144,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     Attributes:
         seed: Seed of all later random values.
         retries: Chunks that may be sent again, by SDS id.
-        running: Timers and connections, from which a replay of the journal continues.
+        running: A replay of the journal starts with these timers and connections.
         ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """
 

@@ -35,8 +35,8 @@ class SyncMultipliers:
         sync_received: The next sync message is later, because another participant's
             sync message replaces ours.
         sync_sent: Factor after our own sync message; js-waku uses 2.
-        sync_failed: The next sync message is later, because the network or the budget
-            is exhausted.
+        sync_failed: The next sync message is later, because the network fails or the
+            budget is spent.
     """
 
     content_received: float = 0.5

@@ -30,7 +30,10 @@ class TapedEncryption:
         return recorded
 
     def encrypt(self, plaintext: bytes) -> bytes:
-        """Encrypt a frame; see `Encryption`. Without a cipher, return it unchanged."""
+        """Encrypt a frame; see `Encryption`.
+
+        If no cipher is set, the frame does not change.
+        """
         if self._encryption is None:
             return plaintext
         if self._replayed:
@@ -40,7 +43,10 @@ class TapedEncryption:
         return ciphertext
 
     def decrypt(self, ciphertext: bytes) -> bytes:
-        """Decrypt a frame; see `Encryption`. Without a cipher, return it unchanged."""
+        """Decrypt a frame; see `Encryption`.
+
+        If no cipher is set, the frame does not change.
+        """
         if self._encryption is None:
             return ciphertext
         return self._encryption.decrypt(ciphertext)

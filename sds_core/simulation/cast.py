@@ -27,7 +27,7 @@ class Member:
     Attributes:
         index: Index of the participant in the population.
         position: Index among the channel's members.
-        clock: Clock of the participant, which may be wrong.
+        clock: The participant's clock; the clock may be wrong.
         library_syncs_every_ms: Interval of the sync messages that the application sends
             through the library; None if no such message is sent.
         sds: SDS state; None before the participant joins, and while the state is stored
@@ -83,8 +83,8 @@ class Flight:
 
     Attributes:
         frame, value: The frame that libraries receive, and its bytes. If the
-            application removed the content, frame and bytes differ from the
-            transmission.
+            application removed the content, the transmission has a different frame and
+            different bytes.
         retrieval_hint: Retrieval hint of the transmission.
         receivers: Members that the transmission has not reached yet; the next member is
             last.

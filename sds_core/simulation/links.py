@@ -94,7 +94,7 @@ class BurstyLinks:
         """Return which links from a sender are in the bad state at a time."""
         known_ms, bad = self._known_ms[sender], self._bad[sender]
         since_ms = elapsed_ms - known_ms[receivers]
-        # Remaining influence of the last state, in [0, 1].
+        # How much the last state still counts, in [0, 1].
         memory = np.exp(self._decay_per_ms * since_ms)
         chance = self._share_bad + (bad[receivers] - self._share_bad) * memory
         now_bad: Flags = self._chances.take(len(receivers)) < chance

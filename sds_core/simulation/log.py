@@ -1,8 +1,8 @@
 """The log of a simulation: everything that happens, as values.
 
 The simulator yields entries in order of time. Records of taps and the truth are derived
-from the entries. Times are Unix ms by the simulation's clock; exceptions name a
-participant's or tap's clock.
+from the entries. Times are Unix ms by the simulation's clock, unless an attribute names
+the clock of a participant or tap.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Transmission(NamedTuple):
         by: Participant that sent the frame. For a repair, the frame names another
             sender.
         cause: Why the frame was sent; outside a simulation, only the sender knows this.
-        frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, its
-            library treats the frame as a message: all sendings have the same id, which
-            enters causal histories.
+        frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, the
+            sender's library treats the frame as a message. Then all sendings have the
+            same id, and the id enters causal histories.
         value: The frame's bytes, which are equal in all sendings of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
         waku_timestamp_ns: the time in the Waku message, by the sender's clock.
@@ -133,8 +133,8 @@ class TapGap(NamedTuple):
     messages.
 
     Attributes:
-        at_ms: start, by the tap's clock.
-        until_ms: end, exclusive, by the tap's clock.
+        at_ms: start of the period, by the tap's clock.
+        until_ms: end of the period, by the tap's clock; the end is not included.
     """
 
     at_ms: int

@@ -152,7 +152,8 @@ class ReliableNetwork:
     def attach(self, name: str, receive: Callable[[Arrived], None]) -> None:
         """Connect a participant that runs outside of this network.
 
-        `receive` is called with its messages; call `transmit` to send its messages.
+        The network passes the participant's messages to `receive`. To send messages of
+        the participant, call `transmit`.
         """
         self._outside[name] = receive
         self._index.setdefault(name, len(self._index))

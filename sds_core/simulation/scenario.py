@@ -101,8 +101,8 @@ class LostTail(Table, frozen=True, kw_only=True):
 
     Attributes:
         messages: number of messages that no other participant receives.
-        sender_leaves: whether the sender stops sending afterwards. A sender that stays
-            shows the others by sync messages and retries which messages they lack.
+        sender_leaves: whether the sender stops sending afterwards. If the sender stays,
+            its sync messages and retries show the others which messages they lack.
         seen_by_taps: whether taps can receive these messages.
     """
 
@@ -203,15 +203,16 @@ class Absences(Table, frozen=True, kw_only=True):
         share: share of the participants.
         mean_present_s: mean time until a participant leaves.
         mean_away_s: mean time until an absent participant returns.
-        lengths: distribution of the times: `exponential`, or `regular`. A regular time
-            is always the mean, but the first presence has a random length.
+        lengths: distribution of the times: `exponential`, or `regular`. With `regular`,
+            each time is the mean, but the first presence has a random length.
         least_away_s, most_away_s: limits of the time offline; a drawn time outside is
             set to the nearer limit.
         fetch_after_s: time from the return until the participant fetches the missed
             messages from a Store node; if omitted, never.
-        state: state after the return. `restored`: from a snapshot made when the
-            participant left, as after a restart. `kept`: as when a phone sleeps.
-            `lost`: empty, with the old id.
+        state: state after the return. `restored`: the participant resumes from a
+            snapshot of its departure, as after a restart. `kept`: the state does not
+            change, as when a phone sleeps. `lost`: the state is empty, but the id does
+            not change.
     """
 
     share: Share
@@ -275,8 +276,9 @@ class ClockSkew(Table, frozen=True, kw_only=True):
         drift_ppm: maximum drift in either direction, millionths, uniformly distributed.
         mean_jump_interval_s: mean time between two jumps of a clock, exponentially
             distributed; if omitted, no clock jumps.
-        jump_ms: maximum jump in either direction, uniformly distributed. If a jump is
-            negative, the clock stands still for the participant until it has caught up.
+        jump_ms: maximum jump in either direction, uniformly distributed. After a
+            negative jump, the participant sees a constant time until the clock has
+            caught up.
         share: share of participants with wrong clocks.
     """
 
@@ -355,8 +357,8 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
     Attributes:
         participants: the population from which channels draw their participants.
         channels: groups of channels, at least one.
-        profiles: profiles for groups without profiles; the profiles' shares apply in
-            every channel.
+        profiles: profiles for groups that name no profiles. The profiles' shares apply
+            in every channel.
         churn: participants that join and leave.
         clocks: errors of the participants' clocks.
     """

@@ -1,7 +1,8 @@
 """Participants of many channels on one network, in virtual time.
 
 The participants are from `sds_core.message_channel`. Like an application, the simulator
-calls them with messages to send, with received frames, and at `next_deadline_ms`.
+gives each participant messages to send and received frames, and calls it at
+`next_deadline_ms`.
 """
 
 from __future__ import annotations
@@ -319,7 +320,7 @@ class _Simulation(World[Entry, Transmission]):
             frame = taken._replace(kind=FrameKind.SYNC, content=b"")
             value = encode(frame)
         number = self._next_number()
-        # Each sending has a different ns, so that all hashes differ.
+        # Each sending has different nanoseconds, so that all hashes differ.
         timestamp_ns = (
             member.clock.reading(now_ms) * _NANOSECONDS_PER_MS
             + number % _NANOSECONDS_PER_MS

@@ -60,12 +60,12 @@ class Streams:
         self._seed = seed
 
     def scalar(self, *purpose: str) -> Random:
-        """Return the stream of a purpose, for one value at a time."""
+        """Return the random stream of a purpose; each call draws one value."""
         # A simulation must be repeatable, and nothing in it is secret.
         return Random(self._entropy(purpose))  # noqa: S311
 
     def vector(self, *purpose: str) -> Generator:
-        """Return the stream of a purpose that draws many values at a time."""
+        """Return the random stream of a purpose; each call can draw many values."""
         return Generator(PCG64(self._entropy(purpose)))
 
     def _entropy(self, purpose: tuple[str, ...]) -> int:

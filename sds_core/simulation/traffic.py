@@ -38,9 +38,11 @@ class Attendance:
         return self._patterns.get(participant)
 
     def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
-        """Yield, in order, ms since the start and the presence from that time.
+        """Yield when a participant arrives or leaves, in order.
 
-        The first pair is the participant's arrival. The sequence may be infinite.
+        A pair is the time in ms since the start, and whether the participant is present
+        from then on. The first pair is the participant's arrival. The sequence may be
+        infinite.
         """
         random = self._streams.scalar("churn", "times", str(participant))
         # All values are always drawn, so that a change of one share does not change

@@ -37,9 +37,9 @@ class Tap(Generic[SentT]):
 
     Args:
         participants: Number of participants from which the tap receives.
-        sighted: Function that is called for each record. Its arguments are the event
-            time by the tap's clock, the tap's name, the sequence number, and the
-            recorded object.
+        sighted: Function that is called for each record. The function's arguments are
+            the event time by the tap's clock, the tap's name, the sequence number, and
+            the recorded object.
         report: Function that receives the tap's heartbeats and gaps.
     """
 

@@ -23,7 +23,7 @@ _SAID = {": ": " - ", "…": "(cut)"}
 _LONGEST_NAME = 40
 _LONGEST_TEXT = 160
 _TAPS = "T"
-"""Lane of all taps, for frames and conclusions."""
+"""The lane that all taps share; it shows frames and conclusions."""
 
 
 def mermaid(trace: Trace) -> str:

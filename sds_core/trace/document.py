@@ -154,7 +154,7 @@ def conclusion_object(conclusion: Conclusion) -> ConclusionObject:
 
 
 def sentence(text: str, names: Iterable[str]) -> str:
-    """Return a sentence, followed by names of participants, safe to print."""
+    """Return a sentence that ends with names of participants and is safe to print."""
     listed = ", ".join(printable(name) for name in names)
     return f"{text}: {listed}" if listed else text
 

@@ -38,8 +38,8 @@ class Trace(msgspec.Struct, frozen=True):
 
     Attributes:
         evidence: Evidence from frames, and conclusions of the view.
-        taps: Taps of the records that were read, each with the periods (from, to; Unix
-            ms) in which it may have missed records.
+        taps: Taps whose records were read. Each tap has a list of periods (from, to;
+            Unix ms) in which the tap may have missed records.
         in_gaps: Kinds of the message's incidents during which every tap of the channel
             had a capture gap.
         records: Number of records of the channel that were read.
@@ -164,7 +164,7 @@ class TraceReader:
         )
 
     def _numbered(self, digest: TapDigest) -> TapDigest:
-        """Remove sequence numbers if some of them are in other partitions."""
+        """Remove the sequence numbers, unless the rows have all records of the taps."""
         if self._has_all_numbers:
             return digest
         return msgspec.structs.replace(

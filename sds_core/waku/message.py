@@ -47,7 +47,7 @@ def parse_content_topic(topic: str) -> ContentTopic:
     The leading number is the generation of the sharding; only 0 exists.
 
     Raises:
-        BadContentTopic: The topic has another form, or another generation.
+        BadContentTopic: The topic does not have this form, or its generation is not 0.
     """
     root, *parts = topic.split("/")
     if root or len(parts) not in (4, 5):
@@ -80,7 +80,8 @@ def autosharded_topic(content_topic: str, cluster: int, shards: int) -> str:
     Cluster 1 is the Waku Network; it has 8 shards.
 
     Raises:
-        BadContentTopic: The content topic has another form.
+        BadContentTopic: The content topic does not have the form that
+            `parse_content_topic` accepts.
     """
     shard = shard_of(parse_content_topic(content_topic), shards)
     return pubsub_topic(cluster, shard)

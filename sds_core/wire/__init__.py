@@ -1,7 +1,7 @@
 """Bytes <-> Frame: the wire format of Scalable Data Sync, and its bloom filters.
 
-`decode` reads a message in either dialect, `encode` writes it. The protobuf of both
-dialects is in proto/, with instructions to regenerate it.
+`decode` reads a message in either dialect, and `encode` writes a message. The protobuf
+of both dialects is in proto/, with instructions to regenerate it.
 """
 
 from sds_core.reason import Reason as Reason

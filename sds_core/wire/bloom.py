@@ -40,7 +40,7 @@ An error rate of 2**-32 needs 32 hash functions.
 """
 
 MAX_M_BITS = 1 << 23
-"""Maximum number of bits in a header: 1 MiB, six times the longest Waku message."""
+"""Maximum size of a filter, in bits: 1 MiB, six times the longest Waku message."""
 
 _FEW = 32
 """Number of ids below which arrays are slower than a loop."""
@@ -103,8 +103,8 @@ def probes(
     `all(bits[index] & mask for index, mask in probes)`. The positions are the same in
     all filters with equal dialect, m_bits and k.
 
-    Ids are hashed as UTF-8. js-waku hashes UTF-16 code units, but both hashes are equal
-    for ASCII; all ids in use are ASCII.
+    Ids are hashed as UTF-8. js-waku hashes UTF-16 code units, but for ASCII, both
+    hashes are equal. All ids in use are ASCII.
     """
     hash_a, hash_b = id_hashes(message_id, dialect)
     indices = double_hash(hash_a, hash_b, m_bits, k)

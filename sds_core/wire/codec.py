@@ -86,11 +86,12 @@ def dialect_of(value: bytes) -> Dialect:
     """Return the dialect of a message.
 
     Both libraries write fields in order, so field 2 is first or follows field 1. Any
-    other order is valid protobuf too. For such an order, the protobuf library searches
-    for field 2, and the cost does not depend on the input. If field 2 is absent, as in
-    an ephemeral message of nim-sds, fields 4 to 7 decide, because only nim-sds has
-    them. No library writes field 2 in both wire types. If both occur, the field at the
-    usual position decides; without such a field, the dialect is SPEC.
+    other order is valid protobuf too. If the order is different, the protobuf library
+    searches for field 2; the cost of this search does not depend on the input. If field
+    2 is absent, as in an ephemeral message of nim-sds, fields 4 to 7 decide, because
+    only nim-sds has them. No library writes field 2 in both wire types. If a message
+    has field 2 in both, the field at the usual position decides. If no field is at the
+    usual position, the dialect is SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.

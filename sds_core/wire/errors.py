@@ -14,8 +14,8 @@
         ├── BloomWrongLength
         └── BloomBadHeader
 
-Each class has its values as attributes and in its message. The values are the
-exception's `args`, so that an error can be pickled.
+Each class stores its values as attributes, and shows them in the error's message. The
+values are the exception's `args`, so that an error can be pickled.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def read_message(
     if not message_id:
         raise NoMessageId(dialect)
     lamport: int | None = message.lamport_timestamp
-    # A check of presence costs as much as the access, so only a 0 is checked.
+    # `HasField` costs as much as the access, so only a timestamp of 0 needs this check.
     if not lamport and not message.HasField("lamport_timestamp"):
         lamport = None
     content = message.content

@@ -24,7 +24,7 @@ _MOST_BARE_IDS = 1_000
 """Maximum number of bare ids in a history that is read; nim-sds sends ten."""
 
 _MESSAGE_ID_TAG = 0x0A
-"""Tag of field 1 of a HistoryEntry, length-delimited; as text, a line feed."""
+"""Length-delimited tag of field 1 of a HistoryEntry; the byte is a line feed."""
 
 
 def decode(value: bytes) -> Frame:

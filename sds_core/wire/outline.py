@@ -128,9 +128,9 @@ def _parsed(
 ) -> tuple[sds_spec_pb2.Outline | None, bytes | memoryview]:
     """Return a frame's fields and its filter; if possible, the filter is not copied.
 
-    A concatenation of protobuf messages is a message with their merged fields. If the
-    bytes before a filter are a message, the filter is therefore not inside another
-    field.
+    A concatenation of protobuf messages is a message with their merged fields.
+    Therefore, if the bytes before a filter parse as a message, the filter is not inside
+    another field.
     """
     if size > _FILTER_BYTES:
         begin = value.rfind(_FILTER_FIELD, 0, size - _FILTER_BYTES)

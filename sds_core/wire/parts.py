@@ -9,8 +9,8 @@ from sds_core.wire.frame import Dialect
 
 _CONTENT, _HISTORY, _BLOOM, _REPAIR, _OTHER = range(5)
 
-# Parts by tag, (field number << 3 | wire type 2, length-delimited), with the numbers of
-# proto/sds_spec.proto and proto/sds_nim.proto.
+# Each key is the tag of a length-delimited field: field number << 3 | wire type 2.
+# proto/sds_spec.proto and proto/sds_nim.proto define the field numbers.
 _PARTS = {
     Dialect.SPEC: {
         11 << 3 | 2: _HISTORY,

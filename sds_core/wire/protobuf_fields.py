@@ -20,7 +20,7 @@ class Field(NamedTuple):
 
     Attributes:
         start: Offset of the field's tag.
-        value: A varint as a number, any other value as its bytes.
+        value: The number of a varint, or the bytes of any other value.
     """
 
     number: int

@@ -28,9 +28,10 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 _MANY_MORE: Final = 6
-"""Ratio of the server's differing nodes to ours above which messages are requested.
+"""Above this ratio, the client requests messages instead of comparing nodes.
 
-Above the ratio, comparing the nodes costs more than transferring the common messages.
+The ratio is the number of the server's differing nodes, divided by ours. Above the
+ratio, a comparison of the nodes costs more than a transfer of the common messages.
 """
 
 
@@ -56,7 +57,7 @@ class BatchedClient:
         self._end_ns = end_ns
         self._limits = limits
         self._own = self._tree = tree.between(start_ns, end_ns)
-        """`_own` lacks the server's messages, `_tree` includes them."""
+        """`_tree` includes the server's messages; `_own` does not."""
         self._outcome: Outcome | None = None
         self._begin(b"")
 

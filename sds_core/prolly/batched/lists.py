@@ -107,7 +107,7 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
 
     Raises:
         BadFrame: The numbers of times and of hashes differ.
-        BadNode: Items are out of order or range.
+        BadNode: Items are not in order, or their times are out of range.
     """
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):

@@ -32,7 +32,7 @@ ITEMS_PER_MESSAGE: Final = 20_000
 """Some 800 kB."""
 
 _MOST_SKIPPED: Final = 512
-"""Maximum number of nodes, 3 kB, in the list after a skipped level."""
+"""Maximum number of nodes after a skipped level; 512 fingerprints have 3 kB."""
 
 
 class BatchedServer:
@@ -157,7 +157,7 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return fingerprints of the client's nodes on a level, under the tail above it."""
+    """Return fingerprints of the tail's children on a level of the client's tree."""
     above = level - request.height
     if above < 0:
         return request.tail_children[-above - 1]

@@ -4,12 +4,12 @@ Both codes evaluate polynomials over GF(256) at points that are bytes. The codes
 in the representation of the field (`field.py`) and in the points:
 
 - classical (klauspost/reedsolomon without options, status-go): the polynomial has a
-  degree below the number of data shards. Data shard i is its value at point i, and
-  parity shard j is its value at point data count + j.
-- Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): m is the next power of
-  two of the parity count. Parity shard j is the value at point j, and data shard i is
-  the value at point m + i. The values at the points after the data shards are zero. The
-  polynomial has a degree below 256 - m.
+  degree below the number of data shards. The polynomial's value at point i is data
+  shard i, and the value at point data count + j is parity shard j.
+- Leopard (Leopard-RS with 8 bits: nim-segmentation, LIP-243): m is the parity count,
+  rounded up to a power of two. Parity shard j is the value at point j, and data shard i
+  is the value at point m + i. The values at the points after the data shards are zero.
+  The polynomial has a degree below 256 - m.
 
 Interoperability: parity is byte-identical to that of klauspost/reedsolomon 1.14.2 in
 its default form and in its Leopard form of 8 bits (tests/vectors/reed_solomon.json).
@@ -64,7 +64,7 @@ def parity_shards(
     """Return the parity shards of data shards of one length.
 
     Raises:
-        ValueError: The numbers are not supported.
+        ValueError: The numbers of shards are not supported.
     """
     matrix = _matrix(code, len(data), parity_count)
     length = len(data[0])
@@ -82,7 +82,8 @@ def recover(
     """Return all data shards in order; the arguments map indices to available shards.
 
     Raises:
-        ValueError: Too few shards are available, or the numbers are not supported.
+        ValueError: Too few shards are available, or the numbers of shards are not
+            supported.
     """
     missing = [index for index in range(data_count) if index not in data]
     if not missing:

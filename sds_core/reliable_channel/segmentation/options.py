@@ -31,8 +31,8 @@ class SegmentationOptions:
     Attributes:
         layout: Field layout for writing; all three layouts can be read.
         segment_bytes: Maximum bytes of the payload in one segment, without the header;
-            see `share_bytes`. nim-segmentation includes a header of up to 128 bytes, so
-            the value 102,400 of nim-segmentation is 102,272 here.
+            see `share_bytes`. In nim-segmentation, this value includes a header of up
+            to 128 bytes: 102,400 bytes there are 102,272 bytes here.
         parity_rate: Number of parity segments divided by the number of data segments,
             in [0, 1]; 0: no parity. The default of nim-segmentation is also 0; the
             default of status-go and LIP-243 is 0.125.
@@ -81,7 +81,8 @@ class SegmentationOptions:
     def share_bytes(self) -> int:
         """Length of the payload's share in each data segment except the last.
 
-        The length is `segment_bytes`, for Leopard-RS rounded down to a multiple of 64.
+        The length is `segment_bytes`. For Leopard-RS, this length is rounded down to a
+        multiple of 64.
         """
         share = self.segment_bytes
         if self.code is ErasureCode.LEOPARD:
@@ -102,7 +103,8 @@ class SegmentationOptions:
         """Return how many parity segments are sent for a number of data segments.
 
         status-go rounds down, and sends no parity if the segments would be too many.
-        The other layouts round up, to at most the number of data segments.
+        The other layouts round up, but send at most as many parity segments as data
+        segments.
         """
         if data_count < self.parity_from:
             return 0

@@ -53,7 +53,7 @@ class DroppedSet:
     """An incomplete payload that was dropped.
 
     Attributes:
-        received: Number of segments of the payload that had arrived.
+        received: Number of segments that arrived before the drop.
         needed: Number of segments that would have sufficed; None if unknown.
     """
 
@@ -133,7 +133,7 @@ class Reassembler:
 
     @property
     def held_bytes(self) -> int:
-        """Total size of the payload shares in all held segments."""
+        """Total size of all held segments, without their headers."""
         return self._held_bytes
 
     @property

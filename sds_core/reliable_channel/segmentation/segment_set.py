@@ -76,7 +76,7 @@ class SegmentSet:
         """Check that a segment can belong to the same payload.
 
         Raises:
-            SegmentsDisagree: Layout or counts differ.
+            SegmentsDisagree: The layout or a count of the segment differs.
         """
         if not set(self.layouts) & set(header.layouts):
             self._disagree(f"layout {header.layouts[0]}, not {self.layouts[0]}")
@@ -106,8 +106,8 @@ class SegmentSet:
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
         last data segment is recovered from parity, its padding looks like zeros at the
-        payload's end. If neither the payload with all zeros nor the payload without
-        zeros has the hash, the set waits for the last segment itself.
+        payload's end. The payload is tried with these zeros and without them. If
+        neither form has the hash, the set waits for the last segment itself.
 
         Raises:
             PayloadHashMismatch: The payload of these segments does not have their hash.
@@ -115,7 +115,7 @@ class SegmentSet:
         if self.data_count is None or self.received < self.data_count:
             return None
         has_last = self.data_count - 1 in self._data
-        # Attempts with each further segment would be expensive.
+        # A new attempt after each further segment would be expensive.
         if self._awaits_last and not has_last:
             return None
         shares = self._all_shares(self.data_count)

@@ -1,6 +1,6 @@
 """The log of a simulation of MVDS: everything that happens, as values.
 
-Times are Unix ms by the simulation's clock; attributes name exceptions.
+Times are Unix ms by the simulation's clock, unless an attribute names another clock.
 """
 
 from __future__ import annotations

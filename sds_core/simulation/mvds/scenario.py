@@ -27,8 +27,9 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
             distributed.
         payload_bytes: Length of a message's body.
         mode: Whether the node's own messages are sent at once or offered first.
-        backoff: `document`: waits of 2, 4, ... 128, 2, ... epochs; `linear`: waits of
-            2, 4, 6, ... epochs (upstream simulation); `deployed`: as in status-go.
+        backoff: waits in epochs. `document` waits 2, 4, ... 128, 2, ... epochs.
+            `linear` waits 2, 4, 6, ... epochs, as in the upstream simulation.
+            `deployed` waits as in status-go.
         epoch_ms: Length of an epoch. Nodes begin their epochs at different times.
         forward: Whether received messages are offered to the other nodes.
     """

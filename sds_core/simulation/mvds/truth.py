@@ -27,9 +27,9 @@ GRACE_MS = 5_000
 class MessageTruth:
     """One message, or an id of a message that was not recorded yet.
 
-    The conclusions of a correct monitor (docs/figures.md, 14) are derived from the
-    recorded sendings, with the simulation's knowledge of each. The observer is not
-    used.
+    The recorded sendings determine the conclusions of a correct monitor
+    (docs/figures.md, 14). The simulation knows the truth about each sending, so the
+    observer is not used.
 
     Attributes:
         group: Id of the message's group, hexadecimal; empty until a MESSAGE was
@@ -40,7 +40,8 @@ class MessageTruth:
         self.group = ""
         self._count: Counter[str] = Counter()
         self._first_ms: int | None = None
-        # First times, Unix ms, by node, or by sender and receiver.
+        # Time of the first event, Unix ms. The key is a node, or a pair of sender and
+        # receiver.
         self._held: dict[str, int] = {}
         self._acked: dict[str, int] = {}
         self._acked_to: dict[tuple[str, str], int] = {}
@@ -180,8 +181,8 @@ _OF_PAYLOADS = ("payloads.all", "payloads.empty", "replicas", "bytes.other")
 class MvdsTruth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    Pass all sightings whose records are in the topic, and no other sightings, in the
-    topic's order. Taps must have correct clocks.
+    Pass exactly the sightings whose records are in the topic, in the topic's order.
+    Taps must have correct clocks.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
@@ -222,8 +223,8 @@ class MvdsTruth:
         """Return all values in a form that JSON can represent.
 
         `views` has the figures of groups, as in the report. `messages` holds facts that
-        no report can contain: by message id, when each message reached each node, and
-        when each node's acknowledgement arrived.
+        no report can contain. For each message id, these facts are the times when the
+        message reached each node, and when the acknowledgement of each node arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():

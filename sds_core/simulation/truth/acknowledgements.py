@@ -98,7 +98,7 @@ def probable_for(
 def fate_of(
     message: SeenFrame, view: TapView, evidence: SeenFrame | None, end_ms: int
 ) -> Fate:
-    """Return the final state of a message, given its first evidence."""
+    """Return the final state of a message from the first evidence of its receipt."""
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
@@ -114,8 +114,8 @@ def fate_of(
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
     """Return whether a frame could have acknowledged a message, but does not.
 
-    In such a frame, neither filter nor history holds the message. The frame's sender
-    did not return from a long silence since the message.
+    Neither the frame's filter nor its history holds the message. The frame's sender did
+    not return from a long silence since the message.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (

@@ -165,7 +165,7 @@ class Composition:
     Attributes:
         message_id: the frame's own id.
         lamport: Lamport timestamp; 0 if the kind has no timestamp.
-        history: messages that the frame depends on, in its order.
+        history: messages that the frame depends on, in the frame's order.
         filter: ids in the frame's filter; None if the frame has no filter.
         composed_ms: time of the composition, Unix ms.
         sizes: the frame's bytes by part.
@@ -222,7 +222,7 @@ class Compositions:
         return received
 
     def of(self, transmission: Transmission) -> Composition:
-        """Return the composition of a transmission, which repeated frames share."""
+        """Return the composition of a transmission; repeated frames share one."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return self._compose(transmission)

@@ -153,7 +153,7 @@ def _is_overdue(
 
 
 def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
-    """For each frame of a participant, yield its last two returns from silence."""
+    """For each frame, yield the sender's last two returns after a silence."""
     last_ms = None
     latest_ms = one_before_ms = 0
     for frame in frames:
@@ -176,12 +176,12 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 
 
 def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
-    """For each frame of a participant, yield when its filter last rolled over.
+    """For each frame, yield when the sender's filter last rolled over.
 
-    The value is 0 if no frame so far shows a roll-over. If the Lamport timestamp shows
-    that a frame was composed before an earlier frame, the later frame is skipped. All
-    ids of the filter are compared. If a roll-over clears no bit and removes only ids
-    that no tap mirrored, a program that reads filters can miss the roll-over.
+    The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
+    shows that the frame was composed before its predecessor, the frame is skipped. All
+    ids of the filter are compared. A program that reads filters can miss a roll-over
+    that clears no bit and removes only ids that no tap mirrored.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):

@@ -89,7 +89,8 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     warm_up_end_ms = view.began_ms + WARM_UP_MS
     l0 = _highest_lamports(view, warm_up_end_ms)
     before = _histories_before(view)
-    # For each named but unseen id: whether its message was sent after the start.
+    # For each id that a history named before a tap showed it: whether the message was
+    # sent after the start.
     decided: dict[str, bool] = {}
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
@@ -132,10 +133,11 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return usable earlier histories of the senders, by index of a first copy.
+    """Return, by index of a first copy, the sender's previous history if it is usable.
 
-    A log only grows. If a history is usable, it has the same dialect, is older and not
-    longer, and its sender has not restarted later.
+    A log only grows. A usable history is older than the history of the first copy, and
+    is not longer. Both have the same dialect, and the sender has not restarted in
+    between.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():

@@ -42,7 +42,7 @@ class Sending:
 
 
 class Story:
-    """Story of one message; times in Unix ms, by participant.
+    """Story of one message; times are Unix ms.
 
     Attributes:
         sender: participant that first sent the message; empty before the first sending.

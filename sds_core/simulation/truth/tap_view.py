@@ -19,10 +19,10 @@ from sds_core.simulation.truth.composition import Composition, Sizes
 from sds_core.wire import Dialect, FrameKind
 
 HORIZON_MS = 3_600_000
-"""Evidence counts for this time after a message's first copy, ms."""
+"""Maximum time between a message's first copy and evidence that counts, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
-"""After a request, a copy is a response for T_max + sweep + transport, ms."""
+"""Maximum time from a request to its response, ms: T_max + sweep + transport."""
 
 
 class Copy(enum.Enum):
@@ -87,8 +87,8 @@ class TapView:
         messages: first copies of content, by id, in topic order.
         shown: first copies of content and of nim-sds sync frames, by id. Histories name
             these sync frames, and participants repair them.
-        first_copies: first copies of all kinds, by sender, if it is known.
-        copies: first copies and their rebroadcasts, by id.
+        first_copies: first copies of all kinds with a known sender, by sender.
+        copies: for each id, the first copy and its rebroadcasts.
         namings: by id: frames that are not old and whose causal history names the id.
         requests: frames that request an id, by id.
     """
@@ -105,7 +105,7 @@ class TapView:
         self.copies: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.namings: defaultdict[str, list[SeenFrame]] = defaultdict(list)
         self.requests: defaultdict[str, list[SeenFrame]] = defaultdict(list)
-        # The newest frame with each id, without rebroadcasts.
+        # For each id, the newest sync frame that is not a rebroadcast.
         self._syncs: dict[str, SeenFrame] = {}
         numbers: set[int] = set()
         for record in records:
@@ -126,8 +126,8 @@ class TapView:
     def active_others(self, message: SeenFrame) -> Iterator[str]:
         """Yield the other participants that were active when a message was first seen.
 
-        The record time of an active participant's first copy is at most `HORIZON_MS`
-        before the message's record time.
+        A participant was active if a tap recorded its first copy of any message at most
+        `HORIZON_MS` before this message.
         """
         begin_ms = message.at_ms - HORIZON_MS
         for participant, frames in self.first_copies.items():
@@ -185,7 +185,7 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return how a frame relates to previous frames, and to which first copy."""
+        """Return how a frame relates to previous frames, and its first copy if any."""
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)

@@ -95,8 +95,8 @@ def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 class Truth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    Pass all sightings whose records are in the topic, and no other sightings, in the
-    topic's order. Heartbeats count as written to all partitions.
+    Pass exactly the sightings whose records are in the topic, in the topic's order.
+    Heartbeats count as written to all partitions.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
@@ -156,10 +156,10 @@ class Truth:
     def document(self) -> dict[str, Any]:
         """Return all values in a form that JSON can represent, with sorted keys.
 
-        `channels` and `totals` hold the report's figures. `messages` holds facts that
-        no report can contain, by channel and message id: what happened to each message,
-        and what recorded frames show. `taps` holds the periods in which each tap
-        recorded nothing, by its own clock.
+        `channels` and `totals` hold the report's figures. For each channel and message
+        id, `messages` holds facts that no report can contain. These facts are what
+        happened to the message, and what recorded frames show. `taps` holds the periods
+        in which each tap recorded nothing, by its own clock.
         """
         concluded = self.concluded()
         nothing = Conclusions(TapView([]), self._last_ms or 0)
