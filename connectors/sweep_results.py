@@ -137,8 +137,8 @@ def opened_sweep(
     simulator.
 
     Raises:
-        SweepRefused: The directory has other content, cannot be written to, or another
-            process writes to it. Nothing is written.
+        SweepRefused: The directory has other content or cannot be written to, or
+            another process writes to the directory. Nothing is written.
     """
     asked = _Description(version, mapping)
     with ExitStack() as stack:
@@ -241,7 +241,7 @@ def _table(results: SweepResults) -> pa.Table:
 
 _PREFIX: Final = "plan_"
 """Prefix of the names of settings, because some figures have the same names."""
-# Each setting has a value here, of the type of its column.
+# The value of each setting determines the type of the setting's column.
 _EXAMPLE = ChannelPlan(
     participants=2, messages_per_day=1.0, fetch_after_s=0.0, filter_ids=0
 )

@@ -32,8 +32,9 @@ def unix_s() -> int:
 class NodeDriver(Driver):
     """Calls a node at its epochs, and passes on its results.
 
-    After each call, the change is stored first. Then the application gets the events,
-    and the transport sends the payloads, in parallel to different peers.
+    After each call, the driver first stores the changes of the node. Then the
+    application gets the events, and the transport sends the payloads, in parallel to
+    different peers.
 
     A payload is lost if the transport raises an error or takes longer than
     `send_timeout_s`, or if the previous payload to the same peer is still being sent.
@@ -99,7 +100,7 @@ class NodeDriver(Driver):
         used.
 
         Returns:
-            The message's id; all events of the message follow.
+            The message's id. Events of the message occur only after this call.
 
         Raises:
             UnknownGroup: The node is not in the group.

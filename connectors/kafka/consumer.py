@@ -105,8 +105,7 @@ def _fetch_confluent(
             for partition, offset in reached.items():
                 if offset >= open_ranges[partition].end:
                     del open_ranges[partition]
-                    # `pause` is not used, because the next assignment would still be
-                    # paused.
+                    # `pause` would also pause the next assignment of the partition.
                     consumer.incremental_unassign(
                         [TopicPartition(*settings.place_of(partition))]
                     )
@@ -243,12 +242,12 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
-            # The defaults stall long reads (docs/architecture.md).
+            # With the defaults, long reads stall (docs/architecture.md).
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
-            # The client fetches, and drops, records beyond the end of a range: 64 MB
-            # by default. With these limits, a broker at a distance of 50 ms still
-            # delivers 40 MB/s.
+            # By default, the client fetches up to 64 MB beyond the end of a range, and
+            # drops these records. With these limits, a broker at a distance of 50 ms
+            # still delivers 40 MB/s.
             "queued.max.messages.kbytes": 2_048,
             "max.partition.fetch.bytes": 2_000_000,
             # A request that waits at the end of the log delays the next batch by this
@@ -307,7 +306,7 @@ def read_kafka_python(
     consumer.assign(list(open_ranges))
     for partition, wanted in open_ranges.items():
         consumer.seek(partition, wanted.start)
-        # The partition may be paused since an earlier range was read.
+        # The read of an earlier range may have paused the partition.
         consumer.resume(partition)
     patience = _Patience(settings)
     while open_ranges:

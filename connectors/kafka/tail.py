@@ -25,7 +25,8 @@ _RECORDS = 50
 """Maximum number of records from each partition: one heartbeat of each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
-"""Bytes of values and headers after which a read ends: a record may have 32 MiB."""
+"""A read ends after this many bytes of values and headers: one record may have 32
+MiB."""
 
 
 class TopicTail:

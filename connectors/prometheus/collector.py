@@ -63,7 +63,7 @@ class SnapshotCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Family]:
-        """Yield all declared families, or only some of the job before priming."""
+        """Yield all declared families; before priming, only families about the job."""
         snapshot = self._current()
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
@@ -79,7 +79,8 @@ class SnapshotCollector(Collector):
             ]
             yield from _families(early, (), [((), snapshot)])
             return
-        # Families keep their order between releases: taps follow the first protocol.
+        # The order of families stays the same between releases: the taps' families
+        # follow those of the first protocol.
         for one in views[:1]:
             yield from _families_of(one, snapshot.table)
         taps = _split(snapshot.taps, snapshot.tap_labels)

@@ -21,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Registry(Protocol):
-    """The interface of `CollectorRegistry`, and of a registry for some names."""
+    """The interface of a `CollectorRegistry`, complete or restricted to some names."""
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""

@@ -37,7 +37,7 @@ class NodeCalls:
     `take` receives the result of each call. The channel's id is for the log.
 
     Attributes:
-        under_way: For each call, the input to take if it is cancelled.
+        under_way: For each call, the input to take if the call is cancelled.
     """
 
     def __init__(

@@ -133,8 +133,9 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # The process that created an existing directory may have ended before its sync. A
-    # process that may not read the parent has not created the directory.
+    # The process that created an existing directory may have ended before its sync. If
+    # this process has no permission to open the parent, another process has created the
+    # directory.
     with suppress(PermissionError):
         sync(path.parent)
 
@@ -166,7 +167,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 
 
 class NewFiles:
-    """Syncs the files that a program without own syncs has added to a directory.
+    """Syncs the files that a program has added to a directory without syncing them.
 
     The program writes each file under another name and renames the file to one of the
     given names. Files older than two minutes count as durable.
