@@ -165,8 +165,8 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: Error in ms of each clock that is off by more than 30 s, by tap,
-            even if all its records are refused.
+        wrong_clocks: Error of a tap's clock in ms, by tap, if the clock is off by more
+            than 30 s. Taps whose records are all refused are included.
     """
 
     clock: Clock
@@ -232,7 +232,7 @@ def list_of(entry: Any) -> Any:
 
 
 def extended(name: str, base: Any, fields: Mapping[str, Any]) -> type:
-    """Return the type of the objects of a `TypedDict` that have further keys."""
+    """Return the type of a `TypedDict` with further keys."""
     own = get_type_hints(base, include_extras=True)
     return record(name, {**own, **fields}, base.__doc__)
 
@@ -244,7 +244,7 @@ def views_type(kind: AnyKind) -> type:
 
 
 def fleet_type(kind: AnyKind) -> type:
-    """Return the type of a page of views at the root."""
+    """Return the type of a page of views of the root's kind."""
     fields = {
         f"{kind.names.one}_count": int,
         kind.names.many: list_of(VIEW_TYPES[kind.prefix]),

@@ -121,8 +121,8 @@ def recent_trend(
     earlier = [row for row in rows if row["minute"] < begin_ms]
     rows = rows[len(earlier) :]
     if rows and not earlier:
-        # The view was quiet or is new. The 24 hours before the trend are in files of at
-        # most one further day.
+        # The view was quiet or is new. For the 24 hours before the trend, the query
+        # reads files of at most one further day.
         before_ms = begin_ms - 24 * _HOUR_MS
         earlier = list(find_minutes(view, before_ms, begin_ms, fields))
     before = None

@@ -44,7 +44,7 @@ from sds_core.observer.view_totals import ViewTotals
 
 LISTED_VIEWS = 200
 """Maximum number of rows that a browser updates every two seconds without a noticeable
-delay. The number is also the default label limit."""
+delay. The default label limit is equal to this number."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
@@ -83,7 +83,7 @@ class Order:
         return cls(columns, text.removeprefix("-"), text.startswith("-"))
 
     def __str__(self) -> str:
-        """Return the order in the form of an address."""
+        """Return the order in the form that addresses contain."""
         return f"-{self.key}" if self.reverse else self.key
 
     def next(self, key: str) -> Order:
