@@ -18,7 +18,7 @@ CHANNELS = f'{JOB}, channel=~"$channel"'
 """Scope: the chosen channels of one monitor."""
 
 RATE_WINDOW = "$__rate_interval"
-"""Grafana's variable: at least four scrapes, and at least one step of the graph."""
+"""Grafana's variable: a window of at least four scrapes and one step of the graph."""
 
 RANGE = "$__range"
 """The whole range of the dashboard."""

@@ -61,10 +61,11 @@ def growth(
     a counter that returns with a higher value from another host or after a gap.
 
     The figure is compared with its last value before the window. If a new subject began
-    its series within the window, the figure is compared with 0. If only the series is
-    new, the figure is compared with the lowest value of the series. A series is new at
-    the first scrape of a monitor, or when a channel gets a label. The lowest value also
-    serves for a counter that restarted, and for a figure that may fall.
+    its series within the window, the figure is compared with 0. If the subject existed
+    before but its series is new, the figure is compared with the lowest value of the
+    series. A series is new at the first scrape of a monitor, or when a channel gets a
+    label. If a counter restarted or a figure may fall, the figure is also compared with
+    the lowest value.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
@@ -97,7 +98,7 @@ def unexcused(kind: str, window: str) -> str:
 
 
 def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
-    """Drop channels with excused and fewer than `least` unexcused findings of a kind.
+    """Drop channels with excused findings and fewer than `least` unexcused findings.
 
     The kind is a key of `sds_core.observer.sds.excused.ALERTS`.
     """
@@ -120,7 +121,7 @@ def named(vector: str, views: str = "sds_channel") -> str:
 
 
 def shown(vector: str, views: str = "sds_channel") -> str:
-    """Return what fires: not muted, with display names; see `unless_muted`."""
+    """Return the series that are not muted, with display names; see `unless_muted`."""
     return named(unless_muted(vector, views), views)
 
 
