@@ -31,7 +31,7 @@ class _View(msgspec.Struct):
 def read_monitor(
     url: str, kind: AnyKind, source: PlanSource
 ) -> tuple[HourlyRows, int, dict[str, str]]:
-    """Read the hours of all views, or of the view that the source names.
+    """Read the hours of all views, or only of the view in `source`.
 
     Returns rows by view, the end of the last whole hour of event time in Unix ms, and
     the names of views.
