@@ -25,7 +25,7 @@ from streaming.failure import hand_over
 
 STATE_SCHEMA = "version int, blob binary"
 OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"
-"""A row of a view, or the clock row with only `clock_ms`: T of the batch, Unix ms.
+"""A row of a view, or the clock row, which has only the batch's T in `clock_ms`.
 
 A forgotten view has no totals.
 """
@@ -65,8 +65,8 @@ class Fold:
     ) -> Iterator[pd.DataFrame]:
         """Yield the one row of a group, as Spark calls it."""
         packed, clock_ms = _rows(frames)
-        # Detecting the types of four columns takes four times as long as an object
-        # array.
+        # If pandas detects the types of four columns, that takes four times as long as
+        # creating an object array.
         row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
         row[0] = self.row(key[0], packed, clock_ms, state)
         yield pd.DataFrame(row, columns=_OUTPUT_COLUMNS)

@@ -158,8 +158,8 @@ def running_job(
             board may hold figures of an earlier job of this process on the same
             checkpoint.
         protocols: Protocols that the job observes.
-        watch: Watch of the topic that has the same board and its first answer; None to
-            create a watch.
+        watch: A watch of the topic, with the same board, that already has its first
+            answer; None to create a watch.
 
     Raises:
         streaming.failure.JobFailed: Spark cannot read the state, or the executors of a
@@ -227,8 +227,8 @@ def running_job(
         if exporter is not None:
             stack.callback(_limit_remaining_time, exporter, job)
         stack.callback(verdicts.close)
-        # The lag comes first: the lag of an earlier query would seem to belong to the
-        # new query.
+        # The watch follows the position first: otherwise, the lag of an earlier query
+        # would seem to belong to the new query.
         watch.follow(position)
         board.set_job(running=True, error="", retrying=False, reading_checkpoint=False)
         yield job

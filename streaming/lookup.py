@@ -100,7 +100,7 @@ class Stored:
     def find_steps(
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
-        """Figures step by step; see `RecentMinutes.steps`."""
+        """Return the figures of each step; see `RecentMinutes.steps`."""
         return self.store.recent.steps(channels, since_ms, until_ms, step_ms)
 
     def find_verdicts(

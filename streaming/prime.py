@@ -24,7 +24,7 @@ from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
 _LATE_MS = 3_600_000 * 12
-"""Half a day: two values of `forget_ms` differ by at least a day."""
+"""Half a day, because two different values of `forget_ms` differ by at least a day."""
 
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
@@ -141,7 +141,8 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
         .select(
             col("key.key"), col("value.groupState.*"), col("value.timeoutTimestamp")
         )
-        # The JVM cuts and verifies states, because only the totals are needed here.
+        # Only totals are needed here, so the JVM cuts the states and verifies their
+        # checksums.
         .select(
             "key",
             "version",

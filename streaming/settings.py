@@ -61,7 +61,8 @@ class Parts:
     """Records of batches that failed, which are read in smaller batches.
 
     Attributes:
-        parts: The records. Parts within larger parts have smaller batches.
+        parts: The records. If parts are nested, the inner part has smaller batches than
+            the outer part.
         begin: If the checkpoint has finished no batch, the start of the first batch, as
             `Position.to_json` returns it; else None.
     """
@@ -87,7 +88,7 @@ class BatchLimits:
     parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
-        """Return the maximum records of the batch that follows a number of records."""
+        """Return the maximum size of the next batch after a number of read records."""
         parts = () if self.parts is None else self.parts.parts
         rows = [part.rows for part in parts if records < part.until]
         return min([self.rows, *rows])

@@ -92,7 +92,7 @@ def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
         try:
             tables = _tables(snapshot)
         except (OSError, DamagedCheckpoint):
-            # Spark takes older files.
+            # If a snapshot is damaged, Spark uses older files.
             continue
         for table, _ in tables:
             if table.exists() and not table.with_name(f".{table.name}.crc").exists():

@@ -205,9 +205,9 @@ class Ledger:
         batch that Spark has committed. `position` is the position of the next batch;
         None if no batch is planned.
 
-        The batch is also undone if it has forgotten views. Until Spark repeats the
-        batch, the state still contains the forgotten views, so sums over forgotten
-        views must omit them.
+        If views were forgotten in the batch, the batch is also undone. Until Spark
+        repeats the batch, the state still contains the forgotten views, so sums over
+        forgotten views must omit them.
 
         Raises:
             DamagedCheckpoint: Spark has lost several batches, but only one batch can be

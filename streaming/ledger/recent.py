@@ -2,8 +2,8 @@
 
 The page can use the figures without a history, and without reading the history's files.
 Minutes are in the order of time, so that a minute of all channels is written to few
-pages of the file. ``baseline`` has the newest older figures of each channel. ``fields``
-names the values in ``figures``, which have no names.
+pages of the file. For each channel, ``baseline`` has the newest figures before the
+stored minutes. ``fields`` names the values in ``figures``, which have no names.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ SELECT name, end_ms, figures FROM minutes
 WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
 """
 
-# Each minute is one search, because a range would read the minutes of all channels.
+# The query searches each minute separately, because a range would read the minutes of
+# all channels.
 _OF_CHANNEL = """
 SELECT end_ms, figures FROM minutes
 WHERE prefix = ? AND end_ms IN (SELECT value FROM json_each(?)) AND name = ?
