@@ -64,7 +64,7 @@ def build(
         compiler.c_compiler.CompilationFailed: The compiler refuses a source.
         compiler.derive.NotCompilable: Compiling would change the behaviour of a module.
         Cython.Compiler.Errors.CompileError: Cython refuses a source.
-        RuntimeError: The sources changed meanwhile.
+        RuntimeError: The sources changed during the build.
     """
     with _alone(root / "build"):
         target = Path(directory(str(root)))

@@ -27,8 +27,8 @@ class BurnRate:
     """One pair of windows of an alert on an error budget.
 
     The long window shows that enough of the budget is used up. The short window shows
-    that the failures continue. With fewer than `least_events` in the long window, the
-    share of failures means little. `factor` is the burn rate.
+    that the failures continue. If the long window has fewer than `least_events` events,
+    the share of failures is not significant. `factor` is the burn rate.
     """
 
     factor: float
@@ -125,7 +125,8 @@ KAFKA_AWAY_FOR = timedelta(minutes=5)
 """A broker restarts in less time than this."""
 
 BEHIND_SECONDS = 300
-"""Event-time lag for an alert: longer than a large batch or a restart."""
+"""Event-time lag that fires an alert: longer than the lag of a large batch or a
+restart."""
 
 BEHIND_FOR = timedelta(minutes=5)
 BEHIND_STILL = timedelta(minutes=30)

@@ -29,8 +29,8 @@ LATE_MS = 3_600_000
 """Time after a window's end within which its records are searched, ms.
 
 The retention window has the same length (docs/figures.md, 4). By default, brokers
-refuse records that are more than this time ahead of the broker's clock. So a record
-with a wrong clock does not hide the window's records.
+refuse records that are more than this time ahead of the broker's clock. A record with a
+wrong clock thus does not hide the window's records.
 """
 
 _MAX_LEAD_MS = 60_000

@@ -182,7 +182,7 @@ def _read_identity(
     data = read_file(path, remedy)
     try:
         stored = msgspec.json.decode(data, type=CheckpointIdentity)
-    # msgspec and invalid text raise a ValueError too.
+    # msgspec and invalid text also raise a ValueError.
     except ValueError as error:
         raise wrong_content(path, error, remedy) from error
     topic = stored.observed_topic or stored.topic

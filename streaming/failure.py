@@ -78,7 +78,7 @@ MORE_MEMORY = (
     "larger heap set PYSPARK_SUBMIT_ARGS='--driver-memory 2g pyspark-shell', for "
     "smaller batches --max-batch-bytes (docs/sizing.md, Memory)"
 )
-"""Remedy if memory was too small for a batch."""
+"""Remedy if the memory is too small for a batch."""
 
 _MEMORY_ERRORS = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 """Text in errors of Spark."""

@@ -138,7 +138,8 @@ def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
     for frame in frames:
         if len(frame):
             packed.extend(frame["digest"])
-            # The maximum of an array takes a third of the time of a column's maximum.
+            # The maximum of an array takes a third of the time that the column's
+            # maximum takes.
             times = frame["event_time"].to_numpy("datetime64[ms]")
             clock_ms = max(clock_ms, int(times.max().astype(np.int64)))
     return packed, clock_ms

@@ -200,8 +200,8 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # Rows that wait for the files may be older than the history's days, so they
-        # expire first.
+        # Rows that wait for the files may be older than the days that the history
+        # keeps, so these rows expire first.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)

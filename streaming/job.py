@@ -193,8 +193,8 @@ def running_job(
             NewFiles(settings.checkpoint, SPARKS).sync,
         )
         # An earlier job of this process may have published an uncommitted batch, which
-        # is now repeated. With the checkpoint's older totals, counters would seem to
-        # fall.
+        # is now repeated. With the older totals of the checkpoint, counters would seem
+        # to fall.
         if not board.snapshot.primed:
             _prime(spark, settings, sink, board, checkpoint, kinds)
         for prefix, store in stores.by_kind.items():
@@ -347,5 +347,6 @@ def _stop(spark: SparkSession, job: Job) -> None:
         if "java.util.concurrent.TimeoutException" in str(error):
             _log.warning("the last batch did not end: the next start repeats it")
         elif not is_ended_by_master():
-            # If a cluster has ended the application, its queries have ended too.
+            # If a cluster has ended the application, all queries of the application
+            # have ended.
             raise

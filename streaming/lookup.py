@@ -76,7 +76,7 @@ class Stored:
         findings, recent, tables = self.store
         if self.history is None:
             return recent.rows(channel, since_ms, until_ms)
-        # A row may leave the outbox for the files meanwhile, so the outbox is read
+        # A row may move from the outbox to the files at any time, so the outbox is read
         # first.
         pending = [
             minute_row(one, tables.kind.published)

@@ -50,7 +50,7 @@ class Progress:
         self._watch = watch
         self._pending = pending
         self._pending_due_s = 0.0
-        # Batches of an earlier query of this process count too.
+        # Batches of an earlier query of this process are also counted.
         self._durations = board.snapshot.job.batch_duration.copy()
         self._last_trigger: tuple[int, str] = (-1, "")
         self.position = position

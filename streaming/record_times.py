@@ -12,7 +12,7 @@ its records are read instead. If the records after an entry may show that the en
 from the future, the partition is also scanned (`sds_core.observer.ahead`).
 
 `RecordTimes` never changes. A lookup that scans returns new record times, which include
-the scans. Every lookup on the same record times gives the same result.
+the scans. Repeated lookups on the same record times give the same result.
 """
 
 from __future__ import annotations

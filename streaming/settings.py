@@ -58,13 +58,13 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Records of batches that failed, which are read in smaller batches.
+    """Records of failed batches, which are read in smaller batches.
 
     Attributes:
         parts: The records. If parts are nested, the inner part has smaller batches than
             the outer part.
-        begin: If the checkpoint has finished no batch, the start of the first batch, as
-            `Position.to_json` returns it; else None.
+        begin: Start of the first batch, as `Position.to_json` returns it; None if the
+            checkpoint has finished a batch.
     """
 
     parts: tuple[Part, ...]

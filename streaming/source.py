@@ -98,8 +98,8 @@ class ReadTask(InputPartition):
 def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
     """Make the data source that Spark registers under the name `FORMAT`.
 
-    The protocols go to Spark's Python workers with the reader, so all modules that they
-    name must be importable there.
+    The protocols go to Spark's Python workers with the reader. The workers must be able
+    to import all modules of the protocols.
     """
     registered = without_figures(protocols)
 
@@ -401,8 +401,8 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 def _collector_paused() -> Iterator[None]:
     """Stop Python's cyclic garbage collector from running.
 
-    Records and digests have no cycles, but because of their number the collector would
-    take up to half of the CPU time of a read.
+    Records and digests have no reference cycles. Because of their number, the collector
+    would take up to half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -51,7 +51,8 @@ _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
-"""Consecutive refusals that count as final: a broker that shuts down may refuse too."""
+"""Number of consecutive refusals that count as final. A broker that shuts down may also
+refuse."""
 
 _END_S = 5.0
 """Maximum wait for the thread's end, seconds."""

@@ -18,8 +18,8 @@ from pyspark import SparkContext
 from streaming.failure import JobFailed
 
 STALL_S = 300.0
-"""Time without progress after which a query is ended, seconds; a batch takes far
-less."""
+"""Time without progress after which a query is ended, seconds. A batch takes far less
+time."""
 
 _PAUSE_S = 30.0
 """If more seconds than this lie between two checks, the process has paused."""

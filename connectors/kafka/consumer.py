@@ -284,7 +284,7 @@ def kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
             enable_auto_commit=False,
             auto_offset_reset="none",
             isolation_level="read_committed",
-            # In pure Python a checksum takes longer than all other work.
+            # In pure Python, computing a checksum takes longer than all other work.
             check_crcs=False,
             max_poll_records=_POLL_RECORDS,
         )

@@ -1,8 +1,8 @@
 """Converts a snapshot to Prometheus metric families.
 
-The collector stores nothing between scrapes: each scrape reads the snapshot once. So
-all samples of a scrape are of one moment, and a series ends when the snapshot no longer
-has it.
+The collector stores nothing between scrapes: each scrape reads the snapshot once. All
+samples of a scrape are thus from one moment. A series ends when the snapshot no longer
+has the series.
 """
 
 from __future__ import annotations

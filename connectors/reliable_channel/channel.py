@@ -1,7 +1,7 @@
 """The reliable channel of RELIABLE-CHANNEL-API, on asyncio.
 
-Functions have the document's names in snake case, and events their names in the
-document. All calls run in one event loop.
+Functions have the names of the document in snake case. Events have the document's names
+unchanged. All calls run in one event loop.
 """
 
 from __future__ import annotations

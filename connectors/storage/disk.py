@@ -1,7 +1,7 @@
 """Files that survive a power failure, and errors of failing disks.
 
 A file that is written under another name, synced and renamed exists completely or not
-at all. The new name is durable once the directory is synced too.
+at all. The new name is durable after a sync of the directory.
 """
 
 from __future__ import annotations

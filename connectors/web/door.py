@@ -1,7 +1,7 @@
 """Checks each request: Host and login; adds the headers of the configuration.
 
-Requests with an unknown name in the header Host are refused. So a page of another site
-cannot read the monitor through a user's browser (DNS rebinding).
+Requests with an unknown name in the header Host are refused. A page of another site
+thus cannot read the monitor through a user's browser (DNS rebinding).
 
 Untrusted clients cannot determine the cost of logins. A bcrypt hash takes a large part
 of a second of CPU time. A single thread therefore computes the hashes. Each correct

@@ -1,4 +1,4 @@
-"""Names of views on the pages, and addresses of their pages and of their JSON.
+"""Names of views on the pages, and addresses of the views' pages and JSON.
 
 Addresses are relative to the root of the site.
 """

@@ -61,7 +61,7 @@ class Growth(Counter[str | tuple[str, int]]):
         return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
     def is_below(self, other: Growth) -> bool:
-        """Whether any figure is smaller than in `other`, because counting restarted."""
+        """Whether any figure is smaller than in `other` because counting restarted."""
         return any(self[key] < count for key, count in other.items())
 
 

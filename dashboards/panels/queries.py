@@ -1,7 +1,7 @@
 """Builds the PromQL of the panels: selections, sums and ratios.
 
 Numerator and denominator are summed before the division. Quantiles are computed from
-summed buckets. So no figure is an average of averages.
+summed buckets. Therefore, no figure is an average of averages.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Every operand keeps the labels of its subject and the target labels of the scrape
 configuration (``job``, perhaps ``cluster``). Labels that a restart may change are
-dropped. So operands match without further clauses, and the figures of a monitor
-continue if it restarts on another host. Each monitor needs a ``job`` of its own:
-monitors with the same ``job`` look like one monitor that moves.
+dropped. Operands thus match without further clauses, and the figures of a monitor
+continue if the monitor restarts on another host. Each monitor needs a ``job`` of its
+own: monitors with the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def earliest(vector: str, *without: str) -> str:
 def blind_channels() -> str:
     """Return the number of blind channels that are not muted.
 
-    Channels beyond the label limit count too: their mutings are unknown.
+    Channels beyond the label limit are also counted, because nothing shows whether they
+    are muted.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")

@@ -194,7 +194,7 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:
-    """Return the error with exit code 3 for Kafka, 2 if a restart fails too, else 4."""
+    """Return the error, with exit code 3 for Kafka, 2 for a final failure, else 4."""
     if error.unreachable:
         return Unreachable(str(error))
     return (click.UsageError if error.final else Failed)(str(error))

@@ -32,8 +32,8 @@ class _DiscardsIfClosed(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        # A terminal that was closed gives EIO, and no longer seems to be a terminal.
-        # For a file EIO is an error of the disk, which must be reported.
+        # A closed terminal raises EIO, and no longer counts as a terminal. For a file
+        # EIO is an error of the disk, which must be reported.
         gone = (errno.EPIPE, errno.EIO) if self.isatty() else (errno.EPIPE,)
         self._reader_gone = gone
 

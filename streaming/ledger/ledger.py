@@ -3,14 +3,13 @@
 The file contains everything that the driver stores. Each neighbouring module has the
 statements for its own tables; only this module handles repeated batches:
 
-- All rows of a batch are committed at once, with its number and its position.
+- One commit stores all rows of a batch, with the batch's number and position.
 - If Spark repeats a batch as planned, the batch is recognised by number and position,
   and adds nothing.
 - If a batch is planned again with another position, its changes are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
-batches. Writers outside batches wait for a batch, and a batch waits for them; readers
-do not wait.
+batches. Writers outside batches and batches wait for each other; readers do not wait.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class Ledger:
             schema.prepare(connection)
 
     def close(self) -> None:
-        """End the connection for batches; all methods still work."""
+        """Close the connection for batches; all methods still work."""
         with self._lock:
             if self._writer is not None:
                 self._writer.close()

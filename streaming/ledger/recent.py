@@ -98,7 +98,7 @@ class RecentMinutes:
                 ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
     def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
-        """Store minutes by channel, in order for each; drop old minutes."""
+        """Store minutes by channel, each channel's in order; drop old minutes."""
         if not minutes:
             return
         newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
@@ -262,6 +262,6 @@ def _end_ms(minute: Minute[Any]) -> int:
 
 
 def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
-    """Return the later minutes and the last earlier minute; a batch may span hours."""
+    """Return the minutes after `before_ms`, and the last minute before."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]

@@ -125,8 +125,10 @@ class Row:
     """One view in words.
 
     Attributes:
-        id: The view's own name, shortened, if it has a display name; else empty.
-        since: Start of a verdict that needs attention; else empty.
+        id: The view's own name, shortened, if the view has a display name; otherwise
+            empty.
+        since: Time since which a verdict that needs attention lasts; empty for other
+            verdicts.
         figures: Figures of the columns; None if they are unknown.
         counted_since: Start of the view's figures; empty if equal to the start of the
             page's figures.

@@ -28,7 +28,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""An answer may read a month of history, so the interval is longer than elsewhere."""
+"""An answer may read a month of history, so this interval is longer than the others."""
 
 
 class _Place(NamedTuple):

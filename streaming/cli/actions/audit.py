@@ -226,7 +226,7 @@ class Audit:
         )
 
     def _write(self, copied: Sequence[Copied]) -> int:
-        """Write messages to the topic with the time of now; return how many."""
+        """Write messages to the topic with the current time; return how many."""
         with closing(TopicOffsets(self.kafka)) as offsets:
             partitions = len(offsets.partitions())
         records = [

@@ -178,7 +178,7 @@ class PeerSide:
         return Differences(len(tree), there, list(self._items), missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch records; raises as `compare`."""
+        """Fetch records; raises the same errors as `compare`."""
         copied = {
             record.message_hash: _copied(record)
             for record in await self._peer.records(hashes)
