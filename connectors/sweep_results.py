@@ -1,8 +1,8 @@
 """The directory of a sweep: its grid, a journal of finished runs, and their table.
 
 Each run is one line of the journal. A partly written line is ignored. When all runs are
-finished, the journal becomes the table `results.parquet` in the order of the runs, so
-its bytes do not depend on the number of workers.
+finished, the journal becomes the table `results.parquet`. The rows are in the order of
+the runs, so the table's bytes do not depend on the number of workers.
 """
 
 from __future__ import annotations

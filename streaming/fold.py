@@ -126,7 +126,7 @@ def _restored(
 
 
 def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
-    """Return the encoded totals for the driver: all, or those of changed groups."""
+    """Return the encoded totals for the driver, complete or only of changed groups."""
     if kind.grouping is None or kind.grouping.changed is None:
         return blob.totals_part(data)
     return blob.pack_totals(kind.grouping.changed(view))

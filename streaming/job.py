@@ -248,8 +248,8 @@ def _show(
 ) -> None:
     """Publish the job's known figures, after a check that its executors can work.
 
-    The job's own counters precede the totals: a counter that starts at 0 and then
-    jumps to its old value looks like growth.
+    The job's own counters precede the totals. Otherwise, a counter would start at 0 and
+    jump to its old value, which looks like growth.
     """
     log, identity, stores = checkpoint[:3]
     if not board.snapshot.primed:

@@ -75,7 +75,7 @@ _M_ARENA_MAX = -8
 """A parameter of mallopt(3)."""
 
 _REMEMBERED = 10
-"""Maximum jobs, stages and queries that Spark remembers after they have ended."""
+"""Maximum number of ended jobs, stages and queries that Spark remembers."""
 
 _RECORDING_TIMEOUT_S = 300
 """Writing an archive takes some 10 s, and far longer on a busy machine."""
@@ -255,8 +255,9 @@ def make_session(
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(scratch),
             "spark.python.daemon.module": "streaming.worker_daemon",
-            # Spark's default renames files through Hadoop's FileContext, which runs
-            # `readlink` several times for each: 100 ms of CPU time in a batch.
+            # By default, Spark renames files through Hadoop's FileContext. FileContext
+            # runs `readlink` several times for each file, which takes 100 ms of CPU
+            # time in a batch.
             "spark.sql.streaming.checkpointFileManagerClass": file_manager,
         }
     builder = SparkSession.builder.appName("sds-monitor").config(map=options)

@@ -87,7 +87,7 @@ def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint 
 
 
 def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
-    """Yield large files of the snapshots that Spark reads, if they have no checksum."""
+    """Yield the large files without a checksum in the snapshots that Spark reads."""
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
             tables = _tables(snapshot)

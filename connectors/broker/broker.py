@@ -93,7 +93,7 @@ class EmbeddedBroker:
 
     Only the process that started the broker can stop it: in a fork, `stop` does
     nothing. Ctrl-C in a terminal does not reach the broker, so the parent can still
-    read from it while the parent shuts down.
+    read from the broker during the parent's shutdown.
 
     Args:
         data_dir: Directory of the topics, which survive a restart; created if missing.

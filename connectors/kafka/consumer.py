@@ -206,7 +206,7 @@ def _read_headers_again(
 def _is_end_of_partition(
     settings: KafkaSettings, wanted: OffsetRange, message: Any
 ) -> bool:
-    """Return whether an event marks the end of a partition; raise lasting errors."""
+    """Return whether an event marks the end of a partition; raise permanent errors."""
     from confluent_kafka import KafkaError
     from kafka.errors import TopicAuthorizationFailedError
 
@@ -251,7 +251,7 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             "queued.max.messages.kbytes": 2_048,
             "max.partition.fetch.bytes": 2_000_000,
             # A request that waits at the end of the log delays the next batch by this
-            # time: half a second by default.
+            # time. The default is half a second.
             "fetch.wait.max.ms": 10,
             # Hides warnings about a broker that restarts.
             "log_level": 2,

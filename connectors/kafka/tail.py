@@ -46,8 +46,8 @@ class TopicTail:
     ) -> list[RawRecord]:
         """Return the newest records, without key and value, up to a total size.
 
-        The new records of a partition are those between its offsets in `since` and
-        `ends`; a partition that is not in `since` has no new records.
+        The new records of a partition lie between the partition's offsets in `since`
+        and `ends`. If a partition is not in `since`, the partition has no new records.
 
         Raises:
             KafkaUnreachable: No broker answered.

@@ -152,7 +152,7 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
     # Settings of several views have no sum.
     if rest:
         found[OTHER] = DEFAULT_SETTINGS
-    # An unnamed view has its label as its name.
+    # A view without a name gets its label as its name.
     settings: Labelled[ChannelSettings] = [
         ((label,), replace(one, name=one.name or label)) for label, one in found.items()
     ]

@@ -1,4 +1,4 @@
-"""Calls of a reliable channel to its node, and its subscriptions."""
+"""A reliable channel's calls to its node, and the channel's subscriptions."""
 
 from __future__ import annotations
 

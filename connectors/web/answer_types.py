@@ -227,7 +227,7 @@ def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> typ
 
 
 def list_of(entry: Any) -> Any:
-    """Return the type of lists of objects of a type that is made at run time."""
+    """Return the list type for a type of objects that is made at run time."""
     return GenericAlias(list, (entry,))
 
 

@@ -40,8 +40,9 @@ class ClientLimits:
             networks, a part takes seconds because the system buffers much.
         read_bytes_s: After `unread_s`, minimum number of bytes that a client must read
             in each further second.
-        idle_s: Idle seconds after which a connection is closed: more than the interval
-            of scrapes and polls, so that no request meets a closing connection.
+        idle_s: Idle seconds after which a connection is closed. The value exceeds the
+            interval of scrapes and polls, so that no request meets a closing
+            connection.
     """
 
     connections: int = 100

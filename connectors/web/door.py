@@ -40,8 +40,8 @@ MOST_CHECKS = 8
 MOST_WAITING = 20
 """Maximum number of requests that wait for a password.
 
-This limit and the limits of `connectors.web.crowding` together stay below the
-connections of a server.
+The sum of this limit and the limits of `connectors.web.crowding` stays below the number
+of a server's connections.
 """
 
 MOST_WAITING_OF_ADDRESS = 8

@@ -1,4 +1,4 @@
-"""The JSON API of forecasts of all kinds of view, and of the hours that they use."""
+"""The JSON API of forecasts, for all kinds of view, and of the hours behind them."""
 
 from __future__ import annotations
 

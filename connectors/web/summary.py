@@ -29,8 +29,8 @@ class Level(enum.StrEnum):
 
 
 Trouble = tuple[bool, int, str]
-"""The place of a view in the order by trouble: whether it is muted, the rank of its
-verdict (0 is worst), and its own name."""
+"""The place of a view in the order by trouble: mute state, rank of the verdict (0 is
+worst), and the view's own name."""
 
 
 class Piece(NamedTuple):

@@ -63,8 +63,9 @@ def doctor_command(
     The command takes the options of `run`, and reads the table [run] of the --config
     file. The command checks Java, memory, disk space, file descriptors, port, clock and
     certificates. The command also checks the checkpoint, Prometheus, Alertmanager and
-    Kafka, with access rights and settings of all topics and the unread records. The
-    command prints a line for each check; for a failed check, the line has the remedy.
+    Kafka. The checks of Kafka include access rights, settings of all topics, and the
+    unread records. The command prints a line for each check; for a failed check, the
+    line has the remedy.
 
     If a check fails, the exit code is 1.
     """

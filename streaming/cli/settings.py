@@ -55,8 +55,8 @@ def setting(
 ) -> Callable[[_Command], _Command]:
     """Return an option that environment and configuration file can set as well.
 
-    `attributes` are those of `rich_click.RichOption`. The default of a `Duration` is a
-    number of its unit.
+    `attributes` are the attributes of `rich_click.RichOption`. The default of a
+    `Duration` is a number of its unit.
     """
     name = flag.split("/")[0].removeprefix("--")
     variable = "SDS_MONITOR_" + name.replace("-", "_").upper()

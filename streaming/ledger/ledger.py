@@ -94,9 +94,9 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, committed when the block ends.
 
-        Within a batch or another transaction of the same thread, the block gets the
-        outer connection, and commits with the outer block. An error rolls the
-        transaction back.
+        If the thread is already in a batch or transaction, the block uses the same
+        connection, and commits with the outer block. An error rolls the transaction
+        back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:

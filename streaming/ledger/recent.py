@@ -1,9 +1,9 @@
 """Stores the figures of views per minute for the last hour.
 
 The page can use the figures without a history, and without reading the history's files.
-Minutes are in the order of time, so that a minute of all channels is written to few
-pages of the file. For each channel, ``baseline`` has the newest figures before the
-stored minutes. ``fields`` names the values in ``figures``, which have no names.
+Minutes are in the order of time. The rows of one minute, over all channels, are thus on
+few pages of the file. For each channel, ``baseline`` has the newest figures before the
+stored minutes. ``fields`` contains the names of the values in ``figures``.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def read_monitor(
 ) -> tuple[HourlyRows, int, dict[str, str]]:
     """Read the hours of all views, or only of the view in `source`.
 
-    Returns rows by view, the end of the last whole hour of event time in Unix ms, and
-    the names of views.
+    Returns three results: rows by view; the end of the last whole hour of event time,
+    Unix ms; and the names of views.
 
     Raises:
         click.ClickException: The monitor is unreachable, or refuses.
