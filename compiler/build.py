@@ -25,7 +25,7 @@ from sds_core.compiled import MODULES, SHARED, TAG, directory, find
 
 FLAGS = ("-O1", "-g0", "-DNDEBUG", "-fwrapv", "-fno-strict-aliasing")
 """-O2 compiles 2.5 times as long for five percent more speed. -fwrapv: signed integers
-wrap around. Cython's structures need the last flag."""
+wrap around. Cython's structures need -fno-strict-aliasing."""
 
 _BUILDER = "builder"
 """File in a compiled core that names its compiler and flags."""
@@ -64,7 +64,7 @@ def build(
         compiler.c_compiler.CompilationFailed: The compiler refuses a source.
         compiler.derive.NotCompilable: Compiling would change the behaviour of a module.
         Cython.Compiler.Errors.CompileError: Cython refuses a source.
-        RuntimeError: The sources changed meanwhile.
+        RuntimeError: The sources changed during the build.
     """
     with _alone(root / "build"):
         target = Path(directory(str(root)))
@@ -101,7 +101,7 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
 
     Each combination of Cython, Python, compiler and flags has its own directory.
     """
-    # The import takes longer than the check that the core is current.
+    # Importing this module takes longer than checking whether the core is up to date.
     from compiler import cython_step
 
     name = _key(*compiler.command, *flags, str(cython_step.DIRECTIVES)) + TAG

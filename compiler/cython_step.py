@@ -37,8 +37,8 @@ DIRECTIVES = {
 def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -> None:
     """Write the C source of each changed module beside its Python source in `work`.
 
-    `shared` is the module with the code that all modules share; `jobs` processes run at
-    once.
+    `shared` is the module with the code that all modules share. `jobs` is the number of
+    processes that run at the same time.
 
     Raises:
         CompileError: Cython refuses a source.

@@ -104,7 +104,7 @@ class Tree:
         return self._modules[name]
 
     def origin(self, module: Module, name: str) -> tuple[Module, str]:
-        """Return the module and name that define a name, through imports."""
+        """Return the module and the name that a name stands for, through imports."""
         while name in module.imports:
             other, original = module.imports[name]
             found = self.module(other)

@@ -29,8 +29,8 @@ class ClassArchive:
     ) -> ClassArchive:
         """Return the archive of a program on one Java and class path.
 
-        The class path consists of jars or directories of jars. If releases record
-        different actions of the program, `content` describes the actions.
+        The class path consists of jars or directories of jars. If the recorded actions
+        of the program differ between releases, `content` describes the actions.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):

@@ -1,8 +1,8 @@
 """Scratch directories for temporary files of JVMs.
 
 A JVM unpacks native libraries (15 MB for Spark's) and deletes them when it ends. A
-killed JVM leaves them. So each start of the program removes the scratch directories of
-processes that have ended.
+killed JVM does not delete them. Each start of the program therefore removes the scratch
+directories of processes that have ended.
 """
 
 from __future__ import annotations

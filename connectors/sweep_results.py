@@ -1,8 +1,8 @@
 """The directory of a sweep: its grid, a journal of finished runs, and their table.
 
 Each run is one line of the journal. A partly written line is ignored. When all runs are
-finished, the journal becomes the table `results.parquet` in the order of the runs, so
-its bytes do not depend on the number of workers.
+finished, the journal becomes the table `results.parquet`. The rows are in the order of
+the runs, so the table's bytes do not depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def opened_sweep(
     simulator.
 
     Raises:
-        SweepRefused: The directory has other content, cannot be written to, or another
-            process writes to it. Nothing is written.
+        SweepRefused: The directory has other content or cannot be written to, or
+            another process writes to the directory. Nothing is written.
     """
     asked = _Description(version, mapping)
     with ExitStack() as stack:
@@ -243,7 +243,7 @@ def _table(results: SweepResults) -> pa.Table:
 
 _PREFIX: Final = "plan_"
 """Prefix of the names of settings, because some figures have the same names."""
-# Each setting has a value here, of the type of its column.
+# The value of each setting determines the type of the setting's column.
 _EXAMPLE = ChannelPlan(
     participants=2, messages_per_day=1.0, fetch_after_s=0.0, filter_ids=0
 )

@@ -1,4 +1,4 @@
-"""Dashboards, rules and alerts as code; the URLs that link them are here."""
+"""Dashboards, rules and alerts as code, and the URLs that connect them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ SLICE = timedelta(minutes=5)
 """Deliveries and acknowledgements are counted in slices of this length."""
 
 SLICE_INTERVAL = timedelta(minutes=1)
-"""Interval of the group of rules that records slices, which longer windows add up."""
+"""Interval of the rules that record slices. Longer windows are sums of slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class BurnRate:
     """One pair of windows of an alert on an error budget.
 
     The long window shows that enough of the budget is used up. The short window shows
-    that the failures continue. With fewer than `least_events` in the long window, the
-    share of failures means little. `factor` is the burn rate.
+    that the failures continue. If the long window has fewer than `least_events` events,
+    the share of failures is not significant. `factor` is the burn rate.
     """
 
     factor: float
@@ -46,8 +46,9 @@ BURN_RATES = (
 )
 """Factors and windows for a period of 30 days.
 
-Google, The Site Reliability Workbook, chapter 5, "Recommended parameters". The pair for
-one day is from slok/sloth (internal/alert/windows/google-30d.yaml): 10 % in a day.
+Google, The Site Reliability Workbook, chapter 5, "Recommended parameters". The windows
+for one day are from slok/sloth (internal/alert/windows/google-30d.yaml): an alert at
+10 % of the budget in a day.
 """
 
 BEFORE_WINDOW = timedelta(days=1)
@@ -55,15 +56,17 @@ BEFORE_WINDOW = timedelta(days=1)
 after the gap."""
 
 BLIND_FOR = timedelta(minutes=1)
-"""One or two scrapes are enough, because the verdict stays blind for ten minutes."""
+"""One or two scrapes are enough for the alert, because the verdict stays blind for ten
+minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
-"""After one capture gap, the verdict is blind for a shorter time, so gaps continue."""
+"""One capture gap makes the verdict blind for less time than this, so further gaps
+occur."""
 
 LOSS_WINDOW = timedelta(minutes=15)
 LOST_MESSAGES = 1
 MANY_LOST_MESSAGES = 10
-"""Lost messages in `LOSS_WINDOW`; many mean an outage."""
+"""Numbers of lost messages in `LOSS_WINDOW`; the larger number indicates an outage."""
 
 REPAIR_WINDOW = timedelta(hours=1)
 EXPIRED_SHARE = 0.5
@@ -87,17 +90,19 @@ COLLISION_WINDOW = timedelta(hours=1)
 EVICTION_WINDOW = timedelta(hours=1)
 
 TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
-"""Lag of a tap behind the newest one, s of event time: twelve heartbeat intervals."""
+"""Lag of a tap behind the newest tap, in seconds of event time: twelve heartbeat
+intervals."""
 
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_SEEN_WITHIN = timedelta(days=1)
 """A tap with records within this time is expected, even if the monitor forgot it."""
 
 TAP_CLOCK_SECONDS = WRONG_MS / 1000
-"""Half of the clock difference from Kafka at which live records become dead letters."""
+"""Live records become dead letters at twice this clock difference from Kafka."""
 
 TAP_CLOCK_FOR = timedelta(minutes=2)
-"""The time exceeds the minute in which records are compared with an old clock."""
+"""For up to a minute, records are compared with an old clock, so the alert waits
+longer."""
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
@@ -113,18 +118,19 @@ STOPPED_WINDOW = timedelta(minutes=15)
 seconds."""
 
 STOPPED_SEEN_BEFORE = timedelta(minutes=10)
-"""A start with a large checkpoint takes less time."""
+"""Even a start with a large checkpoint takes less time than this."""
 
 KAFKA_SILENT_SECONDS = STALE_S
 KAFKA_AWAY_FOR = timedelta(minutes=5)
-"""A broker restarts in less time."""
+"""A broker restarts in less time than this."""
 
 BEHIND_SECONDS = 300
-"""Event-time lag for an alert: longer than a large batch or a restart."""
+"""Event-time lag that fires an alert: longer than the lag of a large batch or a
+restart."""
 
 BEHIND_FOR = timedelta(minutes=5)
 BEHIND_STILL = timedelta(minutes=30)
-"""Catching up after an outage of hours takes less time."""
+"""Even after an outage of hours, the job catches up in less time than this."""
 
 CLOCK_SECONDS = WRONG_MS / 1000
 CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000
@@ -132,7 +138,8 @@ CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000
 letters."""
 
 CLOCK_FOR = timedelta(minutes=2)
-"""Time of four comparisons: a machine that starts may still have to set its clock."""
+"""In this time, four comparisons occur. A machine that has just started may still have
+to set its clock."""
 
 RESTART_WINDOW = timedelta(hours=1)
 RESTARTS = 3
@@ -145,8 +152,8 @@ many."""
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
 HISTORY_WINDOW = timedelta(minutes=10)
-"""Files accept rows once a minute, so the number of pending rows falls within this
-window."""
+"""The number of pending rows falls within this window, because files accept rows once a
+minute."""
 
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 
@@ -156,7 +163,7 @@ UNACKNOWLEDGED_WINDOW = timedelta(hours=1)
 UNACKNOWLEDGED_SHARE = DEFAULTS.unacknowledged_percent / 100
 MOSTLY_UNACKNOWLEDGED_SHARE = 0.5
 LEAST_UNACKNOWLEDGED = 10
-"""Shares and minimum number of unacknowledged pairs of message and receiver of MVDS.
+"""Shares and minimum number of MVDS messages that a receiver does not acknowledge.
 
 A group is failing from `UNACKNOWLEDGED_SHARE` on. Senders repeat until the deadline, so
 most pairs fail only if a receiver or a connection is broken.
@@ -170,7 +177,7 @@ BUDGET_NEARLY_SPENT = 0.9
 """Share of `ObserverSettings.epoch_messages` at which Reliable Channel also warns."""
 
 LIMIT_WITHIN = timedelta(days=7)
-"""Time to change clients or to split a channel; wall time at any pace."""
+"""Wall time, at any pace, in which operators can change clients or split a channel."""
 
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)

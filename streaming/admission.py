@@ -28,9 +28,9 @@ from streaming.settings import BatchLimits, Window
 LATE_MS = 3_600_000
 """Time after a window's end within which its records are searched, ms.
 
-The time equals the retention window (docs/figures.md, 4). By default, brokers refuse
-records that are more than this time ahead of the broker's clock. So a record with a
-wrong clock does not hide the window's records.
+The retention window has the same length (docs/figures.md, 4). By default, brokers
+refuse records that are more than this time ahead of the broker's clock. A record with a
+wrong clock thus does not hide the window's records.
 """
 
 _MAX_LEAD_MS = 60_000
@@ -169,7 +169,8 @@ class Admission:
         if target is None:
             newest = self.offsets.newest(list(ends))
             # The batch includes a newest record that arrived after `ends` were read.
-            # This avoids a scan for the newest record within `ends`.
+            # Without this record, a scan would have to find the newest record within
+            # `ends`.
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
@@ -192,7 +193,7 @@ class Admission:
 
         If the clocks of all taps are fast, no record contradicts another record.
         Refusing all records would leave nothing to watch. A lead can begin only while
-        the topic is watched.
+        the job follows the topic.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -228,10 +229,12 @@ class Admission:
         times = self._times(unread, row_limit)
         if unread.rows > row_limit:
             if start.clock_ms >= times.last_ms:
-                # The unread records move no clock, so their order does not matter.
+                # No unread record advances the clock, so the order of the records does
+                # not matter.
                 ends = part_of(start.next_offsets(), unread.ends, row_limit)
                 return unread.position(start.clock_ms, ends)
-            # T ends before the last record, so the newest record is not needed.
+            # T is earlier than the last record, so no lookup of the newest record is
+            # needed.
             end = aligned_end(times, times.last_ms, row_limit)
             return unread.position(end.clock_ms, end.ends)
         newest_ms, times = times.newest_ms(self.offsets.newest(list(unread.ends)))
@@ -253,7 +256,7 @@ class Admission:
         end = aligned_end(times, clock_ms, row_limit)
         if end.ends != start.next_offsets() or end.clock_ms != start.clock_ms:
             return unread.position(end.clock_ms, end.ends)
-        # A silent partition holds T back: read records after T.
+        # A silent partition holds T back, so the batch reads records after T.
         latest_ms = max(newest_ms.values(), default=clock_ms)
         beyond = aligned_end(end.times, latest_ms, row_limit)
         peaks_ms = {
@@ -307,7 +310,8 @@ class Admission:
                 skipped += first - here.next_offset
                 here = here._replace(next_offset=first)
             elif here.next_offset > ends[partition]:
-                # The target may end before the start, but the topic may not.
+                # The start may lie after the target's end, but not after the topic's
+                # end.
                 held = self.offsets.latest([partition])[partition]
                 if here.next_offset > held:
                     self._lose(partition, held, here.next_offset)

@@ -1,8 +1,8 @@
 """Finds the end of a batch in every partition: at one record time T, within a limit.
 
-`aligned_end` searches the maximum T whose records fit. The search starts at the clock
-of the start and doubles its stride until a cut has too many records. Then the search
-bisects between the last two cuts. All functions are pure.
+`aligned_end` searches the maximum T whose records fit. The search begins at the start
+position's clock, and doubles its stride until a cut has too many records. Then the
+search bisects between the last two cuts. All functions are pure.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Cut(NamedTuple):
 
 
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
-    """The end at the maximum T up to `latest_ms` at which all records fit the limit.
+    """The end at the maximum T, at most `latest_ms`, whose records fit the limit.
 
     If the records of one time alone exceed the limit, the batch ends among them and T
     is that time. If late records alone exceed the limit, T does not move.
@@ -88,7 +88,7 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 
 
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
-    """Move a fitting cut ahead in doubling strides until the next cut is too far.
+    """Move a fitting cut ahead in doubling strides, until the next cut no longer fits.
 
     Returns the last cut that fits, and the next cut. The fitting cut is moved up to the
     earliest later record. The next cut has too many records, or lies after the latest
@@ -102,7 +102,8 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
         times = high.times
         last_ms = times.latest_clock_ms(latest_ms)
         if high.clock_ms > last_ms + 1:
-            # The scan that the cut needed ends before the cut: cut again.
+            # The cut needed a scan, and the scan ends before the cut, so the cut is
+            # repeated.
             continue
         if high.rows > row_limit or high.clock_ms > last_ms:
             return low, high
@@ -134,7 +135,7 @@ def bisect(
 def part_of(
     low: Mapping[int, int], high: Mapping[int, int], rows: int
 ) -> dict[int, int]:
-    """Move offsets from `low` towards `high` by `rows`, the lowest partition first."""
+    """Move offsets from `low` towards `high` by `rows`; lower partitions move first."""
     ends = dict(low)
     for partition in sorted(high):
         taken = min(rows, high[partition] - low[partition])

@@ -43,13 +43,13 @@ class BatchLog(NamedTuple):
     Attributes:
         planned: Number of the newest batch that was planned; None before the first.
         committed: Number of the newest batch that was committed; None before the first.
-            The number equals `planned`, or is one less.
+            `committed` equals `planned`, or is one less.
         position: Position after the last committed batch; None before the first.
         state_partitions: Number of partitions of the state; 0 before the first plan.
         planned_records: Number of records of a batch that was planned and not
             committed; 0 if none exists.
-        begin: If the planned batch is the first, the position before it, as
-            `Position.to_json`; else None.
+        begin: Position before the first batch, as `Position.to_json` returns it; None
+            unless the planned batch is the first.
         torn: Files that a power failure has emptied, and that Spark cannot read.
     """
 
@@ -146,7 +146,8 @@ def complete(checkpoint: Path, log: BatchLog) -> None:
         )
         path.unlink()
     if log.committed is None:
-        # The files of the first batch are not needed, and may be torn too.
+        # The state of the uncommitted first batch is not needed, and its files may be
+        # torn.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     if log.planned is None:
         # Spark refuses to start where a failed plan has left a temporary file.

@@ -51,8 +51,8 @@ class CheckpointIdentity(msgspec.Struct):
             files, all existing files count.
         observer: All settings of the model. Empty in a checkpoint of a release that had
             only the defaults.
-        unfinished: The batch that the newest start found planned and not committed;
-            None if it found none. Releases up to 0.12 ignore this field.
+        unfinished: The planned batch that the newest start found without a commit; None
+            if no such batch was found. Releases up to 0.12 ignore this field.
         observed_topic: The topic of frames, in a file of a release since 0.16.
         state_versions: Newest version of the state that may be in the checkpoint, by
             prefix of the kind. Empty in a file of a release up to 0.17.
@@ -156,7 +156,7 @@ def _observer_of(
 def record_start(
     checkpoint: Path, identity: CheckpointIdentity, files: Iterable[str]
 ) -> CheckpointIdentity:
-    """Count a start of a locked checkpoint, and list its own files, which now exist."""
+    """Count a start of a locked checkpoint, and store the names of existing files."""
     started = msgspec.structs.replace(
         identity, starts=identity.starts + 1, files=sorted(files)
     )
@@ -183,7 +183,7 @@ def _read_identity(
     data = read_file(path, remedy)
     try:
         stored = msgspec.json.decode(data, type=CheckpointIdentity)
-    # msgspec and invalid text raise a ValueError too.
+    # msgspec and invalid text also raise a ValueError.
     except ValueError as error:
         raise wrong_content(path, error, remedy) from error
     topic = stored.observed_topic or stored.topic

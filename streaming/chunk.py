@@ -37,7 +37,7 @@ repeat.
 """
 
 _TAP_BYTES = 1_000
-"""Approximate memory of a tap in a chunk, without its name, which is stored twice."""
+"""Approximate memory of a tap in a chunk, without the two copies of its name."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
@@ -48,7 +48,8 @@ FORGET = b"forget"
 """Replaces a digest: the view is forgotten before the batch's records."""
 
 REVIEW = b"review"
-"""Replaces a digest: the view advances to the admission time and sets its deadline."""
+"""This value, in place of a digest, advances the view to the admission time and sets
+the view's deadline."""
 
 
 class DigestRow(NamedTuple):

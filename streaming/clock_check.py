@@ -10,7 +10,7 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two requests to Kafka, seconds; the alert waits far longer."""
+"""Time between two requests to Kafka, seconds; the wait of the alert is far longer."""
 
 _LONGEST_MS = 2_000
 """Maximum duration of a request; the maximum error is half of this duration."""
@@ -87,7 +87,8 @@ class ClockCheck:
             return
         self._level = level
         if level is ClockLevel.AGREES:
-            # The level is also AGREES if no other clock is left for a comparison.
+            # The level is also AGREES if no other clock can be compared, so the clocks
+            # may still differ.
             _log.info("this machine's clock no longer seems to differ from others")
         elif level is ClockLevel.NOTABLE:
             _log.warning("%s: %s", self.figures.sentence, ADVICE)

@@ -17,7 +17,7 @@ from connectors.storage.disk import make_directory, replacing
 from sds_core.text import printable
 
 RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
-"""Remedy if no smaller remedy helps."""
+"""Remedy if no other remedy helps."""
 
 IDENTITY = "job.json"
 LEDGER = "ledger.sqlite"
@@ -35,7 +35,7 @@ _WORD_BYTES = 4
 
 
 class DamagedCheckpoint(ValueError):
-    """A part of the checkpoint is damaged or missing: another start fails too.
+    """A part of the checkpoint is damaged or missing, so another start also fails.
 
     Attributes:
         place: The damaged file, or another damaged part of the checkpoint.

@@ -1,4 +1,4 @@
-"""The directories of a job, checkpoint and history, which have one writer each."""
+"""The directories of a job: checkpoint and history, each with only one writer."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def check_executors(
 
 
 def _cause(error: Exception) -> str:
-    # `cause_of` would not name the program.
+    # The text of `cause_of` would not contain the name of the program.
     missing = re.search(r'Cannot run program "[^"\n]*"', str(error))
     return missing[0] if missing else cause_of(error)
 
@@ -178,7 +178,7 @@ def wait_for_executor(context: SparkContext) -> None:
     scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
     patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")
     give_up_s = time.monotonic() + patience_s
-    # The status also counts the driver.
+    # The status counts the driver as an executor, so a count of 2 means one executor.
     while scala.isStopped() or scala.getExecutorMemoryStatus().size() < 2:
         if scala.isStopped():
             message = (

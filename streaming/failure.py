@@ -1,8 +1,9 @@
 """Explains why a query failed, for the operator and for the exit code.
 
-Spark runs our code in several processes and forwards errors only as text. So
-`hand_over` derives the meaning of an error from its class where it is raised. The error
-passes through Spark as one marked line of JSON in the traceback, for `query_failure`.
+Spark runs our code in several processes and forwards errors only as text. Where an
+error is raised, `hand_over` therefore derives the error's meaning from its class. The
+error passes through Spark as one marked line of JSON in the traceback, for
+`query_failure`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _FINAL = (DamagedCheckpoint, RecordsLost, TopicReplaced, UnknownBlobVersion)
 
 
 class BatchTooLarge(RuntimeError):
-    """A worker would pass on more of a batch than fits into memory."""
+    """The output of a worker for one batch would not fit into memory."""
 
     def __init__(self, limit_bytes: int) -> None:
         # `args` has the argument of the class, so that the error can be pickled.
@@ -77,7 +78,7 @@ MORE_MEMORY = (
     "larger heap set PYSPARK_SUBMIT_ARGS='--driver-memory 2g pyspark-shell', for "
     "smaller batches --max-batch-bytes (docs/sizing.md, Memory)"
 )
-"""Remedy if memory was too small for a batch."""
+"""Remedy if the memory is too small for a batch."""
 
 _MEMORY_ERRORS = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
 """Text in errors of Spark."""
@@ -99,8 +100,8 @@ class JobFailed(RuntimeError):
         final: Whether another start would fail in the same way, so that a person is
             needed.
         passes: Whether another start can succeed without a person; None if unknown.
-        too_large: Whether the batch is too large: starts plan smaller batches until one
-            fits.
+        too_large: Whether the batch is too large. The next starts then plan smaller
+            batches until a batch fits.
     """
 
     cause: str
@@ -235,7 +236,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _naming_line(message: str) -> str:
-    """Last line of the last Python traceback of a message, else its first line."""
+    """Last line of the last Python traceback in a message, else the first line."""
     tail = message.rpartition(_TRACEBACK)[2]
     lines = (line for line in tail.splitlines() if line[:1].strip())
     return next(lines, message)

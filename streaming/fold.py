@@ -25,7 +25,7 @@ from streaming.failure import hand_over
 
 STATE_SCHEMA = "version int, blob binary"
 OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"
-"""A row of a view, or the clock row with only `clock_ms`: T of the batch, Unix ms.
+"""A row of a view, or the clock row, which has only the batch's T in `clock_ms`.
 
 A forgotten view has no totals.
 """
@@ -65,8 +65,8 @@ class Fold:
     ) -> Iterator[pd.DataFrame]:
         """Yield the one row of a group, as Spark calls it."""
         packed, clock_ms = _rows(frames)
-        # Detecting the types of four columns takes four times as long as an object
-        # array.
+        # If pandas detects the types of four columns, that takes four times as long as
+        # creating an object array.
         row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
         row[0] = self.row(key[0], packed, clock_ms, state)
         yield pd.DataFrame(row, columns=_OUTPUT_COLUMNS)
@@ -126,7 +126,7 @@ def _restored(
 
 
 def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
-    """Return the encoded totals for the driver: all, or those of changed groups."""
+    """Return the encoded totals for the driver, complete or only of changed groups."""
     if kind.grouping is None or kind.grouping.changed is None:
         return blob.totals_part(data)
     return blob.pack_totals(kind.grouping.changed(view))
@@ -138,7 +138,8 @@ def _rows(frames: Iterable[pd.DataFrame]) -> tuple[list[bytes], int]:
     for frame in frames:
         if len(frame):
             packed.extend(frame["digest"])
-            # The maximum of an array takes a third of the time of a column's maximum.
+            # The maximum of an array takes a third of the time that the column's
+            # maximum takes.
             times = frame["event_time"].to_numpy("datetime64[ms]")
             clock_ms = max(clock_ms, int(times.max().astype(np.int64)))
     return packed, clock_ms

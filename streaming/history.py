@@ -49,7 +49,7 @@ _POLL_S = 1.0
 """Time between two checks for due tasks."""
 
 _PARQUET_EVERY_S = 60.0
-"""Time between two exports, each of which makes a file for each table and day."""
+"""Time between two exports. An export writes one file for each table and day."""
 
 _MAINTENANCE_EVERY_S = 600.0
 
@@ -59,11 +59,11 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay beside the checkpoint; views forget incidents
-earlier."""
+"""Event time for which incidents stay beside the checkpoint. The views forget incidents
+sooner than that."""
 
 _HISTORY_TIMEOUT_S = 10.0
-"""Maximum wait for Kafka of one write to the history's topics, seconds."""
+"""Maximum time that one write to the history's topics waits for Kafka, seconds."""
 
 _REMAINING_TIME_S = 10.0
 """Maximum time for exporting the remaining rows if a user waits for the job's end."""
@@ -112,7 +112,7 @@ class Outbox(NamedTuple):
 
 
 class HistoryExporter:
-    """Exports the outboxes to its destinations while it is `running`.
+    """Exports the outboxes to the history's destinations during the block of `running`.
 
     `clock_ms` returns the event time of the job, Unix ms; 0 before it is known.
     """
@@ -156,7 +156,7 @@ class HistoryExporter:
                 self._thread.join()
 
     def limit_remaining_time(self) -> None:
-        """Limit further exports to about ten seconds."""
+        """Let exports continue for at most about ten more seconds."""
         self._deadline_s = time.monotonic() + _REMAINING_TIME_S
 
     def _run(self) -> None:
@@ -200,8 +200,8 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # Rows that wait for the files may be older than the history's days, so they
-        # expire first.
+        # Rows that wait for the files may be older than the days that the history
+        # keeps, so these rows expire first.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)

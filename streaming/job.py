@@ -165,8 +165,8 @@ def running_job(
             board may hold figures of an earlier job of this process on the same
             checkpoint.
         protocols: Protocols that the job observes.
-        watch: Watch of the topic that has the same board and its first answer; None to
-            create a watch.
+        watch: A watch of the topic, with the same board, that already has its first
+            answer; None to create a watch.
 
     Raises:
         streaming.failure.JobFailed: Spark cannot read the state, or the executors of a
@@ -200,8 +200,8 @@ def running_job(
             NewFiles(settings.checkpoint, SPARKS).sync,
         )
         # An earlier job of this process may have published an uncommitted batch, which
-        # is now repeated. With the checkpoint's older totals, counters would seem to
-        # fall.
+        # is now repeated. With the older totals of the checkpoint, counters would seem
+        # to fall.
         if not board.snapshot.primed:
             _prime(spark, settings, sink, board, checkpoint, kinds)
         for prefix, store in stores.by_kind.items():
@@ -234,8 +234,8 @@ def running_job(
         if exporter is not None:
             stack.callback(_limit_remaining_time, exporter, job)
         stack.callback(verdicts.close)
-        # The lag comes first: the lag of an earlier query would seem to belong to the
-        # new query.
+        # The watch follows the position first: otherwise, the lag of an earlier query
+        # would seem to belong to the new query.
         watch.follow(position)
         board.set_job(running=True, error="", retrying=False, reading_checkpoint=False)
         yield job
@@ -255,8 +255,8 @@ def _show(
 ) -> None:
     """Publish the job's known figures, after a check that its executors can work.
 
-    The job's own counters precede the totals: a counter that starts at 0 and then
-    jumps to its old value looks like growth.
+    The job's own counters precede the totals. Otherwise, a counter would start at 0 and
+    jump to its old value, which looks like growth.
     """
     log, identity, stores = checkpoint[:3]
     if not board.snapshot.primed:
@@ -370,5 +370,6 @@ def _stop(spark: SparkSession, job: Job) -> None:
         if "java.util.concurrent.TimeoutException" in str(error):
             _log.warning("the last batch did not end: the next start repeats it")
         elif not is_ended_by_master():
-            # If a cluster has ended the application, its queries have ended too.
+            # If a cluster has ended the application, all queries of the application
+            # have ended.
             raise

@@ -76,7 +76,7 @@ class Stored:
         findings, recent, tables = self.store
         if self.history is None:
             return recent.rows(channel, since_ms, until_ms)
-        # A row may leave the outbox for the files meanwhile, so the outbox is read
+        # A row may move from the outbox to the files at any time, so the outbox is read
         # first.
         pending = [
             minute_row(one, tables.kind.published)
@@ -100,7 +100,7 @@ class Stored:
     def find_steps(
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
-        """Figures step by step; see `RecentMinutes.steps`."""
+        """Return the figures of each step; see `RecentMinutes.steps`."""
         return self.store.recent.steps(channels, since_ms, until_ms, step_ms)
 
     def find_verdicts(

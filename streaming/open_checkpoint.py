@@ -29,7 +29,7 @@ from streaming.unfinished import next_unfinished, plan_again
 
 
 class OpenCheckpoint(NamedTuple):
-    """An opened checkpoint, with this start counted.
+    """An opened checkpoint, whose number of starts includes this start.
 
     `position_of` returns all values that determine the rows of a planned batch.
     """

@@ -32,7 +32,7 @@ FIT_DAYS = 56
 # The memory of a query grows with its views.
 _VIEWS_AT_ONCE = 10
 _END_OF_TIME_MS = 1 << 52
-"""A future row is read too, because it shows that a clock jumped."""
+"""A row from the future is also read, because the row shows that a clock jumped."""
 
 
 class Order(msgspec.Struct):

@@ -33,8 +33,8 @@ class Bounds(NamedTuple):
     """Limits of a computation.
 
     Attributes:
-        first_s: Time from the first figures to the first computation, seconds: a new
-            job still catches up, or ends soon.
+        first_s: Time from the first figures to the first computation, seconds. A job
+            that is younger may still catch up, or end soon.
         every_s: Minimum time between two computations, seconds.
         views: Maximum number of views of a kind; equal to the default label limit.
         seconds: Time for the views of a kind; each takes about 1.5 s of CPU time.

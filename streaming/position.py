@@ -29,9 +29,9 @@ class PartitionPosition(NamedTuple):
     Attributes:
         next_offset: The next offset to read.
         newest_ms: Maximum record time before the offset, Unix ms; 0 if nothing was
-            read. If the maximum is not after the position's clock, the value may be
-            lower than the maximum.
-        batch_start: First offset of the batch that ended here.
+            read. If the true maximum is not after the position's clock, `newest_ms` may
+            be lower.
+        batch_start: First offset of the batch that ended at `next_offset`.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
     """
 
@@ -60,9 +60,9 @@ class Position:
             deleted, at least the unread records up to this end are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time, Unix ms, of the last look that found nothing to read before
-            the previous batch; 0 if the previous batch was the first. All records of
-            the previous batch were written after this look.
+        quiet_ms: Before the previous batch, the last look without unread records was at
+            this wall time, Unix ms; 0 if the previous batch was the first. All records
+            of the previous batch were written after this look.
     """
 
     clock_ms: int = 0
@@ -118,7 +118,7 @@ class Position:
         return replace(self, partitions=partitions, requests=number)
 
     def last_look(self, partition: int, quiet_ms: int) -> Look:
-        """The last look at a partition's end before the batch that starts here.
+        """The last look at a partition's end before the batch after this position.
 
         `quiet_ms` is taken from the position at the batch's end.
         """
@@ -156,7 +156,7 @@ class Unread:
         held: Where the partitions end.
         looks: Earlier looks at the ends of the partitions.
         wall_ms: Wall time of the admission, Unix ms.
-        believed_ms: `wall_ms` with the lead of the topic's clock.
+        believed_ms: Sum of `wall_ms` and the lead of the topic's clock.
     """
 
     start: Position

@@ -24,7 +24,7 @@ from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
 _LATE_MS = 3_600_000 * 12
-"""Half a day: two values of `forget_ms` differ by at least a day."""
+"""Half a day, because two different values of `forget_ms` differ by at least a day."""
 
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
@@ -98,8 +98,9 @@ def read_views(
 def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
     """Return a path of the checkpoint that Spark's reader accepts.
 
-    The reader does not find a checkpoint whose path has a space or a percent sign;
-    executors refuse such a path earlier, and do not see the driver's temporary files.
+    The reader does not find a checkpoint whose path has a space or a percent sign, so a
+    temporary link replaces the path. With executors, no link is used: executors do not
+    see the driver's temporary files, and refuse such a path earlier.
     """
     if has_executors(spark):
         yield location(spark, checkpoint)
@@ -141,7 +142,8 @@ def _read_state(spark: SparkSession, place: str, kinds: Kinds) -> dict[str, Stor
         .select(
             col("key.key"), col("value.groupState.*"), col("value.timeoutTimestamp")
         )
-        # The JVM cuts and verifies states, because only the totals are needed here.
+        # Only totals are needed here, so the JVM cuts the states and verifies their
+        # checksums.
         .select(
             "key",
             "version",

@@ -19,7 +19,7 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""Time between two counts of waiting rows, as a multiple of a count's duration."""
+"""After a count of waiting rows, the pause is this many times as long as the count."""
 
 
 class Progress:
@@ -50,7 +50,7 @@ class Progress:
         self._watch = watch
         self._pending = pending
         self._pending_due_s = 0.0
-        # Batches of an earlier query of this process count too.
+        # Batches of an earlier query of this process are also counted.
         self._durations = board.snapshot.job.batch_duration.copy()
         self._last_trigger: tuple[int, str] = (-1, "")
         self.position = position
@@ -120,7 +120,8 @@ def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
 
 def _waits_for_records(query: StreamingQuery) -> bool:
     status = query.status
-    # Before the first batch of a query, no trigger is active either.
+    # Before the first batch of a query, no trigger is active, so the message is also
+    # compared.
     return not status["isTriggerActive"] and status["message"].startswith("Waiting")
 
 

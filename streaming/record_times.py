@@ -4,15 +4,15 @@ The broker's index answers "first record at or after a time" without reading rec
 Entries of two kinds hide later records, and so make the index's answer useless:
 
 - Records from the future, which move no clock (docs/records.md).
-- Ends of transactions, which are not records. An end has the wall time of its commit,
-  however old the transaction's records are.
+- Ends of transactions, which are not records. An end of a transaction has the wall time
+  of the commit, however old the transaction's records are.
 
 If the index returns an entry of either kind, the partition is *scanned*: the times of
 its records are read instead. If the records after an entry may show that the entry is
 from the future, the partition is also scanned (`sds_core.observer.ahead`).
 
 `RecordTimes` never changes. A lookup that scans returns new record times, which include
-the scans. Every lookup on the same record times gives the same result.
+the scans. Repeated lookups on the same record times give the same result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
-"""How far ahead of the clock an entry is trusted: twice the time between heartbeats."""
+"""An entry is trusted up to this time ahead of the clock: twice the time between
+heartbeats."""
 
 
 class Offsets(Protocol):
@@ -116,7 +117,7 @@ class RecordTimes:
     scans: Mapping[int, Scan] = field(default_factory=dict)
 
     def latest_clock_ms(self, limit_ms: int) -> int:
-        """Maximum clock, at most `limit_ms`, that the scans allow, Unix ms."""
+        """Return the maximum clock that the scans and `limit_ms` allow, Unix ms."""
         peaks = [
             scan.peak_ms
             for partition, scan in self.scans.items()
@@ -168,7 +169,8 @@ class RecordTimes:
             newest: Result of `Offsets.newest`.
 
         Returns:
-            The maximum times by partition, and these record times with the new scans.
+            The maximum times by partition, and a copy of these record times that
+            includes the new scans.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {
@@ -239,10 +241,10 @@ class RecordTimes:
         )
 
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
-        """Whether records after an entry may show that the entry is from the future.
+        """Whether later records may reveal that an entry is from the future.
 
-        Only a scan can decide the question, because a scan has the clock before the
-        entry.
+        Only a scan can show whether the entry is from the future, because a scan has
+        the clock before the entry.
         """
         if at.timestamp_ms <= self._known_ms(partition) + MAX_AHEAD_MS or (
             was_written_by_then(at, self.unread.looks[partition])

@@ -33,10 +33,10 @@ class Retries:
     def __init__(self, longest_s: float | None = None) -> None:
         self._longest_s = float("inf") if longest_s is None else longest_s
         self._wait_s = _FIRST_S
-        # The time is None before the first of consecutive failures.
+        # Before the first failure, this time is None.
         self._give_up_s: float | None = None
-        # Start of the newest query, and the time until which it is known to have
-        # worked.
+        # Start of the newest query, and the last time at which the query was known to
+        # work.
         self._started_s = self._worked_s = float("-inf")
 
     def note_start(self, now_s: float) -> None:
@@ -55,7 +55,7 @@ class Retries:
         `has_worked` says whether the query has finished a batch since its start.
         """
         if failure.too_large:
-            # After few starts the batch is small enough, so no time limit applies.
+            # The batch is small enough after few starts, so no time limit applies.
             self._give_up_s = None
             return _FIRST_S
         if not (has_worked if failure.passes is None else failure.passes):

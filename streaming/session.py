@@ -75,7 +75,7 @@ _M_ARENA_MAX = -8
 """A parameter of mallopt(3)."""
 
 _REMEMBERED = 10
-"""Maximum jobs, stages and queries that Spark remembers after they have ended."""
+"""Maximum number of ended jobs, stages and queries that Spark remembers."""
 
 _RECORDING_TIMEOUT_S = 300
 """Writing an archive takes some 10 s, and far longer on a busy machine."""
@@ -100,7 +100,7 @@ def use_bytes_pickler(spark: SparkSession) -> None:
 
 
 def use_files_as_made(spark: SparkSession) -> None:
-    """Write the files of a checkpoint without a process for each.
+    """Write the files of a checkpoint without starting a process for each file.
 
     Without its native library, Hadoop starts the program `chmod` for each local file.
     Without `chmod`, a file keeps the permissions of the umask.
@@ -220,8 +220,8 @@ def make_session(
         "spark.ui.showConsoleProgress": False,
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
-        # UseSerialGC, Xms: for some ten MB of objects in a batch, the default collector
-        # and the default first heap (a 64th of the memory) cost 100 MB without a gain.
+        # UseSerialGC, Xms: a batch has some ten MB of objects. The default collector
+        # and the default initial heap, a 64th of the memory, would add 100 MB.
         # The archive does not fit the class path of a cluster's settings.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
@@ -255,8 +255,9 @@ def make_session(
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(scratch),
             "spark.python.daemon.module": "streaming.worker_daemon",
-            # Spark's default renames files through Hadoop's FileContext, which runs
-            # `readlink` several times for each: 100 ms of CPU time in a batch.
+            # By default, Spark renames files through Hadoop's FileContext. FileContext
+            # runs `readlink` several times for each file, which takes 100 ms of CPU
+            # time in a batch.
             "spark.sql.streaming.checkpointFileManagerClass": file_manager,
         }
     builder = SparkSession.builder.appName("sds-monitor").config(map=options)
@@ -309,10 +310,10 @@ def warm_up(spark: SparkSession) -> threading.Thread:
             cores = spark.sparkContext.defaultParallelism
             if not has_executors(spark):
                 _use_bytes_pickler(spark)
-            # Workers of an SQL query: Spark starts others for an RDD.
+            # The query is an SQL query, because Spark starts other workers for an RDD.
             rows = spark.range(0, cores, 1, cores)
             rows.mapInArrow(lambda batches: batches, "id long").collect()
-        except Exception as error:  # any: the first batch starts the workers, or fails
+        except Exception as error:  # any: the first batch can start the workers
             _log.debug("the session was not warmed up: %r", error)
 
     thread = threading.Thread(target=run, name="warm-up", daemon=True)
@@ -325,7 +326,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
         use_bytes_pickler(spark)
     except (Py4JNetworkError, ConnectionError):
         raise  # The JVM has ended; the command reports its end.
-    except Exception as error:  # any: Spark's own pickler does the same
+    except Exception as error:  # any: Spark's own pickler also works
         _log.warning(
             "states are passed to Python by Spark's own, slower pickler: %r", error
         )

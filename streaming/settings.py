@@ -58,12 +58,13 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Records of batches that failed, which are read in smaller batches.
+    """Records of failed batches, which are read in smaller batches.
 
     Attributes:
-        parts: The records. Parts within larger parts have smaller batches.
-        begin: If the checkpoint has finished no batch, the start of the first batch, as
-            `Position.to_json` returns it; else None.
+        parts: The records. If parts are nested, the inner part has smaller batches than
+            the outer part.
+        begin: Start of the first batch, as `Position.to_json` returns it; None if the
+            checkpoint has finished a batch.
     """
 
     parts: tuple[Part, ...]
@@ -87,7 +88,7 @@ class BatchLimits:
     parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
-        """Return the maximum records of the batch that follows a number of records."""
+        """Return the maximum size of the next batch after a number of read records."""
         parts = () if self.parts is None else self.parts.parts
         rows = [part.rows for part in parts if records < part.until]
         return min([self.rows, *rows])
@@ -115,8 +116,8 @@ class SourceSettings:
     Attributes:
         start: ``earliest``, ``latest`` or a Unix time in ms: where a new checkpoint
             starts to read.
-        tasks: Number of workers that read at the same time; 0 for as many as the
-            session has cores when the query starts.
+        tasks: Number of workers that read at the same time. 0 stands for the session's
+            number of cores when the query starts.
         skip_lost: Whether the job counts records that Kafka deletes before it has read
             them, and continues.
         window: Record times to read, for a job that ends; replaces `start`. None

@@ -35,7 +35,7 @@ class _Output(NamedTuple):
         clock_ms: Admission time T, Unix ms.
         totals: Encoded totals by key of a view.
         gone: Keys of views that are forgotten and have not returned.
-        leaving: Events by prefix of the kind, outlet, and name of the view or group.
+        leaving: Prefix of a kind -> outlet -> name of a view or group -> events.
         ended: Kind, name and last figures of views that were forgotten, whether or not
             they have returned.
     """
@@ -52,8 +52,8 @@ class Sink:
 
     Args:
         board: Receives the totals. The board has the T of the newest committed batch.
-        stores: Receive what is stored beside the checkpoint. If incidents or minutes of
-            a kind leave its views, the kind needs a store.
+        stores: Store the rows of a batch beside the checkpoint. A kind of view that
+            emits incidents or minutes needs a store.
         dead_letters: Receives the undecodable records; None to only count them.
         with_history: Whether a history is configured, so that minutes are recorded.
         position_of: Returns all values that determine the rows of a planned batch; see
@@ -109,9 +109,9 @@ class Sink:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         - First, undecodable records are copied to the dead-letter topic.
-        - Then one transaction of the ledger stores all other rows. The transaction
-          marks incidents that coincide with a capture gap in the taps' totals after
-          this batch.
+        - Then one transaction of the ledger stores all other rows. The transaction also
+          marks incidents that coincide with a capture gap. The taps' totals after this
+          batch show the gaps.
         - Then totals go to the board, which page, API and metrics read.
 
         If the process ends before Spark records its commit, Spark repeats the batch.
@@ -248,7 +248,7 @@ def _sort(event: Any, kind: AnyKind, name: str, output: _Output) -> None:
     outlet = kind.outlets[type(event)]
     if outlet is Outlet.FORGOTTEN:
         output.ended.append((kind, name, event))
-        # Details are stored by name, so the details of a returned view are new.
+        # Details are stored by name, so a returned view must not keep its old details.
         by_outlet[Outlet.DETAILS].pop(name, None)
     elif kind.grouping is None or outlet is Outlet.MINUTES:
         by_outlet[outlet].setdefault(name, []).append(event)

@@ -45,7 +45,8 @@ _ARROW_SCHEMA = pa.schema(
 _SAMPLE_RECORDS = 20
 
 _LEAST_PASSED_BYTES = 8 * 1024 * 1024
-"""Bytes of a batch that a worker may pass on at any limit; no record needs more."""
+"""Minimum limit for the bytes that a worker may output in a batch. No record needs
+more."""
 
 _SMALL_BATCH_RECORDS = 64
 """Maximum records that a single worker reads: 10 ms of work, the cost of a task."""
@@ -68,7 +69,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets after the range, which bound the writing time of its last records."""
+        """Later offsets, which limit when the range's last records were written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -97,8 +98,8 @@ class ReadTask(InputPartition):
 def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
     """Make the data source that Spark registers under the name `FORMAT`.
 
-    The protocols go to Spark's Python workers with the reader, so all modules that they
-    name must be importable there.
+    The protocols go to Spark's Python workers with the reader. The workers must be able
+    to import all modules of the protocols.
     """
     registered = without_figures(protocols)
 
@@ -133,7 +134,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
         self._register: ViewRegister | None = None
-        # The last position after which no records were found, and when.
+        # The last position without unread records, and the time of this finding.
         self._quiet: tuple[Position | None, int] = (None, 0)
         # Records of batches that were planned before their topic was deleted.
         self._unreadable = 0
@@ -263,7 +264,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield passed(chunk)
 
     def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
-        """Records of a share; each with the latest possible time of its writing."""
+        """Records of a share, each with the latest possible time of its writing."""
         foresights = {
             wanted.offsets.partition: Foresight[RawRecord](
                 wanted.clock_ms, task.admitted_ms, wanted.look
@@ -400,8 +401,8 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 def _collector_paused() -> Iterator[None]:
     """Stop Python's cyclic garbage collector from running.
 
-    Records and digests have no cycles, but because of their number the collector would
-    take up to half of the CPU time of a read.
+    Records and digests have no reference cycles. Because of their number, the collector
+    would take up to half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -87,12 +87,12 @@ def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint 
 
 
 def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
-    """Yield large files of the snapshots that Spark reads, if they have no checksum."""
+    """Yield the large files without a checksum in the snapshots that Spark reads."""
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
             tables = _tables(snapshot)
         except (OSError, DamagedCheckpoint):
-            # Spark takes older files.
+            # If a snapshot is damaged, Spark uses older files.
             continue
         for table, _ in tables:
             if table.exists() and not table.with_name(f".{table.name}.crc").exists():

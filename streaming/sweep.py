@@ -1,7 +1,7 @@
 """Simulates the runs of a grid with Spark, one task for each.
 
-Each run is a job of its own whose result is sent to the driver. The driver thus stores
-a run as soon as the run is finished, and executors need no shared file system.
+Each run is a separate Spark job, which sends its result to the driver. The driver thus
+stores a run as soon as the run is finished, and executors need no shared file system.
 """
 
 from __future__ import annotations

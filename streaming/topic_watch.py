@@ -41,7 +41,8 @@ _EVERY_S = 1.0
 """Time between two requests, seconds."""
 
 _SAMPLE_ANSWERS = 5
-"""Number of answers after which new records are read; heartbeats arrive as often."""
+"""After this number of answers, new records are read: a heartbeat arrives in this
+time."""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""
@@ -50,7 +51,8 @@ _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
-"""Consecutive refusals that count as final: a broker that shuts down may refuse too."""
+"""Number of consecutive refusals that count as final. A broker that shuts down may also
+refuse."""
 
 _END_S = 5.0
 """Maximum wait for the thread's end, seconds."""
@@ -207,7 +209,7 @@ class TopicWatch:
         """Execute a step; returns whether it succeeded. A failure goes to the board."""
         try:
             step()
-        except Exception as error:  # any: the thread must continue asking
+        except Exception as error:  # any: the thread must ask Kafka again
             explained = isinstance(error, KafkaUnreachable | TopicMissing)
             if not explained and failed not in self._unexplained:
                 self._unexplained.add(failed)
@@ -300,7 +302,8 @@ class TopicWatch:
         self._board.set_job(kafka=answer, arrivals=arrivals, **figures)
 
     def _note_failure(self, error: Exception) -> None:
-        # Later records are read late, so their time shows nothing about a tap's clock.
+        # Records that arrive during the failure are read late, so their time shows
+        # nothing about a tap's clock.
         self._reached.clear()
         known = self._board.snapshot.job.kafka
         self._board.set_job(kafka=replace(known, cause=one_line(str(error))))

@@ -81,8 +81,8 @@ class TraceFeed:
             self._records += 1
         elif record.value:
             # A frame of another channel counts only for its tap and for the clock, as a
-            # dead letter does. Decoding the frame would cost as much as decoding a
-            # frame of the channel.
+            # dead letter does. The frame of another channel is not decoded, because
+            # decoding costs as much for any channel.
             record = record._replace(value=None)
         chunk = self._chunks[record.partition]
         chunk.add(record, written_ms)

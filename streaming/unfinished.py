@@ -25,7 +25,7 @@ _PARTS = 8
 
 
 class Unfinished(msgspec.Struct, frozen=True):
-    """The batch that the newest start found planned and not committed.
+    """The planned batch that the newest start found without a commit.
 
     Attributes:
         starts: Number of consecutive starts that found the batch.
@@ -68,7 +68,8 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
     if log.planned_records < 2 or unfinished.parts is None:
         return
     if log.committed is None:
-        # If this start is killed, state without a batch would count as damage.
+        # If this start is killed, a state without a planned batch would count as
+        # damage.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(

@@ -26,7 +26,8 @@ _log = logging.getLogger("sds-monitor")
 class VerdictRecorder:
     """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
-    All views are processed only if taps or job have changed the figures of all.
+    If a change of taps or of the job affects all views, all views are processed;
+    otherwise, only changed views.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:
@@ -57,7 +58,8 @@ class VerdictRecorder:
         An error of the file is logged, and the rows wait for the next call.
 
         Args:
-            snapshot: The figures that are shown, after blindness was judged.
+            snapshot: The figures that are shown, with verdicts that take blindness into
+                account.
             now_ms: The time of the page, Unix ms: wall time, unless traffic is played.
             wall_ms: Wall time, which shows a pause; None if equal to `now_ms`.
         """
@@ -79,7 +81,7 @@ class VerdictRecorder:
                 self._attempt(partial(store.expire, kept_since_ms(now_ms)))
 
     def close(self) -> None:
-        """Store the time of the last observation; nothing is stored after that."""
+        """Store the time of the last observation; later calls store nothing."""
         if self._is_open and self._now_ms:
             self._store(also_without_rows=True)
         self._is_open = False

@@ -18,14 +18,15 @@ from pyspark import SparkContext
 from streaming.failure import JobFailed
 
 STALL_S = 300.0
-"""Time without progress after which a query is ended, seconds; a batch takes far
-less."""
+"""Time without progress after which a query is ended, seconds. A batch takes far less
+time."""
 
 _PAUSE_S = 30.0
 """If more seconds than this lie between two checks, the process has paused."""
 
 _SET_BACK_S = 5.0
-"""If the wall clock loses more seconds against the monotonic clock, it was set back."""
+"""A wall clock that loses more seconds than this against the monotonic clock was set
+back."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""

@@ -75,7 +75,8 @@ _JVM_FLAGS = (
     "-Xmx512m",
     # Measured on two cores with records of 390 B and 29 kB: the fast compiler and the
     # serial collector reduce a start from 2.0 s to 1.5 s, and memory from 340 MB to 210
-    # MB. The first million records need less CPU time each.
+    # MB. Each of the first million records needs less CPU time than without these
+    # flags.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     # A broker that runs out of memory would continue without some threads.
@@ -92,7 +93,7 @@ class EmbeddedBroker:
 
     Only the process that started the broker can stop it: in a fork, `stop` does
     nothing. Ctrl-C in a terminal does not reach the broker, so the parent can still
-    read from it while the parent shuts down.
+    read from the broker during the parent's shutdown.
 
     Args:
         data_dir: Directory of the topics, which survive a restart; created if missing.

@@ -89,7 +89,8 @@ class BrokerSecurity:
 class Ports(NamedTuple):
     """Ports for clients, for the broker and its parent, and for Kafka's metadata.
 
-    `own` and `controller` are plain. Without security, `own` is the port for clients.
+    The ports `own` and `controller` use neither encryption nor authentication. Without
+    security, `own` is the port for clients.
     """
 
     clients: int

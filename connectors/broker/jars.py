@@ -2,8 +2,8 @@
 
 The Ivy jar of pyspark fetches Kafka's jars, so only Java has to be installed.
 `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with their
-checksums. This project computed the checksums. To raise the version: fetch, run the
-tests, and write that file again.
+checksums. This project computed the checksums. To raise the version, fetch the jars,
+run the tests, and write the file of checksums again.
 """
 
 from __future__ import annotations

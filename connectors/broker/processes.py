@@ -53,7 +53,7 @@ class FoundBroker:
 
     @classmethod
     def marks(cls, data_dir: Path, temporary: bool) -> list[str]:
-        """Return the command line marks for a broker that this process starts."""
+        """Return the marks on the command line of a broker that this process starts."""
         parent = psutil.Process()
         marks = [
             f"{_PARENT_MARK}{parent.pid}@{parent.create_time()!r}",

@@ -100,8 +100,8 @@ class ChannelDriver(Driver):
             errors of `broadcast`; an error at a deadline ends the driver (see
             `wait_closed`).
         on_event: Takes one event.
-        store: Stores what changed, such as `ParticipantStore.append`. After an error of
-            `store`, all later calls raise `NotStored`.
+        store: Stores the changes, for example `ParticipantStore.append`. After an error
+            of `store`, all later calls raise `NotStored`.
         clock_ms: Returns Unix ms. While the clock is set back, the driver's time does
             not change.
     """

@@ -30,10 +30,11 @@ def unix_s() -> int:
 
 
 class NodeDriver(Driver):
-    """Calls a node at its epochs, and passes on its results.
+    """Calls a node in each epoch, and passes on the node's results.
 
-    After each call, the change is stored first. Then the application gets the events,
-    and the transport sends the payloads, in parallel to different peers.
+    After each call, the driver first stores the changes of the node. Then the
+    application gets the events, and the transport sends the payloads, in parallel to
+    different peers.
 
     A payload is lost if the transport raises an error or takes longer than
     `send_timeout_s`, or if the previous payload to the same peer is still being sent.
@@ -94,12 +95,12 @@ class NodeDriver(Driver):
     ) -> bytes:
         """Send a message to all peers of a group, starting in the next epoch.
 
-        The timestamp of the message is the time in Unix seconds. If the group has a
-        message with the same time and body, and so the same id, the next free second is
-        used.
+        The timestamp of the message is the time in Unix seconds. If the group already
+        has a message with the same time and body, both ids would be equal, so the next
+        free second is used.
 
         Returns:
-            The message's id; all events of the message follow.
+            The message's id. Events of the message occur only after this call.
 
         Raises:
             UnknownGroup: The node is not in the group.

@@ -77,8 +77,8 @@ def import_file(
 
     Raises:
         UnreadableFile: A line holds no record, a record is too far in the future, or
-            its partition is above `MAX_PARTITIONS` and `partitions` is None. Nothing
-            was written.
+            `partitions` is None and a record's partition is above `MAX_PARTITIONS`.
+            Nothing was written.
         InvalidTopic: Kafka does not allow a topic of this name.
         KafkaUnreachable: No broker answered, or not every record was acknowledged.
     """

@@ -20,8 +20,8 @@ _MAX_LINE_BYTES = 80 * 1024 * 1024
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6
-"""For frames with filters, these levels are over ten times as fast as the defaults, and
-files are nearly as small: consecutive filters differ in a few bits."""
+"""For frames with filters, these levels are over ten times as fast as the defaults.
+Files are nearly as small, because consecutive filters differ only in a few bits."""
 
 _BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 

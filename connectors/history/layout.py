@@ -63,7 +63,7 @@ def settled(listing: Callable[[], _Listed]) -> _Listed:
 
     While another process compacts a day, a single listing can miss rows: the old files
     are deleted, and the new file may appear too late. Two equal listings cannot miss
-    rows, because a compaction between them would make them differ.
+    rows, because a compaction changes the listing.
     """
     previous = listing()
     while (current := listing()) != previous:

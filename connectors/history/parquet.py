@@ -203,7 +203,7 @@ def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 @contextmanager
 def _new_file(directory: Path, table: HistoryTable) -> Iterator[pq.ParquetWriter]:
     found = files(directory)
-    # A number is used only once per day: a reader with an old list finds a file
+    # A number is used only once per day. A reader with an old list thus finds a file
     # unchanged or not at all.
     path = file_path(directory, int(found[-1].stem) + 1 if found else 0)
     with (

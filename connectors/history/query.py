@@ -5,9 +5,9 @@ is passed only as query parameters.
 
 Functions take the directory of a history and the tables of a kind of view. `channel` is
 the id of a channel, or the name of a view of another kind. A range of time [since_ms,
-until_ms) is in Unix ms. `config` has settings of DuckDB, such as `SPARING`. All raise
-`NoHistory` if the directory has no history, and `DamagedHistory` if a file cannot be
-read.
+until_ms) is in Unix ms. `config` has settings of DuckDB, such as `SPARING`. The
+functions raise `NoHistory` if the directory has no history, and `DamagedHistory` if a
+file cannot be read.
 """
 
 from __future__ import annotations
@@ -251,7 +251,8 @@ def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
 
 
 def _sql(template: str, table: HistoryTable, tables: KindTables) -> str:
-    # Names are our own. Names are quoted because a name may be a keyword of SQL.
+    # The names come from this program, not from users. Names are quoted because a name
+    # may be a keyword of SQL.
     return template.format(table=f'"{table.name}"', label=f'"{tables.label}"')
 
 

@@ -56,7 +56,7 @@ def read_ranges(
 def offsets_at(
     offsets: TopicOffsets, partitions: Sequence[int], time_ms: int
 ) -> Mapping[int, int]:
-    """Return the first offset of each partition since a record time, else its end.
+    """Return each partition's first offset since a record time, or its end offset.
 
     `time_ms` is in Unix ms.
     """

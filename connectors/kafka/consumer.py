@@ -105,8 +105,7 @@ def _fetch_confluent(
             for partition, offset in reached.items():
                 if offset >= open_ranges[partition].end:
                     del open_ranges[partition]
-                    # `pause` is not used, because the next assignment would still be
-                    # paused.
+                    # `pause` would also pause the next assignment of the partition.
                     consumer.incremental_unassign(
                         [TopicPartition(*settings.place_of(partition))]
                     )
@@ -207,7 +206,7 @@ def _read_headers_again(
 def _is_end_of_partition(
     settings: KafkaSettings, wanted: OffsetRange, message: Any
 ) -> bool:
-    """Return whether an event marks the end of a partition; raise lasting errors."""
+    """Return whether an event marks the end of a partition; raise permanent errors."""
     from confluent_kafka import KafkaError
     from kafka.errors import TopicAuthorizationFailedError
 
@@ -243,16 +242,16 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
-            # The defaults stall long reads (docs/architecture.md).
+            # With the defaults, long reads stall (docs/architecture.md).
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
-            # The client fetches, and drops, records beyond the end of a range: 64 MB
-            # by default. With these limits, a broker at a distance of 50 ms still
-            # delivers 40 MB/s.
+            # By default, the client fetches up to 64 MB beyond the end of a range, and
+            # drops these records. With these limits, a broker at a distance of 50 ms
+            # still delivers 40 MB/s.
             "queued.max.messages.kbytes": 2_048,
             "max.partition.fetch.bytes": 2_000_000,
             # A request that waits at the end of the log delays the next batch by this
-            # time: half a second by default.
+            # time. The default is half a second.
             "fetch.wait.max.ms": 10,
             # Hides warnings about a broker that restarts.
             "log_level": 2,
@@ -285,7 +284,7 @@ def kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
             enable_auto_commit=False,
             auto_offset_reset="none",
             isolation_level="read_committed",
-            # In pure Python a checksum takes longer than all other work.
+            # In pure Python, computing a checksum takes longer than all other work.
             check_crcs=False,
             max_poll_records=_POLL_RECORDS,
         )
@@ -307,7 +306,7 @@ def read_kafka_python(
     consumer.assign(list(open_ranges))
     for partition, wanted in open_ranges.items():
         consumer.seek(partition, wanted.start)
-        # The partition may be paused since an earlier range was read.
+        # The read of an earlier range may have paused the partition.
         consumer.resume(partition)
     patience = _Patience(settings)
     while open_ranges:

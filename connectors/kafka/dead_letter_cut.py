@@ -58,10 +58,10 @@ class Fitted(NamedTuple):
 def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     """Return a record as a dead letter of at most this number of bytes.
 
-    A record that fits is kept whole, but a value longer than any frame is omitted.
-    If a record is too large, headers and key each get at most a quarter of the space,
-    and the start of the value gets the rest. The limit applies before compression. A
-    limit below `_OWN_BYTES` may be exceeded.
+    A record within the limit stays whole, but a value that is longer than any frame is
+    omitted. If a record is too large, headers and key each get at most a quarter of the
+    space, and the start of the value gets the rest. The limit applies before
+    compression. A limit below `_OWN_BYTES` may be exceeded.
     """
     key, value = record.key, record.value
     headers = [

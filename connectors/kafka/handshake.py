@@ -65,7 +65,8 @@ def check_admission(settings: KafkaSettings) -> Exception | None:
     """Try once; return None if a broker accepts, else an error that may be temporary.
 
     Raises:
-        KafkaRefused: No broker accepts the client, and a broker refuses permanently.
+        KafkaRefused: No broker accepts the client, and at least one broker refuses the
+            client permanently.
         SecurityUnusable: A file in the security settings cannot be used.
     """
     security = settings.security

@@ -117,7 +117,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return the number of first records in which every partition occurs."""
+    """Return after how many records every partition has occurred."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):

@@ -26,7 +26,7 @@ _SIZE_BYTES = 4
 
 
 class HeaderName(str):
-    """A header name that kafka-python writes as `header_name` returns it."""
+    """A header name as `header_name` returns it, which kafka-python can write."""
 
     __slots__ = ()
 

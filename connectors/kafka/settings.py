@@ -19,7 +19,8 @@ MAX_PARTITIONS = 1_000
 """Maximum number of partitions in a topic that these tools create."""
 
 _NUMBERS_OF_A_TOPIC = 1_000_000
-"""Number of partition numbers for each topic: more than a cluster can have."""
+"""Number of partition numbers for each topic. No topic of a cluster has as many
+partitions."""
 
 
 class Client(enum.StrEnum):
@@ -85,8 +86,8 @@ class KafkaSettings:
     Attributes:
         bootstrap: ``host:port``, several separated by commas.
         topic: The topic of frames, several separated by commas.
-        timeout_s: Time limit for an unreachable broker, seconds. Two minutes are longer
-            than the restart of a broker.
+        timeout_s: Time limit for an unreachable broker, seconds. A broker restarts in
+            less than two minutes.
         security: Encryption and identity.
     """
 

@@ -25,7 +25,8 @@ _RECORDS = 50
 """Maximum number of records from each partition: one heartbeat of each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
-"""Bytes of values and headers after which a read ends: a record may have 32 MiB."""
+"""A read ends after this many bytes of values and headers: one record may have 32
+MiB."""
 
 
 class TopicTail:
@@ -45,8 +46,8 @@ class TopicTail:
     ) -> list[RawRecord]:
         """Return the newest records, without key and value, up to a total size.
 
-        The new records of a partition are those between its offsets in `since` and
-        `ends`; a partition that is not in `since` has no new records.
+        The new records of a partition lie between the partition's offsets in `since`
+        and `ends`. If a partition is not in `since`, the partition has no new records.
 
         Raises:
             KafkaUnreachable: No broker answered.

@@ -26,10 +26,10 @@ def read_in_order_of_time(
 ) -> Iterator[RawRecord]:
     """Read the records of some partitions, merged by time.
 
-    Within a partition, the order is that of the offsets. Records of different
-    partitions are in the order of the maximum time of each partition so far. A late
-    record thus stays behind its predecessors. A program that writes the records again
-    thus keeps the partitions at equal times.
+    Within a partition, records are in the order of their offsets. Across partitions,
+    records are ordered by the maximum time in their partition up to each record. A late
+    record thus stays behind its predecessors. If a program writes the records in this
+    order, all partitions advance in time together.
 
     For each partition, `starts` has the first offset and `ends` the offset after the
     last.

@@ -1,8 +1,8 @@
 """Converts a snapshot to Prometheus metric families.
 
-The collector stores nothing between scrapes: each scrape reads the snapshot once. So
-all samples of a scrape are of one moment, and a series ends when the snapshot no longer
-has it.
+The collector stores nothing between scrapes: each scrape reads the snapshot once. All
+samples of a scrape are thus from one moment. A series ends when the snapshot no longer
+has the series.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SnapshotCollector(Collector):
         return ()
 
     def collect(self) -> Iterator[Family]:
-        """Yield all declared families, or only some of the job before priming."""
+        """Yield all declared families; before priming, only families about the job."""
         snapshot = self._current()
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
@@ -79,7 +79,8 @@ class SnapshotCollector(Collector):
             ]
             yield from _families(early, (), [((), snapshot)])
             return
-        # Families keep their order between releases: taps follow the first protocol.
+        # The order of families stays the same between releases: the taps' families
+        # follow those of the first protocol.
         for one in views[:1]:
             yield from _families_of(one, snapshot.table)
         taps = _split(snapshot.taps, snapshot.tap_labels)
@@ -151,7 +152,7 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
     # Settings of several views have no sum.
     if rest:
         found[OTHER] = DEFAULT_SETTINGS
-    # An unnamed view has its label as its name.
+    # A view without a name gets its label as its name.
     settings: Labelled[ChannelSettings] = [
         ((label,), replace(one, name=one.name or label)) for label, one in found.items()
     ]

@@ -1,9 +1,9 @@
 """Writes metrics in Prometheus' formats, as prometheus_client does, but faster.
 
 prometheus_client escapes every name and label of every sample character by character:
-with 200 labelled channels, that takes longer than the rest of a scrape. This module
-formats labels only once if several samples share them. Names are not escaped, because
-the code declares them.
+with 200 labelled channels, that takes longer than the rest of a scrape. If several
+samples share labels, this module formats the labels only once. Names are not escaped,
+because the code declares them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Registry(Protocol):
-    """The interface of `CollectorRegistry`, and of a registry for some names."""
+    """The interface of a `CollectorRegistry`, complete or restricted to some names."""
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""

@@ -1,4 +1,4 @@
-"""Calls of a reliable channel to its node, and its subscriptions."""
+"""A reliable channel's calls to its node, and the channel's subscriptions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NodeCalls:
     `take` receives the result of each call. The channel's id is for the log.
 
     Attributes:
-        under_way: For each call, the input to take if it is cancelled.
+        under_way: For each call, the input to take if the call is cancelled.
     """
 
     def __init__(

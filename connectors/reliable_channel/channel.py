@@ -1,7 +1,7 @@
 """The reliable channel of RELIABLE-CHANNEL-API, on asyncio.
 
-Functions have the document's names in snake case, and events their names in the
-document. All calls run in one event loop.
+Functions have the names of the document in snake case. Events have the document's names
+unchanged. All calls run in one event loop.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _event_name(name: str) -> EventName:
 class SteadyClock:
     """Unix time that always increases.
 
-    While the system's clock is set back, the monotonic clock advances it.
+    While the system's clock is set back, this time advances by the monotonic clock.
     """
 
     def __init__(self) -> None:
@@ -194,8 +194,8 @@ class ReliableChannel:
     def new_message_id(self, message_payload: bytes) -> str:
         """Return an id for `send` or `send_ephemeral`.
 
-        So the application knows the id before the first event, which precedes the
-        return of `send`.
+        The first event of a message occurs before `send` returns, so the application
+        needs the id earlier.
         """
         return self._core.new_message_id(
             message_payload, self._now_ms(), SystemRandom()
@@ -210,8 +210,8 @@ class ReliableChannel:
                 channel creates one.
 
         Returns:
-            The id of the message, which all its events have. Errors of the payload are
-                reported as events.
+            The id of the message; all events of the message have this id. Errors of the
+            payload are reported as events.
 
         Raises:
             NotStarted: The channel is not started.
@@ -253,7 +253,7 @@ class ReliableChannel:
         try:
             await asyncio.wait([opening])
         except asyncio.CancelledError:
-            # A start that another caller began continues.
+            # If another caller began the start, the start continues.
             if begins and opening is self._opening and not opening.done():
                 self._end()
                 self._calls.give_up(self._calls.under_way)
@@ -265,10 +265,10 @@ class ReliableChannel:
         """Unsubscribe, and end sync, retries and queries.
 
         Calls that the node does not answer within `wait_s` seconds are cancelled. The
-        next start sends their frames again.
+        next start sends the frames of these calls again.
         """
         self._end()
-        # A later start may add calls.
+        # The set is copied, because a later start may add calls.
         if calls := set(self._calls.under_way):
             _, unanswered = await asyncio.wait(calls, timeout=wait_s)
             self._calls.give_up(unanswered)
@@ -333,7 +333,7 @@ class ReliableChannel:
             self._subscription = None
 
     def _take(self, event: Input) -> None:
-        """Apply an input; log its errors, which no call of the application raises."""
+        """Apply an input; log errors, since no caller would receive them."""
         if self._is_broken:
             return
         try:

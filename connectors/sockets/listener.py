@@ -52,8 +52,9 @@ class Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce.
 
     The event loop does not know a connection until its TLS handshake ends. `limit` is
-    the maximum number of connections in a handshake. A further connection ends the
-    oldest connection of the address with the most connections.
+    the maximum number of connections whose handshake has not ended. If a further
+    connection arrives, the address with the most connections loses its oldest
+    connection.
     """
 
     limit: int

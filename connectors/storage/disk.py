@@ -1,7 +1,7 @@
 """Files that survive a power failure, and errors of failing disks.
 
 A file that is written under another name, synced and renamed exists completely or not
-at all. The new name is durable once the directory is synced too.
+at all. The new name is durable after a sync of the directory.
 """
 
 from __future__ import annotations
@@ -130,8 +130,9 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # The process that created an existing directory may have ended before its sync. A
-    # process that may not read the parent has not created the directory.
+    # The process that created an existing directory may have ended before its sync. If
+    # this process has no permission to open the parent, another process has created the
+    # directory.
     with suppress(PermissionError):
         sync(path.parent)
 
@@ -163,7 +164,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 
 
 class NewFiles:
-    """Syncs the files that a program without own syncs has added to a directory.
+    """Syncs the files that a program has added to a directory without syncing them.
 
     The program writes each file under another name and renames the file to one of the
     given names. Files older than two minutes count as durable.

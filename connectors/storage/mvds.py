@@ -15,8 +15,8 @@ from sds_core.mvds.changes import Changes, StoredMessage
 from sds_core.mvds.payload import Message, Metadata
 from sds_core.mvds.records import Record, RecordType
 
-# A peer and message have one row for records of all types: the row of an OFFER becomes
-# the row of its MESSAGE. `position` keeps the order in which messages became known.
+# All records for a peer and a message share one row: the row of an OFFER becomes the
+# row of its MESSAGE. `position` keeps the order in which messages became known.
 _FORMAT: Final = Format(
     b"MVDS",
     1,

@@ -16,7 +16,7 @@ from connectors.storage.database import Format, SqliteFile
 from sds_core.message_channel import MessageChannel, Profile
 
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
-"""Changes of fewer bytes load quickly, so no snapshot replaces them."""
+"""Fewer bytes of changes load quickly, so no snapshot replaces the changes."""
 
 _FORMAT: Final = Format(
     b"SDSp",
@@ -40,7 +40,7 @@ CREATE INDEX change_of_participant ON change (participant, id);
 
 
 class _Stored(NamedTuple):
-    """Row of a participant, and lengths of its snapshot and of the changes after it."""
+    """Row of a participant, and lengths of the snapshot and of the later changes."""
 
     row: int
     snapshot_bytes: int

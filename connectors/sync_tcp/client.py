@@ -91,7 +91,7 @@ class Peer:
     async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
         """Return the complete records of the messages that the peer still has."""
         found: dict[bytes, pb.Record] = {}
-        # A record that the peer no longer has is requested once.
+        # If the peer no longer has a record, the record is requested only once.
         wanted = list(dict.fromkeys(message_hashes))
 
         async def attempt() -> None:

@@ -36,8 +36,8 @@ MAX_PER_ADDRESS = 4
 """Maximum number of peers from one address, so that others can connect."""
 
 _MAX_HANDSHAKES = 100
-"""Maximum number of connections that are no peers yet, which untrusted clients can
-hold."""
+"""Maximum number of connections that are not peers yet. Untrusted clients can hold
+these connections."""
 
 _CREDENTIAL_BYTES = 1_024
 """Maximum length of a first message with a token, which untrusted clients can send."""
@@ -142,7 +142,7 @@ class SyncServer:
             self._timeouts.step_s,
             None if is_open else _CREDENTIAL_BYTES,
         )
-        # A broken connection with TLS has no name.
+        # A broken connection with TLS has no peer name.
         address, *_ = writer.get_extra_info("peername") or ("",)
         try:
             if not is_open:
@@ -225,7 +225,7 @@ class SyncServer:
         return DocumentServer(tree, self._limits)
 
     def _record_frames(self, records: Iterable[pb.Record]) -> Iterator[Frame]:
-        """Yield records in frames of limited length, then an empty one."""
+        """Yield records in frames of limited length, and then an empty frame."""
         answer = pb.RecordsResponse()
         size = 0
         for record in records:

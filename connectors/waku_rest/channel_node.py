@@ -38,10 +38,10 @@ _TOO_LARGE = 413
 class RestNode:
     """One node, for any number of channels on autosharded topics.
 
-    A read of the relay's cache empties it: use one `RestNode` for all channels of a
-    node, and a separate node for each process. `relay` and `store` may be the same
-    node. If `store` is None, queries fail. The Waku Network is cluster 1 with 8 shards.
-    The relay's cache is read every `poll_s` seconds.
+    A read empties the relay's cache: use one `RestNode` for all channels of a node, and
+    a separate node for each process. `relay` and `store` may be the same node. If
+    `store` is None, queries fail. The Waku Network is cluster 1 with 8 shards. The
+    relay's cache is read every `poll_s` seconds.
     """
 
     def __init__(

@@ -11,8 +11,8 @@ import httpx
 _CONNECTIONS = httpx.Limits(
     max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
 )
-"""Limits for one node, which answers from one thread. An idle connection is closed
-before the server closes it, since a page could be lost then."""
+"""Limits for one node, which answers from one thread. The client closes an idle
+connection before the server does: otherwise, a page could be lost."""
 
 
 class BadSettings(ValueError):

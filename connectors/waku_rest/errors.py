@@ -41,7 +41,8 @@ class NodeUnreachable(NodeError, ConnectionError):
 
     Attributes:
         may_have_arrived: Whether the node may have received the request. If the node
-            received a read of relay or filter, a page that was not empty is lost.
+            has received a read of a relay or filter cache, the messages in the cache
+            are lost.
     """
 
     def __init__(

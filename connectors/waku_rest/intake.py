@@ -118,8 +118,8 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # Near the limit, the messages for a full spool and for free room would
-                # alternate.
+                # With one limit for both messages, the log would alternate between a
+                # full spool and free room.
                 self._full.ends("the spool has room again")
             return result
 

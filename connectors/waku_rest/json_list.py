@@ -1,8 +1,8 @@
 """Divides a JSON list into its elements, without parsing them.
 
 The list is untrusted and may be large. C code holds Python's lock (GIL) and so blocks
-other threads. If a regular expression or `msgspec` read 64 MB at once, it would stop
-the server of probes and metrics for seconds. The list is therefore searched in small
+other threads. If a regular expression or `msgspec` read 64 MB at once, the server would
+not answer probes and scrapes for seconds. The list is therefore searched in small
 steps, and long elements are omitted.
 """
 
@@ -35,7 +35,7 @@ _CLOSING = b"]}"
 
 
 def elements(body: bytes) -> Iterator[bytes]:
-    """Yield the elements of a JSON list as raw bytes; they may be invalid JSON.
+    """Yield the elements of a JSON list as raw bytes, which may be invalid JSON.
 
     Raises:
         ValueError: The bytes are not a list, end too early, or have too many elements

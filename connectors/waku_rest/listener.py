@@ -87,7 +87,8 @@ class Listener:
             if error.status in _AFTER_CLEARING and error.request.startswith("GET"):
                 await self._lost(Loss.PAGE_CUT_OFF)
             raise
-        # All topics share one cache, so all reads together show whether it was full.
+        # All topics share one cache, so only the sum of all reads shows whether the
+        # cache was full.
         if count >= self._cache:
             self._figures.full_pages += 1
             await self._lost(Loss.FULL_PAGE)

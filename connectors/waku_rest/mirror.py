@@ -143,7 +143,7 @@ class Mirror:
             if self._settings.store:
                 for node in self._figures.nodes:
                     swept = await intake.use(self._spool.swept, node)
-                    # A node without a store does not count.
+                    # A node without a store does not delay the deletion of hashes.
                     if swept is not None and swept.up_to_ms > swept.from_ms:
                         edges_ms.append(swept.up_to_ms)
             edge_ms = min(edges_ms) - LONGEST_REACH_MS - _SPARE_MS
@@ -199,7 +199,8 @@ class Mirror:
         was_passing = self._kafka.is_passing
         self._kafka.passes()
         self._sent_late += written - refused
-        # The first write has only the records of the first failed attempt.
+        # The first write after a failure contains only the records of the first failed
+        # attempt.
         if not self._figures.spooled or (was_passing and written < _WRITTEN_AT_ONCE):
             sent = counted(self._sent_late, "record")
             self._kafka.ends("Kafka answers again", f", {sent} sent")

@@ -1,4 +1,4 @@
-"""Waits and retries that end when the mirror ends."""
+"""Waits and retries, which end as soon as the mirror ends."""
 
 from __future__ import annotations
 

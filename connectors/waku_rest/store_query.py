@@ -35,10 +35,10 @@ class StoreQuery:
         content_topics: Allowed content topics, at most `MAX_CONTENT_TOPICS`; empty for
             all.
         start_ns, end_ns: Inclusive bounds of the sender's time, Unix ns, at least 1.
-        hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all. page_size:
-        Messages in a page, in [1, `MAX_PAGE_SIZE`]. ascending: Whether the oldest page
-        is first; within a page the oldest message is
-            always first.
+        hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all.
+        page_size: Messages in a page, in [1, `MAX_PAGE_SIZE`].
+        ascending: Whether the oldest page is first. Within a page, the oldest message
+            is always first.
 
     Raises:
         ValueError: The API does not support these conditions.

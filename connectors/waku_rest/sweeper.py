@@ -31,7 +31,8 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _SETTLE_MS = 5_000
-"""Minimum age of a message, because listeners receive newer messages sooner."""
+"""Only messages of at least this age are read: listeners receive newer messages
+sooner."""
 
 _SLICE_MS = 600_000
 """A long span is read in parts of this length; progress is stored after each part."""
@@ -73,7 +74,7 @@ class Sweeper:
         self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
-        """Read until the mirror ends, first over the time in which no mirror ran."""
+        """Read until the mirror ends; first, cover the time in which no mirror ran."""
         swept = await self._intake.use(self._spool.swept, self._node.url)
         if swept is None:
             begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)

@@ -22,8 +22,8 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
 
 _ATTEMPT_S = 30.0
-"""Time limit of one write, s. The mirror cannot end during a write, and retries
-later."""
+"""Time limit of one write, s. A write delays the end of the mirror by at most this
+time. The mirror retries a write that reaches the limit."""
 
 
 class FrameWriter:

@@ -168,8 +168,8 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: Error in ms of each clock that is off by more than 30 s, by tap,
-            even if all its records are refused.
+        wrong_clocks: Error of a tap's clock in ms, by tap, if the clock is off by more
+            than 30 s. Taps whose records are all refused are included.
     """
 
     clock: Clock
@@ -230,12 +230,12 @@ def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> typ
 
 
 def list_of(entry: Any) -> Any:
-    """Return the type of lists of objects of a type that is made at run time."""
+    """Return the list type for a type of objects that is made at run time."""
     return GenericAlias(list, (entry,))
 
 
 def extended(name: str, base: Any, fields: Mapping[str, Any]) -> type:
-    """Return the type of the objects of a `TypedDict` that have further keys."""
+    """Return the type of a `TypedDict` with further keys."""
     own = get_type_hints(base, include_extras=True)
     return record(name, {**own, **fields}, base.__doc__)
 
@@ -247,7 +247,7 @@ def views_type(kind: AnyKind) -> type:
 
 
 def fleet_type(kind: AnyKind) -> type:
-    """Return the type of a page of views at the root."""
+    """Return the type of a page of views of the root's kind."""
     fields = {
         f"{kind.names.one}_count": int,
         kind.names.many: list_of(VIEW_TYPES[kind.prefix]),

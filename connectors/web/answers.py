@@ -40,7 +40,7 @@ def is_api(request: Request) -> bool:
 def plain_refusal(
     request: Request, status: int, message: str, headers: Mapping[str, str] = _NONE
 ) -> Response:
-    """A refusal as JSON or text, because a page would cost too much."""
+    """A refusal as JSON or text: a page would be too expensive."""
     if is_api(request):
         made = refusal(status, message, {})
     else:

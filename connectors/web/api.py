@@ -1,8 +1,8 @@
 """The JSON API: every figure and every incident, with the keys of the report.
 
-A view is its object of the report with its `id`, its name and whether it is muted.
-Paths under `/api/v1/views/<prefix>` name the kind of the views. Paths without a prefix
-are about the kind at the root, whose list is `/api/v1/channels`. Times are Unix
+Here, a view's object is its object in the report, plus `id`, name and mute state. Paths
+under `/api/v1/views/<prefix>` name the kind of the views. Paths without a prefix are
+about the kind at the root, whose list is `/api/v1/channels`. Times are Unix
 milliseconds; durations are milliseconds if the name ends in `_ms`. Lists come in pages
 (`connectors.web.paging`): if more entries follow, an answer has a `next`, which is the
 parameter `after` of the next request.
@@ -93,7 +93,7 @@ class IncidentsQuery(IncidentSelection, PageQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictsQuery(ViewQuery, PageQuery):
-    """Selects a page of the verdicts that were shown of a view.
+    """Selects a page of a view's shown verdicts.
 
     Attributes:
         begin: Begin, wall time, Unix ms; by default 24 hours before the end.
@@ -163,7 +163,8 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             msgspec.structs.replace(
                 query.query(views.totals),
                 after=None if place is None else place.find(views.totals),
-                # One incident above the limit shows whether more exist.
+                # If the result has one incident above the page's length, more incidents
+                # exist.
                 limit=query.length + 1,
             ),
         )

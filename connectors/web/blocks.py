@@ -178,7 +178,7 @@ class Report:
 
 
 def pictured(blocks: Sequence[Block]) -> list[tuple[Block, Markup | None]]:
-    """Return each block with its picture; None except for charts with values."""
+    """Return each block with its picture; only charts with values have a picture."""
     return [
         (
             block,

@@ -18,7 +18,7 @@ from sds_core.text import byte_size
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line, or one part of each bar.
+    """One line of the chart, or one part of each bar.
 
     Attributes:
         values: One value for each interval; None if nothing was measured.

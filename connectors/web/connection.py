@@ -1,7 +1,7 @@
 """HTTP connections with time limits for their clients.
 
-Uvicorn closes a connection that is idle after a response. But Uvicorn waits forever for
-the end of a request, and for a client that does not read its response. Uvicorn's limit,
+Uvicorn closes a connection that is idle after a response. Uvicorn has no time limit for
+the end of a request, or for a client that does not read its response. Uvicorn's limit,
 `limit_concurrency`, also refuses `/healthz`, and waiting clients can exclude all
 others.
 """
@@ -38,9 +38,11 @@ class ClientLimits:
             connection or from the request's first byte.
         unread_s: Time for which a client may read nothing, in seconds. On slow
             networks, a part takes seconds because the system buffers much.
-        read_bytes_s: Minimum bytes that a client must read per further second.
-        idle_s: Idle seconds after which a connection is closed: more than the interval
-            of scrapes and polls, so that no request meets a closing connection.
+        read_bytes_s: After `unread_s`, minimum number of bytes that a client must read
+            in each further second.
+        idle_s: Idle seconds after which a connection is closed. The value exceeds the
+            interval of scrapes and polls, so that no request meets a closing
+            connection.
     """
 
     connections: int = 100
@@ -64,8 +66,8 @@ class LimitedConnection(H11Protocol):
 
     Attributes:
         is_aborted: Whether `abort` was called.
-        waiting_since: When the server last began to wait for the client: seconds of
-            the event loop's clock.
+        waiting_since: Time when the server last began to wait for the client, in
+            seconds of the event loop's clock.
     """
 
     def __init__(

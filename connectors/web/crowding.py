@@ -25,8 +25,8 @@ MOST_SCRAPES = 10
 for pages never exclude Prometheus."""
 
 THREADS = 6
-"""Number of threads that create pages and answers. Starlette's 40 computing threads
-would leave the event loop too little CPU time even for the probe."""
+"""Number of threads that create pages and answers. Starlette's default of 40 threads
+would leave the event loop too little CPU time, even for the probe."""
 
 PROBE = "/healthz"
 """Path that is always answered, because a supervisor ends processes that do not answer

@@ -1,12 +1,13 @@
 """Checks each request: Host and login; adds the headers of the configuration.
 
-Requests with an unknown name in the header Host are refused. So a page of another site
-cannot read the monitor through a user's browser (DNS rebinding).
+Requests with an unknown name in the header Host are refused. A page of another site
+thus cannot read the monitor through a user's browser (DNS rebinding).
 
 Untrusted clients cannot determine the cost of logins. A bcrypt hash takes a large part
-of a second of CPU time. A thread therefore computes one hash at a time: once for each
-correct pair of user and password, and at most once a second for each client address.
-Only few requests may wait for this thread, because each keeps its connection.
+of a second of CPU time. A single thread therefore computes the hashes. Each correct
+pair of user and password is hashed once. Other pairs are hashed at most once a second
+for each client address. Only few requests may wait for this thread, because each keeps
+its connection.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ MOST_CHECKS = 8
 MOST_WAITING = 20
 """Maximum number of requests that wait for a password.
 
-This limit and the limits of `connectors.web.crowding` together stay below the
-connections of a server.
+The sum of this limit and the limits of `connectors.web.crowding` stays below the number
+of a server's connections.
 """
 
 MOST_WAITING_OF_ADDRESS = 8
@@ -94,7 +95,7 @@ class Passwords:
         Raises:
             TooManyLogins: Verifying the password now would cost too much.
         """
-        # An unknown user takes as long as a known user.
+        # The check of an unknown user takes as long as the check of a known user.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")

@@ -65,7 +65,7 @@ EXTRAS: Mapping[str, Extras] = MappingProxyType(
         )
     }
 )
-"""Extras by the prefix of their kind."""
+"""Prefix of a kind of view -> parts that only this kind has on pages and in the API."""
 
 _NONE = Extras()
 

@@ -38,7 +38,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
 
         If a request has a login, or requires no login, the answer has the reason.
         """
-        # `obstacle` may read all channels.
+        # A thread runs `obstacle`, because `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):
             shown = "" if ANONYMOUS in request.scope else f": {why}"
             return PlainTextResponse(f"not ready{shown}\n", status_code=503)

@@ -56,7 +56,8 @@ class IncidentWords:
     """An incident as a page shows it; addresses are relative to the root of the site.
 
     Attributes:
-        summary: Participants that lack the message, or its sender.
+        summary: Who lacks an undelivered message; for other incidents, who sent the
+            message.
         trace_href: Address of the message's trace; empty if its protocol has no traces.
         runbook_href: Address of the runbook, with the view.
         stands: Whether the incident has not ended, and may still end.

@@ -33,7 +33,8 @@ class LackWords:
     """A group of messages with one problem; addresses are relative to the site's root.
 
     Attributes:
-        doubt: How many messages of the group the taps may have missed; empty for zero.
+        doubt: Number of the group's messages that the taps may have missed, in words;
+            empty for zero.
         channel_href: Address of the view's page; empty if the view has ended.
         href: Address of the list of these messages; empty if the view has ended and has
             a long id.

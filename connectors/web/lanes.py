@@ -1,7 +1,7 @@
 """Pictures of events: each participant and each tap has a lane with marks.
 
-Templates draw marks in percent of the width. So a stylesheet can zoom: the picture gets
-wider, while texts and marks keep their size.
+Templates draw marks in percent of the width. A stylesheet can thus zoom: the picture
+gets wider, while texts and marks keep their size.
 """
 
 from __future__ import annotations

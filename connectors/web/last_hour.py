@@ -1,6 +1,6 @@
 """The figures of views in the last hour, and a small trend of each.
 
-The last hour starts at a round time, and so lasts up to 65 minutes. So figures change
+The last hour starts at a round time, and so lasts up to 65 minutes. Figures thus change
 only with new records, and the trends of all views have the same steps.
 """
 

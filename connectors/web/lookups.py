@@ -28,7 +28,7 @@ Each query uses a core and tens of megabytes.
 """
 
 _PATIENCE_S = 8.0
-"""An open page waits longer for its answer."""
+"""This wait is shorter than the time that an open page waits for its answer."""
 
 
 class Lookups:
@@ -76,7 +76,7 @@ class Lookups:
     def verdicts(
         self, prefix: str, name: str, since_ms: int, until_ms: int
     ) -> list[Span]:
-        """Return the verdicts shown of a view between two times.
+        """Return a view's shown verdicts between two times.
 
         Times are wall time, Unix ms; `until_ms` is not after `shown_until_ms`.
         """

@@ -23,7 +23,8 @@ from connectors.web.operations import Operation
 _COMPRESSION = 3
 """Level of zlib.
 
-The highest level takes ten times as long, and reduces the size by only a seventh.
+The highest level takes ten times as long as this level, and reduces the size by only a
+seventh.
 """
 
 
@@ -86,7 +87,7 @@ class Metrics:
         return Response(made.body, headers=headers)
 
     def _answer(self, wanted: _Wanted, since_s: float) -> _Made:
-        """Return an answer that was begun after a time, in monotonic seconds."""
+        """Return an answer whose creation began after a time, in monotonic seconds."""
         newest = self._newest
         if newest is None or newest.wanted != wanted or newest.begun_s < since_s:
             newest = self._newest = self._made(wanted)

@@ -1,4 +1,4 @@
-"""Names of views on the pages, and addresses of their pages and of their JSON.
+"""Names of views on the pages, and addresses of the views' pages and JSON.
 
 Addresses are relative to the root of the site.
 """
@@ -84,7 +84,7 @@ def trace_href(kind: AnyKind, view: str, message_id: str, since_ms: int) -> str:
 
 
 def label_of(kind: AnyKind) -> str:
-    """Return the parameter that names a view in addresses of lists about views."""
+    """Return the name of the parameter that selects a view in addresses of lists."""
     return kind.names.one if kind.at_root else "id"
 
 

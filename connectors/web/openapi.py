@@ -73,7 +73,7 @@ def summary_of(text: str) -> str:
 
 
 def renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema:
-    """Return the schema of an answer whose `id` has another name."""
+    """Return the schema of an answer, with the field `id` renamed to `label`."""
     _, _, name = schema["$ref"].rpartition("/")
     described = schemas[name]
     return described | {

@@ -44,7 +44,7 @@ class Operation(Route):
         form: Dataclass of the query parameters.
         label: Name of `id` among the query parameters and in the answer.
         answers: Types that the answer's body can have.
-        refusals: Errors in addition to those of all operations.
+        refusals: Errors of this operation, in addition to the errors of all operations.
         is_open: Whether the operation never needs a login.
     """
 

@@ -1,7 +1,7 @@
 """Pages of the API's lists, and where the next page begins.
 
-A page begins after an entry, not after a number of entries. If other entries change
-between two requests, no entry is omitted or repeated.
+A page begins after an entry, not after a number of entries. Changes of other entries
+between two requests thus cause no omission and no repetition.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LONG_ID_CHARS = 100
 """Number of characters of a long message id in an address."""
 
 _INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
-"""Range of a time in databases."""
+"""Times must fit into the 64-bit integers of the databases."""
 
 Entry = TypeVar("Entry")
 Place = TypeVar("Place")
@@ -129,7 +129,7 @@ class ListedIncident(NamedTuple):
     Attributes:
         message_id: Id of the message. A long id is cut, so the next page may omit other
             ids with the same begin.
-        begin: Begin of a long channel id, needed if the channel has ended.
+        begin: First characters of a long channel id; needed if the channel has ended.
     """
 
     found_ms: Annotated[int, _INT64]
@@ -153,8 +153,8 @@ class ListedIncident(NamedTuple):
         """Return the place for a query; `channels` are all channel ids.
 
         Raises:
-            WrongParameter: The channel does not exist, and the place lacks the begin of
-                its id.
+            WrongParameter: The channel does not exist, and the place does not contain
+                the begin of the channel's id.
         """
         try:
             channel = self.channel.find(channels)
@@ -166,5 +166,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # The place is after all ids with the same begin.
+    # This place follows all ids that begin with the same characters.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

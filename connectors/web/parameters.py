@@ -159,8 +159,8 @@ Query = TypeVar("Query")
 def parameters_of(form: type, label: str = "id") -> Sequence[Parameter]:
     """Return the parameters that a dataclass describes.
 
-    `label` is the name of the field `id` in addresses. The metadata of any other field
-    may define the parameter's name.
+    `label` is the name of the field `id` in addresses. For any other field, the field's
+    metadata may define the parameter's name.
     """
     types = get_type_hints(form, include_extras=True)
     return [
@@ -217,7 +217,7 @@ def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str |
 
 
 def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
-    """Return the views of the kind that a path names; by default, the root's kind.
+    """Return the views of the kind in a path; by default, of the root's kind.
 
     Raises:
         HTTPException: No such kind exists.

@@ -22,7 +22,7 @@ _WEEK_DAYS = 7
 
 
 def forecast_charts(forecast: Forecast) -> list[Chart]:
-    """Return the charts of a view: its bytes, their parts, and each of its limits."""
+    """Return the charts of a view: bytes, parts of the bytes, and each limit."""
     charts = [
         figure_chart(forecast, name, title)
         for name, title in (("bytes", "Bytes a day"), ("messages", "Messages a day"))

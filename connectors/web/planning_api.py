@@ -1,4 +1,4 @@
-"""The JSON API of forecasts of all kinds of view, and of the hours that they use."""
+"""The JSON API of forecasts, for all kinds of view, and of the hours behind them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class _HourPlace(NamedTuple):
 
 
 def hours_routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """Return the route of hours."""
+    """Return the route that answers with the hours of views."""
 
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
         """Return a page of the hours in which a figure changed, oldest first.
@@ -178,7 +178,8 @@ def routes(sources: Sources) -> list[BaseRoute]:
     def planning(request: Request, query: PlanningQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts, sorted by name.
 
-        Forecasts cover seven days, or all days if one channel or group is selected.
+        If one channel or group is selected, its forecast covers all days; otherwise,
+        forecasts cover seven days.
         """
         place = query.place(Reference)
         snapshot = read_figures(sources)

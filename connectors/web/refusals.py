@@ -84,7 +84,7 @@ class NoTrace(Refusal):
 
 
 class TracesBusy(Refusal):
-    """The client or too many others already wait for a trace."""
+    """The client already waits for a trace, or too many other clients wait."""
 
     status = 429
     message = "another trace is being made: ask again in a few seconds"

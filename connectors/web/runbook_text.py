@@ -31,7 +31,7 @@ def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Ma
 
     The settings replace the durations in the runbook. The channel's id, properly
     quoted, replaces the example in commands, queries and links. If the id is empty or
-    needs a key, the example is kept.
+    needs a key, the example stays in the text.
     """
     tokens = _MARKDOWN.parse(
         DURATION.sub(

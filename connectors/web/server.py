@@ -26,9 +26,9 @@ less."""
 _SWITCH_S = 0.0005
 """Maximum time for which a thread runs while others wait, seconds.
 
-After each of its system calls, the event loop waits this long for each thread that
-creates a page. With Python's switch interval of 5 ms, many clients made the event loop
-wait for a minute.
+After each system call, the event loop waits this time for every thread that creates a
+page. With Python's switch interval of 5 ms, many clients made the event loop wait for a
+minute.
 """
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
@@ -83,7 +83,8 @@ class WebServer:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
         listener = listen(self._host, self._port, self._limits.connections)
-        # Uvicorn only calls this function, as it would call the class.
+        # Uvicorn only calls its protocol class, so a partial function can replace the
+        # class.
         connection: Any = partial(
             LimitedConnection, limits=self._limits, made=listener.made
         )

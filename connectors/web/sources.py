@@ -43,9 +43,9 @@ class StoredViews(Protocol):
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the figures of each view at a time of the last hour, Unix ms.
 
-        The figures are `FigureTable.counted` at the end of the last minute before this
-        event time. If a view is first known later, its figures are from its first known
-        time.
+        The fields of the figures are `FigureTable.counted`. The figures are as of the
+        end of the last minute before this event time. If the view's first known figures
+        are later, these figures are returned.
         """
 
     def find_steps(
@@ -60,7 +60,7 @@ class StoredViews(Protocol):
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Return the rows of shown verdicts of each view, in order, for `spans_of`.
+        """Return each view's rows of shown verdicts in order, as `spans_of` needs them.
 
         Times are Unix ms of wall time. Rows of the last 24 hours are found without
         reading the history's files.

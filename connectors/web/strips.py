@@ -62,13 +62,13 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The verdicts shown of a view in the last 24 hours, for its page.
+    """A view's shown verdicts of the last 24 hours, for the view's page.
 
     Attributes:
         heading: Time that the strip covers, which is shorter if less is known.
         step: Length of a step of the strip.
-        spans: The newest spans, the last first: begin and end in UTC, key of
-            `words.SHOWN`, and reason.
+        spans: The newest spans in descending order, each with begin and end in UTC, key
+            of `words.SHOWN`, and reason.
         hidden: Number of earlier spans.
     """
 
@@ -94,7 +94,7 @@ def hour_strips(stored: StoredViews | None, names: Collection[str]) -> dict[str,
 
 
 def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
-    """Return the verdicts shown of a view in the last 24 hours; None if unknown."""
+    """Return a view's shown verdicts of the last 24 hours; None if unknown."""
     until_ms = shown_until_ms(stored)
     if stored is None or until_ms is None:
         return None

@@ -29,12 +29,12 @@ class Level(enum.StrEnum):
 
 
 Trouble = tuple[bool, int, str]
-"""The place of a view in the order by trouble: whether it is muted, the rank of its
-verdict (0 is worst), and its own name."""
+"""The place of a view in the order by trouble: mute state, rank of the verdict (0 is
+worst), and the view's own name."""
 
 
 class Piece(NamedTuple):
-    """A part of the sentence, and its address, which is empty if it is no link."""
+    """A part of the sentence, and the address of its link; empty without a link."""
 
     text: str
     href: str = ""
@@ -55,7 +55,7 @@ class Summary:
 
     @classmethod
     def plain(cls, level: Level, text: str, href: str = "") -> Summary:
-        """Return a summary of one piece."""
+        """Return a summary with one `Piece`."""
         return cls(level, [Piece(text, href)])
 
     @property
@@ -146,8 +146,8 @@ def names_by_trouble(views: Views[Any]) -> list[str]:
     """
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
-    # A single sort by places takes several times as long. The tuples of places also
-    # make the garbage collector visit all figures.
+    # Sorting by places in one step takes several times as long as these sorts. The
+    # tuples of places also make the garbage collector visit all figures.
     names: dict[tuple[bool, Verdict], list[str]] = {
         (is_muted, verdict): [] for is_muted in (False, True) for verdict in _RANK
     }

@@ -61,7 +61,7 @@ class Growth(Counter[str | tuple[str, int]]):
         return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
     def is_below(self, other: Growth) -> bool:
-        """Whether any figure is smaller than in `other`, because counting restarted."""
+        """Whether any figure is smaller than in `other` because counting restarted."""
         return any(self[key] < count for key, count in other.items())
 
 
@@ -121,8 +121,8 @@ def recent_trend(
     earlier = [row for row in rows if row["minute"] < begin_ms]
     rows = rows[len(earlier) :]
     if rows and not earlier:
-        # The view was quiet or is new. The 24 hours before the trend are in files of at
-        # most one further day.
+        # The view was quiet or is new. For the 24 hours before the trend, the query
+        # reads files of at most one further day.
         before_ms = begin_ms - 24 * _HOUR_MS
         earlier = list(find_minutes(view, before_ms, begin_ms, fields))
     before = None

@@ -158,7 +158,7 @@ def seconds(value: float | None) -> str:
 
 
 def age(milliseconds: int) -> str:
-    """Return a duration in the largest unit of which it has at least two."""
+    """Return a duration in the largest unit that it contains at least twice."""
     for unit_ms, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min")):
         if milliseconds >= 2 * unit_ms:
             return f"{milliseconds // unit_ms:,} {unit}"
@@ -194,7 +194,7 @@ def next_minute_ms(unix_ms: int) -> int:
 
 
 def since(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time in UTC, without the date if that is the clock's date."""
+    """Return an event time in UTC; omit the date if the clock has the same date."""
     if unix_ms // 86_400_000 == clock_ms // 86_400_000:
         return f"{time_of_day(unix_ms)} UTC"
     return utc(unix_ms)

@@ -60,8 +60,8 @@ def figure(
         panel = panel.text_mode(common_models.BigValueTextMode.NAME)
     if link:
         panel = panel.data_links([data_link(link)])
-    # An instant query: the last value of a range would still be good after the series
-    # has ended.
+    # The query is instant, because a range would still show the last value after the
+    # series has ended.
     targets = [target(query).instant() for query in queries]
     return finished(panel, title, description, targets, width, 4, unit)
 
@@ -86,8 +86,8 @@ def lines(
 ) -> timeseries.Panel:
     """Return a chart of figures over time; see `finished`.
 
-    Stacked series are the parts of a whole. Bars suit counts per step, which are mostly
-    0. Limits are dashed lines.
+    Stacked series are the parts of a whole. Bars suit counts per step that are
+    mostly zero. Limits are dashed lines.
     """
     shown = common_models.GraphDrawStyle
     panel = (

@@ -21,7 +21,7 @@ _ACKNOWLEDGEMENT = colours.at_least(
     DEFAULT_SETTINGS.acknowledgement_objective,
     2 * DEFAULT_SETTINGS.acknowledgement_objective - 1,
 )
-"""Steps: suspect below the default SLO, bad with twice the failures it allows."""
+"""A ratio is suspect below the default SLO, and bad with twice the allowed failures."""
 
 
 def fleet(links: Links) -> models.Dashboard:

@@ -11,7 +11,7 @@ from dashboards.panels.tables import Column, channel_rows
 
 
 def limits() -> list[Panel]:
-    """Return panels of channels' limits, and of the times at which they are reached."""
+    """Return panels of channels' limits, and of the times when channels reach them."""
     headroom = select("sds_plan_limit_headroom_ratio", CHANNELS)
     nearest = f"bottomk(10, min by (channel, limit) ({headroom}))"
     panels: list[Panel] = [

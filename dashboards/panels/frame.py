@@ -65,7 +65,7 @@ def assemble(
             builder = builder.with_panel(panel)
     built = builder.build()
     for link in built.links or ():
-        # The builder offers only a value that hides the links in a menu.
+        # The builder can only set a placement that hides the links in a menu.
         link.placement = None  # type: ignore[assignment]
     for number, laid_out in enumerate(built.panels or (), start=1):
         laid_out.id_val = number

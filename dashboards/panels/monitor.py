@@ -127,8 +127,7 @@ def _job() -> list[Panel]:
                 "since Kafka's last answer",
             ),
             Query(
-                # The series exists only while the topic is missing; else the panel
-                # shows 0.
+                # While the topic exists, this series is absent, and the panel shows 0.
                 "time() - "
                 + queries.greatest(
                     "sds_monitor_topic_missing_since_timestamp_seconds", JOB

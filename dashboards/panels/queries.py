@@ -1,7 +1,7 @@
 """Builds the PromQL of the panels: selections, sums and ratios.
 
 Numerator and denominator are summed before the division. Quantiles are computed from
-summed buckets. So no figure is an average of averages.
+summed buckets. Therefore, no figure is an average of averages.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHANNELS = f'{JOB}, channel=~"$channel"'
 """Scope: the chosen channels of one monitor."""
 
 RATE_WINDOW = "$__rate_interval"
-"""Grafana's variable: at least four scrapes, and at least one step of the graph."""
+"""Grafana's variable: a window of at least four scrapes and one step of the graph."""
 
 RANGE = "$__range"
 """The whole range of the dashboard."""

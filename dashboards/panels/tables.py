@@ -28,7 +28,8 @@ from dashboards.panels.frame import KEPT, channel_page
 class Column:
     """A column of a table: an instant query, one value per row.
 
-    The expression is grouped by the table's key. The first column may add labels.
+    The expression is grouped by the table's key. The expression of the first column may
+    have labels in addition to the key.
     """
 
     header: str

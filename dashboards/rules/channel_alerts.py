@@ -23,7 +23,7 @@ _alert = partial(Alert, subject=Subject.CHANNEL)
 
 
 def channel_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; problems that taps may have caused fire none."""
+    """Yield the alerts; no alert fires for a problem that taps may have caused."""
     # Net losses fall when a loss is retracted, even if the loss is old.
     lost = growth(NET_LOSSES, at.LOSS_WINDOW, pace, may_fall=True)
     for severity, least in graded(at.LOST_MESSAGES, at.MANY_LOST_MESSAGES):

@@ -56,7 +56,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         yield Alert(
             "MvdsTapBlind",
             severity,
-            # `other` also counts the groups with their own label.
+            # The series `other` also counts groups that have a label of their own.
             f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
             "The taps miss traffic of some groups, so the monitor cannot judge them.",
             '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent or '

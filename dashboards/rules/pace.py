@@ -33,4 +33,4 @@ class Pace:
 
 
 LIFE = Pace()
-"""Speed of real time, which also determines the names of windows."""
+"""Speed of real time. The names of windows are derived from this speed."""

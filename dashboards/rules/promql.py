@@ -2,9 +2,9 @@
 
 Every operand keeps the labels of its subject and the target labels of the scrape
 configuration (``job``, perhaps ``cluster``). Labels that a restart may change are
-dropped. So operands match without further clauses, and the figures of a monitor
-continue if it restarts on another host. Each monitor needs a ``job`` of its own:
-monitors with the same ``job`` look like one monitor that moves.
+dropped. Operands thus match without further clauses, and the figures of a monitor
+continue if the monitor restarts on another host. Each monitor needs a ``job`` of its
+own: monitors with the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def earliest(vector: str, *without: str) -> str:
 def blind_channels() -> str:
     """Return the number of blind channels that are not muted.
 
-    Channels beyond the label limit count too: their mutings are unknown.
+    Channels beyond the label limit are also counted, because nothing shows whether they
+    are muted.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -61,10 +62,11 @@ def growth(
     a counter that returns with a higher value from another host or after a gap.
 
     The figure is compared with its last value before the window. If a new subject began
-    its series within the window, the figure is compared with 0. If only the series is
-    new, the figure is compared with the lowest value of the series. A series is new at
-    the first scrape of a monitor, or when a channel gets a label. The lowest value also
-    serves for a counter that restarted, and for a figure that may fall.
+    its series within the window, the figure is compared with 0. If the subject existed
+    before but its series is new, the figure is compared with the lowest value of the
+    series. A series is new at the first scrape of a monitor, or when a channel gets a
+    label. If a counter restarted or a figure may fall, the figure is also compared with
+    the lowest value.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
@@ -97,7 +99,7 @@ def unexcused(kind: str, window: str) -> str:
 
 
 def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
-    """Drop channels with excused and fewer than `least` unexcused findings of a kind.
+    """Drop channels with excused findings and fewer than `least` unexcused findings.
 
     The kind is a key of `sds_core.observer.sds.excused.ALERTS`.
     """
@@ -120,7 +122,7 @@ def named(vector: str, views: str = "sds_channel") -> str:
 
 
 def shown(vector: str, views: str = "sds_channel") -> str:
-    """Return what fires: not muted, with display names; see `unless_muted`."""
+    """Return the series that are not muted, with display names; see `unless_muted`."""
     return named(unless_muted(vector, views), views)
 
 

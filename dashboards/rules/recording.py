@@ -1,9 +1,9 @@
 """Recording rules: the events that SLOs count, in slices and longer windows.
 
-Deliveries and acknowledgements are counted in slices. A slice with excused failures
-counts at most as many failures as unexcused findings. Traffic that a tap missed must
-not look like loss. One short capture gap must not silence a channel's alerts for three
-days.
+Deliveries and acknowledgements are counted in slices. If a slice has excused failures,
+the slice counts at most one failure for each unexcused finding. Traffic that a tap
+missed must not look like loss. One short capture gap must not silence a channel's
+alerts for three days.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _rule(name: str, expression: str) -> dict[str, str]:
 
 def _all_labelled() -> str:
     dropped = latest("sds_monitor_dropped_label_channels")
-    # Before priming, `sds_channels` is absent, but the metric of dropped labels exists.
+    # Before priming, the metric of dropped labels exists, and `sds_channels` is absent.
     return f"{dropped} == bool 0\nand {latest('sds_channels', 'verdict')}"
 
 

@@ -53,8 +53,8 @@ def prepare_command() -> None:
     """Prepare this machine, so that other commands start in half the time.
 
     The command downloads the embedded broker, and archives the Java classes that the
-    broker and Spark load at startup. The command needs 250 MB, and skips files that
-    exist.
+    broker and Spark load at startup. The command needs 250 MB of disk space, and skips
+    files that exist.
     """
     from streaming.cli.actions.broker import prepare
 

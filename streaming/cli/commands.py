@@ -37,4 +37,5 @@ CONTEXT = {
         "padding_helptext_first_line": (0, 0, 1, 0),
     },
 }
-"""Settings of the context of the program, which contexts of commands inherit."""
+"""Settings of the program's context. The contexts of commands inherit these
+settings."""

@@ -15,7 +15,7 @@ DEFAULT_API = "http://127.0.0.1:9108"
 
 
 class IncidentSource(NamedTuple):
-    """Source of incidents, of which at most one is set: report, API or history.
+    """Source of incidents. At most one of report, API and history is set.
 
     `views` is the prefix of a kind of view; None for channels of SDS.
     """

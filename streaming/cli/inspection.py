@@ -38,7 +38,7 @@ Inspection = dict[str, Any]
 
 
 def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
-    """Decode a record as far as possible; bare bytes have no key, headers, offset."""
+    """Decode a record as far as possible; bare bytes have no key, headers or offset."""
     value = record.value or b""
     judged = judge(record, wall_ms)
     dead = judged if isinstance(judged, Dead) else None

@@ -30,7 +30,7 @@ def print_inspection(inspection: Inspection, as_json: bool) -> None:
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     """Print words and values: a table on a terminal, plain lines elsewhere.
 
-    An empty word continues the value before it.
+    A fact with an empty word continues the value of the previous fact.
     """
     console = Console()
     if not console.is_terminal:

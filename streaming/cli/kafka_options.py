@@ -85,7 +85,8 @@ def _kafka_settings(
 ) -> KafkaSettings | None:
     if bootstrap is None:
         return None
-    # The options of `security` have the names of the attributes of `KafkaSecurity`.
+    # The options in `security` have the same names as the attributes of
+    # `KafkaSecurity`.
     checked = KafkaSecurity(
         **{name.removeprefix("kafka_"): value for name, value in security.items()}
     )

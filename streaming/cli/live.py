@@ -26,7 +26,8 @@ from streaming.cli.log import LogFormat
 from streaming.cli.progress import Display, logged_progress
 
 _LINES_AROUND = 7
-"""Lines of the terminal around the channels, the last of them empty."""
+"""Number of lines on the terminal above and below the channels, including an empty last
+line."""
 
 _LEVELS = {
     Level.STARTING: "bold",

@@ -91,7 +91,8 @@ def requested_format(
 ) -> LogFormat:
     """Return the format that option or environment selects, by default text.
 
-    This format applies before a command reads its options, or if it cannot read them.
+    This format applies until a command has read its options, and if the options are
+    invalid.
     """
     requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
     for argument, following in pairwise([*arguments, ""]):

@@ -32,7 +32,8 @@ class NodeOptions(NamedTuple):
 class TrafficOptions(NamedTuple):
     """Which traffic to mirror: by default all content topics of a pubsub topic.
 
-    Autosharding computes pubsub topics from the content topics if none is given.
+    If no pubsub topic is given, autosharding computes pubsub topics from the content
+    topics.
     """
 
     pubsub_topics: tuple[str, ...]

@@ -83,7 +83,7 @@ def wall_ms() -> int:
 def with_progress(
     records: Iterable[_Timed], done: str, count: Callable[[], int] | None = None
 ) -> Iterator[_Timed]:
-    """Yield the records, and log every 10 seconds how many are `done`, such as "read".
+    """Yield the records; every 10 seconds, log their number and `done`, such as "read".
 
     The records are roughly in order of time. By default, all yielded records are done;
     `count` returns another number.

@@ -92,7 +92,8 @@ source_options = option_group(
         ),
         setting(
             "--fit-days",
-            # The first hour does not count, and 14 whole days are needed.
+            # A forecast needs 14 whole days in addition to the first hour, so the
+            # minimum is 15 days.
             type=Duration("d", 15, 365, is_whole=True),
             default=56,
             help="Length of the history on which the forecast is based.",

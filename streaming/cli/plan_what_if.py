@@ -91,9 +91,9 @@ def what_if_command(
     """Compare a channel with variants of its settings.
 
     For the channel and each variant, the command prints bytes, delivery,
-    acknowledgement, recovery, repair, filter and rate-limit use. A history or a file
-    describes the channel. Figures come from formulas, or from simulations with 95 %
-    intervals. The command needs the extra `plan`.
+    acknowledgement, recovery, repair, filter and rate-limit use. The command takes the
+    channel from a history or from a file. Figures come from formulas, or from
+    simulations with 95 % intervals. The command needs the extra `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 
@@ -108,7 +108,7 @@ def what_if_command(
         message = f"--plan describes the channel: omit --{given[0]}"
         raise click.UsageError(message)
     if plan is None:
-        # A week and the hour before it.
+        # The figures need a week, and one hour before the week.
         source = PlanSource(*nearest_source(history, api), None, channel, 8)
     question = Question(
         source, plan, changes_of("--assume", assume), variants_of(sets, variants), seeds

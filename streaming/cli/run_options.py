@@ -111,9 +111,9 @@ def checked_url(text: str) -> str | None:
 
 
 def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
-    """Refuse a URL, and return other paths.
+    """Return the path of a checkpoint; refuse a URL.
 
-    A URL that was parsed as a path has only one slash.
+    When a URL is parsed as a path, two slashes become one.
     """
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (

@@ -47,7 +47,7 @@ class JobView(Protocol):
 
 
 class PendingJob:
-    """A job that is served before its start, when it has no history yet."""
+    """The job as the server sees it before the start, still without a history."""
 
     def __init__(self) -> None:
         self.board = Board()
@@ -105,7 +105,7 @@ class CurrentSnapshot:
         self._judged: tuple[Snapshot, tuple[int, int], Snapshot] | None = None
 
     def __call__(self) -> Snapshot:
-        """Return the figures; they are not primed before incidents can be queried."""
+        """Return the figures, which are not primed before incidents can be queried."""
         snapshot = self._newest()
         # Counters without their incidents would look as if no incidents existed.
         has_begun = self._job.stored is not None
@@ -114,7 +114,7 @@ class CurrentSnapshot:
     def _newest(self) -> Snapshot:
         with self._lock:
             unjudged = self._job.board.snapshot
-            # The seconds of the two clocks begin at different times.
+            # A second of one clock may begin within a second of the other clock.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
                 case (before, at, judged) if before is unjudged and at == second:

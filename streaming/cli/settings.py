@@ -27,7 +27,8 @@ FILE = f"{__name__}.file"
 """Key in the ``meta`` of a click context: the path of the configuration file."""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
-"""Key of the path of a file with secrets, until its permissions are checked."""
+"""Key in the ``meta`` of a context: path of a file with secrets whose permissions are
+not checked yet."""
 
 
 class Panel(enum.StrEnum):
@@ -54,8 +55,8 @@ def setting(
 ) -> Callable[[_Command], _Command]:
     """Return an option that environment and configuration file can set as well.
 
-    `attributes` are those of `rich_click.RichOption`. The default of a `Duration` is a
-    number of its unit.
+    `attributes` are the attributes of `rich_click.RichOption`. The default of a
+    `Duration` is a number of its unit.
     """
     name = flag.split("/")[0].removeprefix("--")
     variable = "SDS_MONITOR_" + name.replace("-", "_").upper()
@@ -208,10 +209,10 @@ def option_group(
 ) -> Decorator:
     """Return a decorator that adds options and passes on the result of `build`.
 
-    The `argument` of the command gets the result. `build` gets the values of `options`.
-    If parameters of `build` name values of earlier decorators, `build` gets these
-    values too. Other parameters need a default. `build` raises `click.UsageError` if
-    values contradict one another.
+    `argument` is the name of the command's parameter that gets the result. `build` gets
+    the values of `options`. If parameters of `build` name values of earlier decorators,
+    `build` gets these values too. Other parameters need a default. `build` raises
+    `click.UsageError` if values contradict one another.
 
     The help text keeps the order of the options. An option without a panel of its own
     is below the title `panel`. The command also gets the parameters `shared` of

@@ -80,7 +80,7 @@ def end_requested(event: threading.Event | None = None) -> Iterator[threading.Ev
 
 
 def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Run a coroutine that ends when the event is set, as `ending_signals` do."""
+    """Run a coroutine that ends when a signal of `ending_signals` sets the event."""
     # Most commands do not need this import.
     import asyncio
 

@@ -92,7 +92,7 @@ def running_spark(
     Yields the session, and an event that Ctrl-C and SIGTERM set.
 
     Raises:
-        click.Abort: A signal came before the block, or ended the JVM too.
+        click.Abort: A signal came before the block, or a signal ended the JVM.
         click.ClickException: Spark's JVM has ended without a signal.
     """
     # An exception while Spark starts would leave a JVM that never ends.
@@ -128,7 +128,7 @@ def _started_spark(session: SessionSettings) -> SparkSession:
 
 @contextmanager
 def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
-    """Abort if a signal has ended the JVM too; otherwise, explain its end.
+    """Abort if a signal has ended the JVM; otherwise, explain why the JVM has ended.
 
     SIGTERM to the whole process group ends the JVM in the middle of a call.
     """
@@ -186,14 +186,15 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
         if is_ended_by_master():
             raise JobFailed(_ENDED_BY_MASTER) from failure
         raise
-    # A query without new records would not notice the end.
+    # Without new records, the query would not notice that the master has ended the
+    # application.
     if is_ended_by_master():
         raise JobFailed(_ENDED_BY_MASTER)
     return has_ended
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:
-    """Return the error with exit code 3 for Kafka, 2 if a restart fails too, else 4."""
+    """Return the error, with exit code 3 for Kafka, 2 for a final failure, else 4."""
     if error.unreachable:
         return Unreachable(str(error))
     return (click.UsageError if error.final else Failed)(str(error))

@@ -32,8 +32,8 @@ class _DiscardsIfClosed(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        # A terminal that was closed gives EIO, and no longer seems to be a terminal.
-        # For a file EIO is an error of the disk, which must be reported.
+        # A closed terminal raises EIO, and no longer counts as a terminal. For a file
+        # EIO is an error of the disk, which must be reported.
         gone = (errno.EPIPE, errno.EIO) if self.isatty() else (errno.EPIPE,)
         self._reader_gone = gone
 
@@ -41,8 +41,8 @@ class _DiscardsIfClosed(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            # Python writes the rest again when it ends, so every error replaces the
-            # descriptor.
+            # When Python ends, it writes the rest again, so after every error the
+            # descriptor leads to the null device.
             with open(os.devnull, "wb") as null_device:
                 os.dup2(null_device.fileno(), self.fileno())
             if error.errno not in self._reader_gone:

@@ -44,7 +44,7 @@ class Supervisor:
     watchdog: Watchdog = field(default_factory=Watchdog)
 
     def run(self, at_end: Callable[[Job], None]) -> None:
-        """Run the job once Kafka answers; after an end without error, call `at_end`.
+        """Run the job when Kafka answers; if it ends without an error, call `at_end`.
 
         Raises:
             Exception: See `streaming.job.running_job` and `streaming.job.Job.wait`.

@@ -87,8 +87,8 @@ def command(
     nothing to Kafka.
 
     If --from is omitted, the command uses the incident of the message from --api,
-    --from-report or --history. If --api, --from-report and --history are omitted too,
-    the command searches the last 24 hours of the topic.
+    --from-report or --history. If --from, --api, --from-report and --history are all
+    omitted, the command searches the last 24 hours of the topic.
     """
     from streaming.cli.actions.trace import trace
 

@@ -1,4 +1,4 @@
-"""Checks of a checkpoint that no job may use meanwhile."""
+"""Checks of a checkpoint, which no job may use during the checks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
     if not checkpoint.exists() or not any(checkpoint.iterdir()):
         return
     if foreign := [*_foreign_files(checkpoint)]:
-        # A lock of this user would lock the owner out.
+        # If this user created the lock file, the owner could not use the checkpoint.
         yield from foreign
         return
     if history is not None and not history.directory.exists():

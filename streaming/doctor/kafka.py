@@ -195,7 +195,7 @@ def _unread(source: SourceSettings, checkpoint: Path, now_ms: int) -> Iterator[s
     try:
         position = read_batch_log(checkpoint).position or Position()
     except DamagedCheckpoint:
-        # The check of the checkpoint reports this.
+        # The check of the checkpoint reports the damage.
         return
     reader = SdsFramesReader(source)
     try:

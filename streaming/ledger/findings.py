@@ -2,11 +2,11 @@
 
 The table ``incidents`` has the newest state of each recent incident. The *outbox* is a
 queue of rows for the lasting history (`connectors.history`). Each change of an
-incident, each minute and each change of a shown verdict is added in the transaction
-that stores it, and gets the next sequence number (column ``told``). A row is deleted
-once every destination has confirmed it. Each destination thus gets every row at least
-once and in order. Of rows with the same key, the one with the highest sequence number
-counts.
+incident, each minute and each change of a shown verdict is a row of the outbox. The
+transaction that stores the change also adds the row, which gets the next sequence
+number (column ``told``). A row is deleted once every destination has confirmed it. Each
+destination thus gets every row at least once and in order. Of rows with the same key,
+the one with the highest sequence number counts.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Destination(enum.StrEnum):
 
 
 class Findings:
-    """Incidents, and the outbox of incidents and minutes, of one kind of view.
+    """For one kind of view: incidents, and the outbox of incidents and minutes.
 
     Here, "channel" stands for a view of any kind.
 

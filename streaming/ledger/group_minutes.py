@@ -1,7 +1,8 @@
 """Joins the minutes of views into minutes of groups.
 
-A view emits a minute of a group only if its own part has changed. For each other view,
-the part in its last emitted minute counts. Parts are stored beside the checkpoint.
+A view emits a minute of a group only if the view's part of the group has changed. For a
+view that emits no minute, the part in the view's last emitted minute counts. Parts are
+stored beside the checkpoint.
 
 If a part's minute is older than the newest minute of its group, the part counts in the
 newest minute.

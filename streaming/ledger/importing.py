@@ -1,7 +1,7 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
 Releases up to 0.15 had a file for each concern and kind of view. One transaction copies
-all files and records the import. The files are removed later. If the process ends
+all files and records the import. A later step removes the files. If the process ends
 before the removal, the next start copies the files again, or only removes them.
 """
 
@@ -33,8 +33,8 @@ class _Copy(NamedTuple):
         file: Name of the file, or its suffix after the prefix of a kind.
         table: The table; a file of an early release may lack it.
         columns: The table's columns, in the order used here, without the prefix.
-        rest: Rest of the statement. Releases stored the rows of the newest batches
-            separately, because Spark may repeat the last batch.
+        rest: Rest of the statement. Releases up to 0.15 stored the rows of the newest
+            batches separately, because Spark may repeat the last batch.
     """
 
     file: str
@@ -96,7 +96,7 @@ def open_ledger(
     the same history, so that the rows of the new job count.
 
     Returns:
-        The identity, whose `starts` includes this start, and the ledger.
+        The identity and the ledger; the identity's `starts` includes this start.
 
     Raises:
         streaming.damage.DamagedCheckpoint: A file is damaged.
@@ -216,7 +216,8 @@ class _OlderFiles:
                     [(prefix, to, before + count) for to, count in delivered],
                 )
             elif _has(old, "incidents"):
-                # Version 0.3.0 had no outbox: the history gets its incidents too.
+                # Version 0.3.0 had no outbox, so the history gets the incidents of this
+                # table.
                 rows = old.execute(
                     "SELECT channel, incident, tap_hole FROM incidents "
                     "ORDER BY found_ms, channel, kind, message_id"

@@ -2,9 +2,9 @@
 
 If the limit allows, a name gets a label when it is first seen. A name keeps its label
 until the name is forgotten. Later names are exported as ``other``. A series never moves
-into ``other``. A series moves out only if a job starts with a larger limit or another
-channel table. Because of these rules, counters do not fall. At startup, freed labels go
-only to names that were not in ``other`` yet.
+into ``other``. A series leaves ``other`` only if a job starts with a larger limit or
+another channel table. These rules about labels keep counters from falling. At startup,
+freed labels go only to names that were not in ``other`` yet.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_LABEL_CHARACTERS = 200
 """Maximum length of a label: a scrape repeats it in some hundred series."""
 
 EXTRA_LABELS = 200
-"""Number of labels beyond the limit for names that the operator requests."""
+"""Names that the operator requests may have this many labels beyond the limit."""
 
 
 class LabelLedger:
@@ -59,9 +59,9 @@ class LabelLedger:
 
         Args:
             names: Known and new names.
-            wish: The operator's setting for a name. True: a label before other names,
-                even above the limit. False: no label. None: a label if the limit
-                allows.
+            wish: The operator's setting for a name. True: the name gets a label before
+                other names, even above the limit. False: no label. None: a label if the
+                limit allows.
         """
         before = dict(self._labels)
         names = list(names)

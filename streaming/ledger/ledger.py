@@ -3,14 +3,13 @@
 The file contains everything that the driver stores. Each neighbouring module has the
 statements for its own tables; only this module handles repeated batches:
 
-- All rows of a batch are committed at once, with its number and its position.
+- One commit stores all rows of a batch, with the batch's number and position.
 - If Spark repeats a batch as planned, the batch is recognised by number and position,
   and adds nothing.
 - If a batch is planned again with another position, its changes are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
-batches. Writers outside batches wait for a batch, and a batch waits for them; readers
-do not wait.
+batches. Writers outside batches and batches wait for each other; readers do not wait.
 """
 
 from __future__ import annotations
@@ -85,7 +84,7 @@ class Ledger:
             schema.prepare(connection)
 
     def close(self) -> None:
-        """End the connection for batches; all methods still work."""
+        """Close the connection for batches; all methods still work."""
         with self._lock:
             if self._writer is not None:
                 self._writer.close()
@@ -95,9 +94,9 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, committed when the block ends.
 
-        Within a batch or another transaction of the same thread, the block gets the
-        outer connection, and commits with the outer block. An error rolls the
-        transaction back.
+        If the thread is already in a batch or transaction, the block uses the same
+        connection, and commits with the outer block. An error rolls the transaction
+        back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -208,9 +207,9 @@ class Ledger:
         batch that Spark has committed. `position` is the position of the next batch;
         None if no batch is planned.
 
-        The batch is also undone if it has forgotten views. Until Spark repeats the
-        batch, the state still contains the forgotten views, so sums over forgotten
-        views must omit them.
+        If views were forgotten in the batch, the batch is also undone. Until Spark
+        repeats the batch, the state still contains the forgotten views, so sums over
+        forgotten views must omit them.
 
         Raises:
             DamagedCheckpoint: Spark has lost several batches, but only one batch can be

@@ -1,9 +1,9 @@
 """Stores the figures of views per minute for the last hour.
 
 The page can use the figures without a history, and without reading the history's files.
-Minutes are in the order of time, so that a minute of all channels is written to few
-pages of the file. ``baseline`` has the newest older figures of each channel. ``fields``
-names the values in ``figures``, which have no names.
+Minutes are in the order of time. The rows of one minute, over all channels, are thus on
+few pages of the file. For each channel, ``baseline`` has the newest figures before the
+stored minutes. ``fields`` contains the names of the values in ``figures``.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ SELECT name, end_ms, figures FROM minutes
 WHERE prefix = ? AND end_ms <= ? ORDER BY end_ms
 """
 
-# Each minute is one search, because a range would read the minutes of all channels.
+# The query searches each minute separately, because a range would read the minutes of
+# all channels.
 _OF_CHANNEL = """
 SELECT end_ms, figures FROM minutes
 WHERE prefix = ? AND end_ms IN (SELECT value FROM json_each(?)) AND name = ?
@@ -97,7 +98,7 @@ class RecentMinutes:
                 ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
     def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
-        """Store minutes by channel, in order for each; drop old minutes."""
+        """Store minutes by channel, each channel's in order; drop old minutes."""
         if not minutes:
             return
         newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
@@ -261,6 +262,6 @@ def _end_ms(minute: Minute[Any]) -> int:
 
 
 def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
-    """Return the later minutes and the last earlier minute; a batch may span hours."""
+    """Return the minutes after `before_ms`, and the last minute before."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]

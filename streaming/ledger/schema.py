@@ -127,8 +127,8 @@ _UNDONE = (
 )
 """Tables whose rows are undone.
 
-Batches write no other tables, with two exceptions: a name keeps its label, and every
-batch may set names of views again.
+Batches write other tables in only two cases: a name keeps its label, and a batch may
+set names of views again.
 """
 
 

@@ -18,7 +18,7 @@ from streaming.ledger.view_register import ViewRegister
 
 
 class Store(NamedTuple):
-    """What is stored of the views, or groups, of one kind.
+    """The stored data of one kind of view, or of its groups.
 
     Attributes:
         findings: Recent incidents, and rows that the history does not have yet.
@@ -39,7 +39,7 @@ class Stores:
         by_kind: Stores of each kind that has incidents or minutes, by prefix.
         labels: Metric labels given so far, by prefix.
         register: Names of views, and sums over forgotten views.
-        groups: Parts of the minutes of groups.
+        groups: Per-minute parts that views contribute to their groups.
         details: Definite acknowledgements; None if the checkpoint stores none.
     """
 
@@ -54,7 +54,7 @@ class Stores:
     def of(
         cls, ledger: Ledger, kinds: Kinds, label_budget: int, report_detail: bool
     ) -> Stores:
-        """Return the stores of a ledger; a kind may have its own limit of labels."""
+        """Return the stores of a ledger; each kind may override the limit of labels."""
         return cls(
             ledger,
             {

@@ -35,7 +35,7 @@ def kept_since_ms(observed_ms: int) -> int:
 
 
 class VerdictStore:
-    """The verdicts that were shown of the views, or groups, of one kind."""
+    """The shown verdicts of one kind of view, or of its groups."""
 
     def __init__(self, findings: Findings, with_history: bool = False) -> None:
         self._ledger = findings.ledger
@@ -110,7 +110,7 @@ class VerdictStore:
         )
 
     def take_back(self, after_ms: int) -> None:
-        """Remove the rows after a time, Unix ms: the clock was wrong."""
+        """Remove the rows after a time, Unix ms, because the clock was wrong."""
         self._ledger.write(
             "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?",
             self._prefix,

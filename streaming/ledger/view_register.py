@@ -103,7 +103,7 @@ class ViewRegister:
         )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
-        """Add the counts of views that a batch has forgotten, even if they returned."""
+        """Add the counts of forgotten views of a batch, even of views that returned."""
         by_prefix: dict[str, list[ForgottenView]] = {}
         for one in forgotten:
             by_prefix.setdefault(one.kind.prefix, []).append(one)

@@ -44,7 +44,7 @@ from sds_core.observer.view_totals import ViewTotals
 
 LISTED_VIEWS = 200
 """Maximum number of rows that a browser updates every two seconds without a noticeable
-delay. The number is also the default label limit."""
+delay. The default label limit is equal to this number."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
@@ -83,7 +83,7 @@ class Order:
         return cls(columns, text.removeprefix("-"), text.startswith("-"))
 
     def __str__(self) -> str:
-        """Return the order in the form of an address."""
+        """Return the order in the form that addresses contain."""
         return f"-{self.key}" if self.reverse else self.key
 
     def next(self, key: str) -> Order:
@@ -125,8 +125,10 @@ class Row:
     """One view in words.
 
     Attributes:
-        id: The view's own name, shortened, if it has a display name; else empty.
-        since: Start of a verdict that needs attention; else empty.
+        id: The view's own name, shortened, if the view has a display name; otherwise
+            empty.
+        since: Time since which a verdict that needs attention lasts; empty for other
+            verdicts.
         figures: Figures of the columns; None if they are unknown.
         counted_since: Start of the view's figures; empty if equal to the start of the
             page's figures.

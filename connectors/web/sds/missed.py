@@ -18,9 +18,10 @@ class Missed:
 
     Attributes:
         missed: Messages that participants had, but that no tap of the channel showed.
-        messages: `missed` messages, and the messages that a tap of the channel showed.
-        is_least: Whether the count is a minimum: another tap also shows one of the
-            channels, and may have shown messages that this tap missed.
+        messages: Sum of `missed` and the number of messages that a tap of the channel
+            showed.
+        is_least: Whether the tap may have missed more than `missed`, because another
+            tap also shows one of the channels.
     """
 
     missed: int = 0
@@ -48,15 +49,16 @@ def missed_by_tap(
 ) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
-    A channel counts only for taps that have shown the channel since its figures began.
+    If a tap appeared after a channel's figures began, the channel does not count for
+    the tap.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():
         lately = hour.lately(channel, totals)
         if lately.figures is None:
             continue
-        # No gap opens in the warm-up, so a tap that appeared in the warm-up missed
-        # nothing before.
+        # No gap opens in the warm-up. A tap that appeared in the warm-up thus missed
+        # nothing before it appeared.
         begin_ms = (lately.since_ms or 0) + snapshot.observer.warm_up_ms
         missed = lately.figures.gaps_tap_gap
         messages = lately.figures.messages + missed

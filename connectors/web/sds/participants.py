@@ -52,9 +52,10 @@ class ParticipantObject(TypedDict):
         lacks: Messages that the participant lacks now.
         lacks_since: Event time, Unix ms, since which the participant lacks a message.
         undelivered: Messages past the deadline that the participant lacks.
-        delivered: Deliveries to the participant that succeeded.
-        failed: Deliveries to the participant that failed.
-        delivered_ratio: Share of ended deliveries to the participant that succeeded.
+        delivered: Successful deliveries to the participant.
+        failed: Failed deliveries to the participant.
+        delivered_ratio: Share of successful deliveries among the ended deliveries to
+            the participant.
         filter: Newest filter of the participant; null if no filter is known.
         epoch_messages: Messages that the participant sent in this rate-limit epoch.
     """
@@ -72,7 +73,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel, the most lacked messages first."""
+    """Participants of a channel; those with the most lacked messages are first."""
 
     id: Id
     channel_name: Name
@@ -85,7 +86,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
-        """Return the participants of a channel, the most lacked messages first."""
+        """Return the participants of a channel, those with most lacks first."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         channel = query.existing(views.totals)
@@ -143,8 +144,9 @@ def lacks_as_of_now(
             since_ms = figures.lacks_since_ms or lack.since_ms
             yield lack._replace(
                 messages=figures.undelivered,
-                # The table's time may belong to a message before its deadline. The
-                # group's time omits incidents that name other participants.
+                # The time in the table may belong to a message whose deadline has not
+                # passed. The time of the group ignores incidents that name other
+                # participants.
                 since_ms=since_ms if lack.at_least else max(since_ms, lack.since_ms),
                 tap_hole=min(lack.tap_hole, figures.undelivered),
                 at_least=False,

@@ -49,7 +49,7 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _AHEAD_MS = 60_000
-"""Maximum time from a message's receipt to its sender's time."""
+"""Maximum lead of a sender's time over the receipt of the message."""
 
 _REPEATABLE = (
     KafkaUnreachable,
@@ -85,8 +85,8 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
     """Return another mirror as the other side of an audit.
 
     Raises:
-        click.UsageError: Topics are given although trees do not distinguish topics, a
-            file cannot be used, or other users can read the token.
+        click.UsageError: A file cannot be used, other users can read the token, or
+            topics are given. Trees do not distinguish topics.
     """
     if traffic.pubsub_topics or traffic.content_topics:
         message = (
@@ -174,7 +174,7 @@ class Audit:
     async def _repeat(
         self, figures: AuditFigures, every_s: float, ending: Ending, url: str
     ) -> None:
-        # The reader of this line may send a signal at once.
+        # A program that reads this line may send a signal immediately.
         click.echo(f"metrics {url}/metrics")
         ended = asyncio.create_task(ending.wait())
         while not ending.is_set():
@@ -226,7 +226,7 @@ class Audit:
         )
 
     def _write(self, copied: Sequence[Copied]) -> int:
-        """Write messages to the topic with the time of now; return how many."""
+        """Write messages to the topic with the current time; return how many."""
         with closing(TopicOffsets(self.kafka)) as offsets:
             partitions = len(offsets.partitions())
         records = [

@@ -95,7 +95,7 @@ class MirrorIndex:
         if known and known["topic"] != topic.id:
             raise TopicReplaced(self._kafka.topic, known["topic"], topic.id or "")
         position = {int(p): offset for p, offset in known.get("offsets", {}).items()}
-        # Retention may have removed records meanwhile.
+        # Since the last read, retention may have removed records.
         starts = {p: max(position.get(p, 0), earliest[p]) for p in topic.partitions}
         until = {p: min(ends[p], starts[p] + _READ_AT_ONCE) for p in starts}
         since_ns = (wall_ms() - self._keep_ms) * _NS

@@ -27,7 +27,7 @@ _OF_ONE_TAP = frozenset({"observer", "seq", "source"})
 
 
 class Differences(NamedTuple):
-    """Differences of a mirror and the other side: numbers compared, missing messages.
+    """Missing messages of mirror and other side, and numbers of compared messages.
 
     `missing_here` has message hashes; `missing_there` is in order of time.
     """
@@ -51,7 +51,7 @@ class Copied(NamedTuple):
 
 
 class Side(Protocol):
-    """The other side: its name for operators, and the maximum messages for `copy`."""
+    """The other side of an audit: its name for operators, and a limit for `copy`."""
 
     name: str
     part: int
@@ -178,7 +178,7 @@ class PeerSide:
         return Differences(len(tree), there, list(self._items), missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch records; raises as `compare`."""
+        """Fetch records; raises the same errors as `compare`."""
         copied = {
             record.message_hash: _copied(record)
             for record in await self._peer.records(hashes)

@@ -232,8 +232,8 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
     """Return how many messages were lost and where their names are; "" for none.
 
-    Lost messages that arrived later count too. `url` is None if the page ends with the
-    command.
+    Lost messages that arrived later are also counted. `url` is None if the page ends
+    with the command.
     """
     lost, later = gaps["lost"], gaps["retracted"]
     if not lost:

@@ -84,7 +84,7 @@ def _of_channels(
 def _records(
     kafka: KafkaSettings, offsets: TopicOffsets, window: Window
 ) -> Iterator[RawRecord]:
-    """Yield the records of a window, up to `LATE_MS` after it, as a replay does."""
+    """Yield a window's records; like a replay, search up to `LATE_MS` after its end."""
     partitions = offsets.partitions()
     starts = offsets.earliest(partitions)
     ends = offsets.latest(partitions)

@@ -26,7 +26,7 @@ def forget(
     dry_run: bool,
     is_confirmed: bool,
 ) -> None:
-    """Request that channels are forgotten, by their ids; a job may run meanwhile.
+    """Request that channels are forgotten, by id; a job may be running.
 
     Raises:
         click.Abort: The user does not confirm.

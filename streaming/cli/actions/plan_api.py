@@ -31,10 +31,10 @@ class _View(msgspec.Struct):
 def read_monitor(
     url: str, kind: AnyKind, source: PlanSource
 ) -> tuple[HourlyRows, int, dict[str, str]]:
-    """Read the hours of all views, or of the view that the source names.
+    """Read the hours of all views, or only of the view in `source`.
 
-    Returns rows by view, the end of the last whole hour of event time in Unix ms, and
-    the names of views.
+    Returns three results: rows by view; the end of the last whole hour of event time,
+    Unix ms; and the names of views.
 
     Raises:
         click.ClickException: The monitor is unreachable, or refuses.

@@ -86,11 +86,11 @@ def size_report(
 ) -> str:
     """Return the page about the needs of the monitor.
 
-    A row has a need, its amount and its error. The lines are about machines and
-    clusters.
+    Each row contains a need of the monitor, the amount, and the error of the amount.
+    The lines are about machines and clusters.
     """
     most = model.size(load, history_days=history_days).limits[-1].channels
-    # The loads differ by a round number of channels.
+    # The step between two loads is a round number of channels.
     step = float(f"{1.2 * max(load.channels, most) / _STEPS:.1g}") / load.channels
     loads = [load.times(step * n) for n in range(1, _STEPS + 1)]
     names = [number(round(one.channels)) for one in loads]
@@ -170,8 +170,9 @@ def sweep_report(
 ) -> str:
     """Return the page of a sweep: a heat map of each figure by the first key.
 
-    Columns are the values of the other keys. A sweep of a single key has ranges
-    instead. Each figure has an estimate and a text for each cell.
+    The values of the other keys form the columns. For a sweep with a single key, the
+    page shows ranges instead of heat maps. Each figure has an estimate and a text for
+    each cell.
     """
     places = [(str(cell[keys[0]]), _others(keys[1:], cell)) for cell in cells]
     corner = f"{keys[0]}, by {', '.join(keys[1:])}"

@@ -17,7 +17,7 @@ from sds_core.planning.experiment import RECEPTIONS, Outcome, run
 from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
-"""Maximum receptions of all runs together, which take less than two minutes on two
+"""Maximum sum of receptions in all runs. Such runs take less than two minutes on two
 cores."""
 
 _LEAST_RECEPTIONS = 5_000
@@ -32,8 +32,8 @@ def run_all(
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    If more runs are necessary, each run is shorter. After each run, `done` is called
-    with 1.
+    The more runs are necessary, the shorter each run is. After each run, `done` is
+    called with 1.
 
     Raises:
         click.ClickException: A process that simulates runs was ended.

@@ -42,7 +42,8 @@ def print_size(
 ) -> None:
     """Print what the monitor needs; by default with the figures of this release.
 
-    `traffic` has the fields of `Load`; a frame size of None is the measured mean.
+    `traffic` has the fields of `Load`; a frame size of None stands for the measured
+    mean.
 
     Raises:
         click.UsageError: A file of figures is invalid or lacks a measure, or the page
@@ -124,7 +125,7 @@ def _document(
 
 
 def _rows(model: CostModel, size: Size, history_days: int) -> list[tuple[str, ...]]:
-    """Return each need, its amount, and the error."""
+    """Return each need, its amount, and the error of the fit."""
     errors = {name: f"{fit.error:.0%}" for name, fit in model.fits.items()}
     cores = counted(model.measured_cores, "core")
     needs = size.needs

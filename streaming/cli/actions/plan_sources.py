@@ -36,7 +36,7 @@ class ReadHours(NamedTuple):
 
 
 def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
-    """Read the hours of all views, or of the view that the source names.
+    """Read the hours of all views, or only of the view in `source`.
 
     Raises:
         click.ClickException: The source cannot be read, or does not know the view.

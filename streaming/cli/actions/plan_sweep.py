@@ -29,7 +29,7 @@ _LOG_EVERY_S = 10.0
 
 
 def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
-    """Simulate the missing runs of the grid in a TOML file, and write the table of all.
+    """Simulate the missing runs of a TOML file's grid, and write a table of all runs.
 
     Raises:
         click.UsageError: File or directory cannot be used; nothing is written.

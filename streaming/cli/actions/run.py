@@ -44,8 +44,8 @@ def run(settings: RunSettings) -> None:
     """
     report = settings.report
     with refusals_explained():
-        # Once the address of the page is printed, the monitor seems to run, so check
-        # before.
+        # The checks come first, because a printed page address suggests that the
+        # monitor runs.
         check_start(settings.job)
         find_java()
         _log_findings(check_machine(settings.job, settings.reading.session.is_cluster))

@@ -73,8 +73,8 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
     """Read a scenario that comes with sds-monitor, or a TOML file.
 
     Raises:
-        click.UsageError: No such scenario exists, it cannot be read, or the duration is
-            too long.
+        click.UsageError: No such scenario exists, the scenario cannot be read, or the
+            duration is too long.
     """
     try:
         scenario = load_scenario(name)
@@ -93,7 +93,7 @@ def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
 
     Traffic that is slower than real time starts now: no record may lie in the future.
     The start is a whole second, because some Lamport timestamps count seconds.
-    With fractions of a second, the same seed would give other traffic.
+    With fractions of a second, the traffic of the same seed would vary.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
     start_ms = now_ms - max(0, scenario.total_ms - takes_ms)

@@ -115,7 +115,7 @@ class _Reading:
         self._feed = TraceFeed(reader, searched.protocol.name, key, wall_ms())
 
     def traces(self, ending: threading.Event) -> Iterator[list[Trace]]:
-        """Yield the traces, and after new records again, until the event is set."""
+        """Yield the traces now and after new records, until the event is set."""
         offsets, partitions = self._offsets, self._partitions
         window = self._window
         here = dict(offsets_at(offsets, partitions, window.first_ms))
@@ -168,8 +168,8 @@ def _window(searched: Search, follow: bool) -> Window:
     """Return the record times that can concern the messages.
 
     The receivers of a message are the participants that sent in the retention window
-    before the message. Frames in the retention window after a message change its
-    figures.
+    before the message. The figures of a message also depend on frames in the retention
+    window after the message.
     """
     asked = searched.request.window
     if asked != ALL_TIMES:

@@ -53,7 +53,7 @@ class Search:
         subjects: Time at which each found message appeared, Unix ms, in order of time.
         protocol: Protocol of the messages that were found.
         partitions: Partitions in which the messages were found.
-        remedy: How to search at another time.
+        remedy: Sentence that explains how to search at another time.
     """
 
     request: TraceRequest
@@ -70,7 +70,7 @@ class Search:
 
     @property
     def has_all(self) -> bool:
-        """Whether all messages were found, or as many as allowed."""
+        """Whether the search found all messages or the maximum number of messages."""
         asked = MOST_MESSAGES if self.query.sender else len(self.query.message_ids)
         return len(self.subjects) >= asked
 
@@ -81,7 +81,7 @@ class Search:
 
 
 def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
-    """Return what incidents and options say of the messages.
+    """Begin a search with what incidents and options state about the messages.
 
     Raises:
         click.ClickException: The source cannot be read, or has no such incident.
@@ -280,7 +280,7 @@ def newest_ms(
 def _span(
     begun: Search, offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
 ) -> _Span:
-    """Return the part of the record times to search that the topic contains.
+    """Limit the record times to search to the times that the topic contains.
 
     Raises:
         click.UsageError: The topic holds no record.
