@@ -138,8 +138,8 @@ CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000
 letters."""
 
 CLOCK_FOR = timedelta(minutes=2)
-"""In this time, four comparisons occur. A machine that has just started may still have
-to set its clock."""
+"""In this time, four comparisons occur. After a start, a machine may still have to set
+its clock."""
 
 RESTART_WINDOW = timedelta(hours=1)
 RESTARTS = 3

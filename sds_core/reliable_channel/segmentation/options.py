@@ -31,8 +31,8 @@ class SegmentationOptions:
     Attributes:
         layout: Field layout for writing; all three layouts can be read.
         segment_bytes: Maximum bytes of the payload in one segment, without the header;
-            see `share_bytes`. In nim-segmentation, this value includes a header of up
-            to 128 bytes: 102,400 bytes there are 102,272 bytes here.
+            see `share_bytes`. In nim-segmentation, the value includes a header of up
+            to 128 bytes: 102,400 bytes in nim-segmentation equal 102,272 bytes here.
         parity_rate: Number of parity segments divided by the number of data segments,
             in [0, 1]; 0: no parity. The default of nim-segmentation is also 0; the
             default of status-go and LIP-243 is 0.125.

@@ -180,8 +180,8 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
 
     The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
     shows that the frame was composed before its predecessor, the frame is skipped. All
-    ids of the filter are compared. A program that reads filters can miss a roll-over
-    that clears no bit and removes only ids that no tap mirrored.
+    ids of the filter are compared. A program that reads filters can miss a roll-over if
+    no bit is cleared and no tap mirrored the removed ids.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):
