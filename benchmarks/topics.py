@@ -40,6 +40,8 @@ class Writer:
                 "bootstrap.servers": kafka.bootstrap,
                 "message.max.bytes": MAX_MESSAGE_BYTES + 1_000_000,
                 "linger.ms": 5,
+                # After the restart of a broker, no record is there twice.
+                "enable.idempotence": True,
                 "log_level": 0,
             }
         )

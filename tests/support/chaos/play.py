@@ -10,13 +10,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from benchmarks.topics import Writer
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka.producer import write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import simulation_of
@@ -38,9 +38,6 @@ from tests.support.waku_node import ConformanceNode
 _PARTITIONS = 4
 _CACHE = 3_000
 _READ_S = 600.0
-_WRITING_S = 600.0
-"""Time for which records of MVDS wait for the broker."""
-
 _KILLED, _UNDISTURBED = "killed", "undisturbed"
 """Directories, and first parts of the names of topics, of the two jobs."""
 
@@ -147,8 +144,15 @@ class Play:
         """
         start_ms = time.time_ns() // 1_000_000
         records, _ = simulation_of(groups(), self._seed, start_ms, partitions=1)
-        kafka = replace(self._kafka, timeout_s=_WRITING_S)
-        return write(records, kafka, speed=1.0, stop=ending)
+        writer, written = Writer(self._kafka), 0
+        for record in records:
+            ahead_s = record.timestamp_ms / 1e3 - time.time()
+            if ending.wait(max(0.0, ahead_s)):
+                break
+            writer.write(record)
+            written += 1
+        writer.flush()
+        return written
 
     def _strike_all(self, kills: int, job: Job, mirror: Command) -> None:
         begun_s = time.monotonic()
