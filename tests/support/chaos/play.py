@@ -146,7 +146,7 @@ class Play:
         records, _ = simulation_of(groups(), self._seed, start_ms, partitions=1)
         writer, written = Writer(self._kafka), 0
         for record in records:
-            ahead_s = record.timestamp_ms / 1e3 - time.time()
+            ahead_s = (record.timestamp_ms - time.time_ns() / 1e6) / 1e3
             if ending.wait(max(0.0, ahead_s)):
                 break
             writer.write(record)
