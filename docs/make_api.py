@@ -34,7 +34,7 @@ The monitor serves this description in OpenAPI 3.1 at `{path}`.
 
 ## Stability
 
-From 0.18.0 on, as long as an address below `/api/v1` is served:
+From 0.18.0 on, these rules hold while the monitor serves an address below `/api/v1`:
 
 - **Stable**: addresses, parameters and their defaults, keys of answers with their types and meaning, and the status of errors.
 - **May be added at any time**: addresses, optional parameters, keys of answers, and words such as a verdict, a reason, or a kind of incident or cause.

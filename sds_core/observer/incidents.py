@@ -198,7 +198,7 @@ class IncidentObject(TypedDict):
 
     Attributes:
         channel: Id of the message's channel or group.
-        kind: The problem.
+        kind: Kind of the problem.
         message_id: Id of the message.
         sender: Participant id of the message's sender; null if it is unknown.
         since: Time from which the problem exists.
