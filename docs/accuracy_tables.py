@@ -319,13 +319,14 @@ SECTIONS = (
             ),
             Column(
                 "unacknowledged",
-                "reported, and only the sender had the message by the deadline",
+                "messages reported as unacknowledged, which only the sender had by the "
+                "deadline",
                 lambda f: f.acknowledgements.silent,
             ),
             Column(
                 "unshown",
-                "reported as unacknowledged, because too few frames showed that "
-                "another participant had the message",
+                "messages reported as unacknowledged, because too few frames showed "
+                "that another participant had them",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),

@@ -39,7 +39,7 @@ _BEHAVIOUR = """\
 - **A muted channel causes no alert** until its muting ends.
 - Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
   Only `SdsMonitorClockWrong` compares record times with the wall clock, and counts only record times in the future.
-  `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with the clock of Prometheus.
+  `SdsMonitorKafkaAway` compares the time of Kafka's last answer, by the monitor's wall clock, with the clock of Prometheus.
 - If a monitor returns at another address, its figures continue.
   Use one Prometheus job per monitor: two monitors in one job look like one monitor that moves.
 - If Prometheus cannot reach the monitor for a day or less, the events of this outage count as soon as Prometheus sees figures again.
@@ -71,7 +71,7 @@ With an SLO of 93 % or less, the factor 14.4 is never reached, even if all event
 Deliveries and messages are counted in slices of five minutes.
 If a capture gap excludes failures of a slice, the slice counts at most N failures.
 N is the number of findings of the last ten minutes that the gap does not exclude.
-If Prometheus has seen the monitor for less time than a window covers, the window has only the data of this time.
+If Prometheus has seen the monitor for less time than a window covers, the window contains only the data since Prometheus first saw the monitor.
 If Prometheus cannot reach the monitor for more than five minutes, no window counts the deliveries and messages that ended in this time.
 """  # noqa: E501 - one sentence per line
 

@@ -45,7 +45,7 @@ From 0.18.0 on, these rules hold while the monitor serves an address below `/api
   Deprecated parts of the API work [for a limited time](compatibility.md#deprecation).
 - An incompatible change gets new addresses below `/api/v2` and deprecates the addresses that the new ones replace.
 
-`/metrics`, `/healthz` and `/readyz` are equally stable; [metrics.md](metrics.md) lists the metrics.
+`/metrics`, `/healthz` and `/readyz` are as stable as the API; [metrics.md](metrics.md) lists the metrics.
 
 ## For all addresses
 

@@ -205,7 +205,8 @@ class IncidentObject(TypedDict):
         found: When the problem was found.
         ended: When the incident ended; null if it has not ended.
         lacking: Participants known to lack the message, and since when.
-        lacking_others: Number of further participants known to lack the message.
+        lacking_others: Number of participants besides those in `lacking` that are known
+            to lack the message.
         named_by: Participants whose causal history named a lost message.
         waku_hash: Waku hash of the first copy, `0x` and 64 digits, or null.
         retrieval_hint: Hint of a causal history, in hexadecimal digits, or null.
