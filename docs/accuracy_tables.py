@@ -175,8 +175,8 @@ SECTIONS = (
             ),
             Column(
                 "undecided",
-                "no other participant received the message, and it was named less "
-                "than 300 s before the end",
+                "no other participant received the message, and a frame named the "
+                "message less than 300 s before the end",
                 lambda f: f.losses.undecided,
             ),
         ),
@@ -292,7 +292,8 @@ SECTIONS = (
             ),
             Column(
                 "differing",
-                "messages that only the monitor or only the truth counts as definite",
+                "messages that the monitor counts as definite and the truth does not, "
+                "or the reverse",
                 lambda f: f.acknowledgements.differing,
             ),
             Column(
@@ -302,7 +303,7 @@ SECTIONS = (
             ),
             Column(
                 "wrong",
-                "definitely acknowledged although only the sender had the message",
+                "messages counted as definite although only the sender had them",
                 lambda f: f.acknowledgements.wrong,
             ),
             Column(
@@ -318,13 +319,14 @@ SECTIONS = (
             ),
             Column(
                 "unacknowledged",
-                "reported, and only the sender had the message by the deadline",
+                "messages reported as unacknowledged, which only the sender had by the "
+                "deadline",
                 lambda f: f.acknowledgements.silent,
             ),
             Column(
                 "unshown",
-                "reported as unacknowledged, because too few frames showed that "
-                "another participant had the message",
+                "messages reported as unacknowledged, because too few frames showed "
+                "that another participant had them",
                 lambda f: f.acknowledgements.unshown,
             ),
         ),

@@ -60,7 +60,8 @@ The {plays} simulations play every [scenario](simulator.md#scenarios) of SDS wit
 The monitor reads record by record; its verdict after each record counts.
 Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
 
-The simulations also have a [truth file](simulator.md#the-truth-file), with the figures that a monitor must report if it follows the [rules](figures.md): {differing} figures differ.
+Each simulation has a [truth file](simulator.md#the-truth-file), with the figures that a monitor must report if it follows the [rules](figures.md).
+In all simulations, {differing} figures of the reports differ from the truth file.
 The tables show whether the rules are right.
 *Found* counts correct reports, *wrong* incorrect ones, and *missed* events that the monitor did not report despite evidence.
 Recall is found / (found + missed), precision is found / (found + wrong).
@@ -183,7 +184,7 @@ def _goals(results: Results) -> Grid:
         ),
         *(
             (
-                f"in `{name}`, every verdict is ok, quiet or warming up",
+                f"in `{name}`, every verdict is `ok`, `quiet` or `warming_up`",
                 not spent_ms,
                 f"{spent_ms / 60_000:,.1f} minutes of other verdicts",
             )
@@ -191,7 +192,7 @@ def _goals(results: Results) -> Grid:
         ),
         *(
             (
-                f"at most 0.1 % of the minutes under a wrong verdict in `{name}`",
+                f"in `{name}`, at most 0.1 % of the minutes have a wrong verdict",
                 one.wrong_verdicts_ms.total() <= one.verdicts_ms.total() / 1_000,
                 wrong_share(one),
             )
@@ -343,7 +344,8 @@ def text_of(grid: Grid) -> str:
     empty = empty if len(empty) > 2 else []
     lines += table(grid.heads, (row for row in grid.rows if row[0] not in empty))
     if empty:
-        lines += ["", f"The table omits rows without counts: {', '.join(empty)}."]
+        names = ", ".join(f"`{name}`" for name in empty)
+        lines += ["", f"The table omits rows without counts: {names}."]
     if grid.notes:
         lines += ["", *(f"- **{head}**: {note}." for head, note in grid.notes)]
     return "\n".join(lines) + "\n"

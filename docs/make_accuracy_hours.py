@@ -104,8 +104,8 @@ SECTIONS = (
             ),
             Column(
                 "unshown",
-                "reported as unacknowledged, although another participant had the "
-                "message",
+                "messages reported as unacknowledged, although another participant "
+                "had them",
                 lambda f: f.acknowledgements.unshown,
             ),
             Column(

@@ -33,19 +33,19 @@ _BEHAVIOUR = """\
 - **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last event.
 - **If taps may have caused a finding, the finding causes no alert.**
   A finding from before a [capture gap](glossary.md), or independent of the gap, still counts.
-  The status page lists alerts that are [held back](figures.md#alerts-that-are-held-back); meanwhile `sds_alert_held_back` is above 0.
+  The status page lists alerts that are [held back](figures.md#alerts-that-are-held-back); while an alert is held back, its `sds_alert_held_back` is above 0.
   Alerts on a group of MVDS are held back while the group is blind.
 - **Retracted losses do not count.**
 - **A muted channel causes no alert** until its muting ends.
 - Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
   Only `SdsMonitorClockWrong` compares record times with the wall clock, and counts only record times in the future.
-  `SdsMonitorKafkaAway` compares the monitor's wall clock, at Kafka's last answer, with the clock of Prometheus.
+  `SdsMonitorKafkaAway` compares the time of Kafka's last answer, by the monitor's wall clock, with the clock of Prometheus.
 - If a monitor returns at another address, its figures continue.
   Use one Prometheus job per monitor: two monitors in one job look like one monitor that moves.
 - If Prometheus cannot reach the monitor for a day or less, the events of this outage count as soon as Prometheus sees figures again.
   When Prometheus sees a monitor or channel for the first time, its old figures cause no alert.
 - All channels beyond the [cardinality limit](glossary.md) are exported as one channel `other`.
-  If taps may have caused a finding, the finding does not count in `other` either.
+  If taps may have caused a finding, `other` does not count the finding.
   Muting a channel has no effect on `other`.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.
 """  # noqa: E501 - one sentence per line
@@ -61,7 +61,7 @@ Each channel has two SLOs (service level objectives), exported as `sds_channel_o
 The share of failures that an SLO allows is the [error budget](glossary.md).
 An alert on an error budget fires if the [burn rate](glossary.md) exceeds the factor in both windows of a row:
 
-| severity | factor | long window | short window | minimum events in the long window |
+| severity | factor | long window | short window | minimum number of events in the long window |
 |---|---|---|---|---|
 {burn_rates}
 
@@ -69,8 +69,9 @@ The factors and windows are from The Site Reliability Workbook (Google), chapter
 The windows of a day are from slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If a capture gap excludes failures of a slice, the slice counts at most one failure for each remaining finding of the last ten minutes.
-If Prometheus has seen the monitor for less time than a window covers, the window has only the data of this time.
+If a capture gap excludes failures of a slice, the slice counts at most N failures.
+N is the number of findings of the last ten minutes that the gap does not exclude.
+If Prometheus has seen the monitor for less time than a window covers, the window contains only the data since Prometheus first saw the monitor.
 If Prometheus cannot reach the monitor for more than five minutes, no window counts the deliveries and messages that ended in this time.
 """  # noqa: E501 - one sentence per line
 

@@ -34,7 +34,7 @@ The monitor serves this description in OpenAPI 3.1 at `{path}`.
 
 ## Stability
 
-From 0.18.0 on, as long as an address below `/api/v1` is served:
+From 0.18.0 on, these rules hold while the monitor serves an address below `/api/v1`:
 
 - **Stable**: addresses, parameters and their defaults, keys of answers with their types and meaning, and the status of errors.
 - **May be added at any time**: addresses, optional parameters, keys of answers, and words such as a verdict, a reason, or a kind of incident or cause.
@@ -45,7 +45,7 @@ From 0.18.0 on, as long as an address below `/api/v1` is served:
   Deprecated parts of the API work [for a limited time](compatibility.md#deprecation).
 - An incompatible change gets new addresses below `/api/v2` and deprecates the addresses that the new ones replace.
 
-`/metrics`, `/healthz` and `/readyz` are equally stable; [metrics.md](metrics.md) lists the metrics.
+`/metrics`, `/healthz` and `/readyz` are as stable as the API; [metrics.md](metrics.md) lists the metrics.
 
 ## For all addresses
 

@@ -30,13 +30,13 @@ Name = Annotated[
     Meta(description="Name from the channel table; null if the table has none."),
 ]
 Next = Annotated[
-    str | None, Meta(description="`after` of the next page; null on the last one.")
+    str | None, Meta(description="`after` for the next page; null on the last page.")
 ]
 Holes = Annotated[
     list[list[int]],
     Meta(
-        description="Periods in which the tap may have missed records: from, to, Unix "
-        "ms."
+        description="Periods in which the tap may have missed records, each as its "
+        "begin and end, Unix ms."
     ),
 ]
 
@@ -184,7 +184,7 @@ class ViewMinutes(TypedDict):
     monitor's clock and is incomplete.
 
     Attributes:
-        hours: Hours up to now.
+        hours: Number of hours that the answer covers, up to now.
         interval_ms: Length of an interval.
     """
 

@@ -104,7 +104,7 @@ class HoursQuery(ViewQuery):
     """Selects a view and a time.
 
     Attributes:
-        hours: Hours up to now.
+        hours: Number of hours that the answer covers, up to now.
     """
 
     hours: Hours = DEFAULT_HOURS

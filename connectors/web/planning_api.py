@@ -42,7 +42,7 @@ class DaysQuery(ViewQuery, PageQuery):
     """Selects a page of the hours of a view.
 
     Attributes:
-        days: Days up to now.
+        days: Number of days that the answer covers, up to now.
     """
 
     days: Annotated[int, Meta(ge=1, le=MAX_DAYS)] = DEFAULT_DAYS
@@ -156,9 +156,10 @@ class Planning(TypedDict):
         days: Number of days that forecasts cover.
         interval: Probability of the intervals, percent.
         total: Forecast of the sum over all channels or groups.
-        without_forecast: Channels or groups without a forecast, up to the limit of the
+        without_forecast: Channels or groups without a forecast, except those that
+            `not_computed` counts.
+        not_computed: Number of channels or groups that a limit excludes from the
             computation.
-        not_computed: Number of channels or groups above the limit of the computation.
     """
 
     clock: Clock

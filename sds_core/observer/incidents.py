@@ -198,14 +198,15 @@ class IncidentObject(TypedDict):
 
     Attributes:
         channel: Id of the message's channel or group.
-        kind: The problem.
+        kind: Kind of the problem.
         message_id: Id of the message.
         sender: Participant id of the message's sender; null if it is unknown.
         since: Time from which the problem exists.
         found: When the problem was found.
         ended: When the incident ended; null if it has not ended.
         lacking: Participants known to lack the message, and since when.
-        lacking_others: Number of further participants known to lack the message.
+        lacking_others: Number of participants besides those in `lacking` that are known
+            to lack the message.
         named_by: Participants whose causal history named a lost message.
         waku_hash: Waku hash of the first copy, `0x` and 64 digits, or null.
         retrieval_hint: Hint of a causal history, in hexadecimal digits, or null.

@@ -66,7 +66,7 @@ class Step(msgspec.Struct, frozen=True):
         by: Participant that the step concerns; empty if none or unknown.
         to: Receiving peer, if the protocol has peers.
         tap: Tap that shows the step; empty for a conclusion of the view.
-        names: Further participants, listed after the text.
+        names: Participants whose names follow the text.
     """
 
     at_ms: int

@@ -39,7 +39,7 @@ class ConclusionObject(TypedDict):
 
 
 class ReadObject(TypedDict):
-    """Records of the channel that were read. Times are Unix ms or null."""
+    """The channel's records that the trace read. Times are Unix ms or null."""
 
     records: int
     from_ms: int | None
@@ -51,7 +51,7 @@ class TraceTapObject(TypedDict):
 
     Attributes:
         name: Id of the tap.
-        holes: Pairs of from and to, event time, Unix ms.
+        holes: Pairs of begin and end of a period, event time, Unix ms.
     """
 
     name: str
@@ -69,11 +69,11 @@ class TraceObject(TypedDict):
         summary: The most important conclusion; null if no conclusion was made.
         facts: Facts of the message's first copy, by name.
         appeared_ms: When the message appeared, event time, Unix ms.
-        read: What was read.
+        read: Records that the trace read.
         participants: Participants in order of appearance, the sender first.
         taps: Taps of the records.
         steps: Steps in order of time.
-        steps_omitted: Number of further steps.
+        steps_omitted: Number of steps that `steps` omits.
         incidents: Incidents of the message.
         conclusions: Conclusions of the view, in order of time.
         unknown: Facts that cannot be known.

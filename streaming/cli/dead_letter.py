@@ -179,7 +179,7 @@ def replay_command(
     """Write dead letters that are now valid back to their topic.
 
     The new record has the key, value, time and headers of the original record, but its
-    header source is replay. If the record is more than an hour behind the monitor's
+    header 'source' is 'replay'. If the record is more than an hour behind the monitor's
     clock, the monitor counts the frame, but no message.
 
     The dead letters remain in their topic, and nothing marks them as replayed. Replay

@@ -327,7 +327,7 @@ _HEALTH = (
     ),
     Figure(
         "verdict_reason",
-        "First reason that held for the verdict.",
+        "Reason of the verdict; if several reasons hold, the first.",
         Unit.WORD,
         report=("reason",),
     ),

@@ -25,7 +25,7 @@ ENTRIES = (
     ),
     Figure(
         "verdict_reason",
-        "First reason that held for the verdict.",
+        "Reason of the verdict; if several reasons hold, the first.",
         Unit.WORD,
         report=("reason",),
     ),
