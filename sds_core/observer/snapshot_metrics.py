@@ -159,8 +159,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_alert_held_back",
             MetricKind.GAUGE,
-            "Findings of an alert that does not fire, because taps or the mirror may "
-            "have missed messages; absent if no alert is held back.",
+            "Findings that fire no alert, because taps or the mirror may have missed "
+            "messages; absent if no alert is held back.",
             ("channel", "alert", "reason"),
             _by_view(
                 lambda views: (
