@@ -68,7 +68,7 @@ If a forgotten channel has returned, its totals begin at 0.
 
 A [shown verdict](figures.md#verdict-over-time) applies from its minute until the next row of its channel, at most until the end of its day (UTC).
 If a channel has no row in a day, it was not watched on that day.
-The newest row does not cover the time after the monitor's last minute.
+The newest row of a channel applies at most until the monitor's last minute.
 
 ## Query
 
@@ -270,7 +270,9 @@ def _figures_of(kind: AnyKind) -> set[str]:
     }
 
 
-_FIGURE = "[figures.md](figures.md) defines these figures; each `.` is `_` here."
+_FIGURE = (
+    "[figures.md](figures.md) defines these figures, with `.` in place of `_` in names."
+)
 
 
 def fields(table: HistoryTable, figures: Set[str]) -> str:

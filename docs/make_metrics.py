@@ -138,8 +138,8 @@ SECTIONS = (
     ),
     Section(
         "Mirror",
-        "`sds-monitor mirror` serves these metrics at `/metrics`, and counts since the "
-        "start of the mirror.",
+        "`sds-monitor mirror` serves these metrics at `/metrics`. The counters begin "
+        "at 0 when the mirror starts.",
         "",
         MIRROR_METRICS,
         MirrorFigures(),
@@ -154,16 +154,16 @@ SECTIONS = (
     ),
     Section(
         "Audit",
-        "`sds-monitor audit --every` serves these metrics at `/metrics`, and counts "
-        "since the start of the command.",
+        "`sds-monitor audit --every` serves these metrics at `/metrics`. The counters "
+        "begin at 0 when the command starts.",
         "",
         AUDIT_METRICS,
         AuditFigures(),
     ),
     Section(
         "Audit that is served",
-        "`sds-monitor audit serve` serves these metrics at `/metrics`, and counts "
-        "since the start of the command.",
+        "`sds-monitor audit serve` serves these metrics at `/metrics`. The counters "
+        "begin at 0 when the command starts.",
         "",
         SERVING_METRICS,
         ServingFigures(),

@@ -174,7 +174,8 @@ def _with_unix_ms(schema: pa.Schema) -> pa.Schema:
 _TOLD = _key(
     "told",
     pa.int64(),
-    "Sequence number; the row with a key's greatest number is valid.",
+    "Sequence number; if several rows have one key, the row with the greatest number "
+    "is valid.",
 )
 
 

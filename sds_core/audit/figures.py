@@ -77,8 +77,8 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     ),
     one_sample(
         "sds_audit_unidentified_records",
-        "Records of the mirror that lack the hash or time of their message, in the "
-        "newest audit.",
+        "In the newest audit: records of the mirror that lack the hash or time of "
+        "their message.",
         lambda a: None if a.result is None else a.result.unidentified,
     ),
     one_sample(
@@ -88,7 +88,7 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     ),
     one_sample(
         "sds_audit_compared_until_timestamp_seconds",
-        "Sender's time up to which the newest audit compared.",
+        "End of the period that the newest audit compared, in sender's time.",
         lambda a: None if a.result is None else a.result.end_ns / _NS_PER_S,
     ),
     Metric(

@@ -102,8 +102,8 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_full_pages_total",
-        "Pages with as many messages as the node's cache can hold, so the cache may "
-        "have dropped messages without a trace.",
+        "Pages with as many messages as the node's cache can hold; the cache may have "
+        "dropped messages before such a page without a trace.",
         lambda n: n.full_pages,
     ),
     one_sample(

@@ -159,8 +159,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_alert_held_back",
             MetricKind.GAUGE,
-            "Findings of an alert that does not fire, because taps or the mirror may "
-            "have missed messages; absent if no alert is held back.",
+            "Findings that fire no alert, because taps or the mirror may have missed "
+            "messages; absent if no alert is held back.",
             ("channel", "alert", "reason"),
             _by_view(
                 lambda views: (
@@ -228,8 +228,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_records_ahead_seconds",
-            "Time by which new records are ahead of this machine's clock, as the "
-            "median of the taps; negative if they are behind.",
+            "Time by which the taps' new records are ahead of this machine's clock "
+            "(median of the taps); negative if the records are behind.",
             lambda s: in_seconds(s.job.clock.records_ahead_ms),
         ),
         one_sample(

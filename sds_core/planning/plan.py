@@ -84,7 +84,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
         Metric(
             f"{prefix}_day_{figure}",
             MetricKind.GAUGE,
-            f"Forecast {figure} of the {one} per day, mean of the next seven days.",
+            f"Predicted {figure} of the {one} per day, mean of the next seven days.",
             ("bound",),
             partial(_week, figure),
         )

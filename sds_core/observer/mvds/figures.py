@@ -59,14 +59,14 @@ _TYPES = ("ack", "offer", "request", "message")
 
 _PAYLOADS = counter(
     "mvds_payloads_total",
-    "Distinct payloads; counted only in the group unknown.",
+    'Distinct payloads; only group "unknown" has this count.',
     "empty",
 )
 _RECORDS = counter("mvds_records_total", "Records by type.", "type")
 _BYTES = counter(
     "mvds_bytes_total",
-    "Bytes by type of record; the group unknown has the bytes outside of records, with "
-    "type other.",
+    'Bytes by type of record; type "other", only in group "unknown", has the bytes '
+    "outside of records.",
     "type",
 )
 _RETRANSMISSIONS = counter(
@@ -89,18 +89,18 @@ _TRAFFIC = under(
     ),
     Figure(
         "payloads",
-        "Distinct payloads; counted only in the group unknown.",
+        'Distinct payloads; only group "unknown" has this count.',
         report=("payloads.all",),
         heading="Payloads",
     ),
     Figure(
         "payloads_filled",
-        "Payloads with at least one byte; counted only in the group unknown.",
+        'Payloads with at least one byte; only group "unknown" has this count.',
         series=(_PAYLOADS.of("false"),),
     ),
     Figure(
         "payloads_empty",
-        "Payloads with zero bytes; counted only in the group unknown.",
+        'Payloads with zero bytes; only group "unknown" has this count.',
         report=("payloads.empty",),
         series=(_PAYLOADS.of("true"),),
         heading="Empty payloads",
@@ -116,7 +116,7 @@ _TRAFFIC = under(
     ),
     Figure(
         "replicas",
-        "Copies of a payload by another tap; counted only in the group unknown.",
+        'Copies of a payload by another tap; only group "unknown" has this count.',
         report=("replicas",),
         series=(counter("mvds_replicas_total").of(),),
         heading="Replicas",
@@ -215,7 +215,7 @@ _DELIVERIES = under(
     ),
     Figure(
         "acknowledged_in_time",
-        "Pairs of a message and a receiver acknowledged at or before the deadline.",
+        "Pairs of a message and a receiver that acknowledged it by the deadline.",
         report=("acknowledged_in_time",),
         series=(counter("mvds_acknowledged_in_time_total").of(),),
     ),
@@ -238,8 +238,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "unwitnessed",
-        "Pairs without an acknowledgement that are no fault: the receiver was not "
-        "heard, or holds the message.",
+        "Pairs whose missing acknowledgement is no fault: the receiver was not heard, "
+        "or holds the message.",
         report=("unwitnessed",),
         series=(counter("mvds_unwitnessed_total").of(),),
         heading="Receiver not heard",
@@ -339,14 +339,14 @@ _HEALTH = (
     ),
     Figure(
         "remembered_evicted",
-        "Entries that a limit removed early from the memory of a view; counted in the "
-        "group unknown.",
+        "Entries that a limit removed early from the memory of a view; only group "
+        '"unknown" has this count.',
         series=(counter("mvds_remembered_evicted_total").of(),),
     ),
     left_out_counter(
         "mvds_left_out_total",
-        "Entries that limits discarded, counted in the group unknown; large groups or "
-        "hostile traffic reach these limits.",
+        'Entries that limits discarded; only group "unknown" has this count. Large '
+        "groups or hostile traffic reach these limits.",
         LeftOut,
     ),
 )

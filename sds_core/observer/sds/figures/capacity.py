@@ -11,13 +11,13 @@ _FRAME_BYTES = counter(
 )
 _REPAIR_BYTES = counter(
     "sds_repair_bytes_total",
-    "Bytes of repair request fields, and of whole frames that respond to them.",
+    "Bytes of repair request fields, and of whole frames that answer repair requests.",
     "direction",
 )
 
 _BUDGET_USED = gauge(
     "sds_epoch_budget_used_ratio",
-    "Greatest share of its rate-limit budget that a participant used in an epoch.",
+    "Greatest share of the rate-limit budget that any participant used in an epoch.",
     "epoch",
 )
 

@@ -16,8 +16,8 @@ from sds_core.observer.figures import (
 
 _DELIVERED = counter(
     "sds_deliveries_total",
-    "Ended deliveries, which are pairs of a message and an active participant, by "
-    "outcome.",
+    "Ended deliveries by outcome; a delivery is a pair of a message and an active "
+    "participant.",
     "outcome",
 )
 

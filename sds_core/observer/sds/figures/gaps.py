@@ -90,7 +90,8 @@ ENTRIES = under(
     ),
     Figure(
         "gap_duration",
-        "Time from the first frame that names a missing dependency to its first copy.",
+        "Time from the first frame that names a missing dependency to the first copy "
+        "of this dependency.",
         Unit.DURATIONS,
         report=("gap_ms",),
         series=(histogram("sds_dependency_gap_seconds").of(),),
