@@ -165,8 +165,8 @@ OTHERS = (
         "equal size",
         _found(HOSTILE),
         *(8, 4, "x"),
-        why="the monitor reads each id of a history and each record of a payload, "
-        "and follows most of these ids and records; a normal frame has one new id",
+        why="a hostile record has many ids or records; the monitor reads all of them "
+        "and follows most; a normal frame has one new id",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",

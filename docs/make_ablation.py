@@ -248,11 +248,12 @@ def about() -> str:
             f"Each figure is the mean of {len(SEEDS)} simulations, with minimum and "
             "maximum in brackets.",
             "",
-            f"- *{_SOON}* and *{_LATE}*: percentage of deliveries (a payload and "
-            "another participant), in causal order, within this time after the send.",
-            "- *bytes*: bytes of segments, parity, retries and repairs for all "
-            f"{PARTICIPANTS - 1} receivers, divided by the bytes of payload delivered "
-            f"within {_LATE}.",
+            f"- *{_SOON}* and *{_LATE}*: percentage of the deliveries that happen "
+            "in causal order, within this time after the send.",
+            "  A delivery is a pair of a payload and another participant.",
+            "- *bytes*: bytes of segments, parity, retries and repairs, multiplied by "
+            f"the number of receivers ({PARTICIPANTS - 1}), divided by the bytes of "
+            f"payload that are delivered within {_LATE}.",
             "  Without overhead, this figure is 1.",
         )
     )

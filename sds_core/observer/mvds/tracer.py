@@ -46,8 +46,8 @@ RULES: Mapping[str, Rule] = {
     "unwitnessed": Rule(
         "unwitnessed",
         "14",
-        "no fault: the receiver did not acknowledge the message, but was not heard or "
-        "holds the message",
+        "not acknowledged, but no fault: the receiver was not heard, or holds the "
+        "message",
     ),
     "acknowledged_in_time": Rule(
         "acknowledged_in_time", "14", "acknowledged before the deadline"

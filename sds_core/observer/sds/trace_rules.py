@@ -10,8 +10,8 @@ RULES: Mapping[str, Rule] = {
     "gaps_lost": Rule(
         "gaps.lost",
         "6",
-        "the message counts as lost: by the deadline, frames showed it only at its "
-        "sender",
+        "the message counts as lost: by the deadline, only its sender's frames showed "
+        "it",
     ),
     "undelivered": Rule(
         "deliveries.lost",
@@ -84,7 +84,7 @@ RULES: Mapping[str, Rule] = {
     "response_unexplained": Rule(
         "repair_timing.responses_unexplained",
         "7",
-        "the time of the response fits T_resp of no participant",
+        "the time of the response fits no participant's T_resp",
     ),
     "acknowledged_in_time": Rule(
         "acknowledged_in_time", "4", "acknowledged before the deadline"
