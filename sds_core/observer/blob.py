@@ -52,7 +52,7 @@ def check_version(version: int, newest: int) -> None:
     """Check that this release can read a blob. All versions from 1 on are readable.
 
     Raises:
-        UnknownBlobVersion: The version is newer than the newest of the view's kind.
+        UnknownBlobVersion: `version` is newer than `newest`.
     """
     if version > newest:
         raise UnknownBlobVersion(version, newest)

@@ -137,9 +137,9 @@ class TapClocks:
 
     A tap stamps a record before the record arrives. A record's lead is the difference
     of the clocks minus the record's delay. The records with the shortest delay show
-    best how far the clocks differ. For each tap, the third largest lead of the last
-    minute counts. A delay only makes a lead smaller, and up to two records may have
-    arbitrary times.
+    best how far the clocks differ. For each tap, the result is the third largest lead
+    of the last minute. A delay only makes a lead smaller, and up to two records may
+    have arbitrary times.
     """
 
     def __init__(self) -> None:

@@ -31,7 +31,7 @@ class Unit(enum.Enum):
     """A float in [0, 1], or None. Report and history have no floats, and omit a ratio.
     """
     NUMBER = "number"
-    """A float, or None. Report and history omit the number."""
+    """A float, or None. Report and history omit figures of this unit."""
     WORD = "word"
     """Text. Texts are not exported, and cannot be combined over several views."""
 
@@ -112,8 +112,8 @@ class Line(NamedTuple):
 
     Attributes:
         chart: Key of the `ChartShape`.
-        name: Name of the line or bar. Not used for `Unit.DURATIONS`, where each
-            percentile of the figure is a line.
+        name: Name of the line or bar. A figure of `Unit.DURATIONS` needs no name,
+            because each percentile is a line.
     """
 
     chart: str
@@ -137,7 +137,8 @@ class Figure:
         key: Name in the URL of a page, if different from `field`.
         grave: Whether any value other than zero is a fault.
         retracted: Field that counts the figure's events that proved wrong. Pages show
-            the figure minus these events. Report, metrics and history show both counts.
+            the figure minus these events. Report, metrics and history show the figure
+            and the field separately.
         column: Position in the table of all views, from 1 on; 0 for a figure without a
             column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
@@ -166,7 +167,7 @@ class Figure:
     growth_key: str = ""
 
     def read(self, totals: Any) -> Any:
-        """Return the value, of the type that the unit names."""
+        """Return the figure's value; `unit` determines its type."""
         return getattr(totals, self.field)
 
     def standing(self, totals: Any) -> Any:
@@ -210,8 +211,8 @@ class Share:
     Attributes:
         part: Fields of the totals that add up to the part.
         rest: Fields of the totals that add up to the whole minus the part.
-        retracted: Fields that count the events of `rest` that proved wrong. These
-            events belong to the part.
+        retracted: Fields that count the wrong events in `rest`. Wrong events belong to
+            the part.
         more_is_better: Whether a larger share is better.
     """
 
@@ -281,8 +282,8 @@ class Limit(NamedTuple):
     """A straight line in a chart for comparison.
 
     Attributes:
-        setting: The field of `sds_core.observer.settings.ObserverSettings` that holds
-            the line's value, milliseconds.
+        setting: The line shows the value of this field of
+            `sds_core.observer.settings.ObserverSettings`, milliseconds.
     """
 
     name: str
@@ -297,8 +298,8 @@ class ChartShape:
         note: How to read the chart, in one or two sentences.
         scale: Type of the values: `SECONDS` for `Unit.DURATIONS`, `PERCENT` for shares,
             otherwise a type for counts.
-        limit: A line for comparison, only for `SECONDS`. The SLO of a share needs no
-            `limit`.
+        limit: A line for comparison. Only charts with the scale `SECONDS` have a
+            `limit`. The SLO of a share needs no `limit`.
     """
 
     key: str

@@ -122,8 +122,8 @@ class Grouping(Generic[Totals, Part]):
             again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
-            `sds_core.observer.minutes.GroupMinute`. For one minute, all views emit
-            their figures in the same batch.
+            `sds_core.observer.minutes.GroupMinute`. In the same batch, all views emit
+            the figures of the same minute.
         changed: Returns a view's totals with only the groups that its last `apply` may
             have changed. `changed` keeps the cost of a batch proportional to its
             changes. If None, each batch has the totals of all groups of the views.
@@ -171,9 +171,9 @@ class Kind(Generic[Digest, Totals, Event]):
         remains: Returns those counts of a forgotten view that stay in sums over all
             views. None if views are never forgotten, or if no sum over the views is
             published.
-        grouping: How views are joined into groups. Groups have the labels, figures and
-            incidents. Grouped views are never forgotten. None if single views are
-            published.
+        grouping: How views are joined into groups. Labels, figures and incidents then
+            belong to groups, not to views. Grouped views are never forgotten. None if
+            single views are published.
         explain: Returns one sentence that gives the reason for an incident.
         runbooks: Kind of an incident -> name of its runbook.
         causes: Returns the likely causes of a bad verdict from the totals of a view or
@@ -283,8 +283,8 @@ class FrameReader(Protocol):
         """Add the frame of a record to the digest of its view.
 
         Returns:
-            Approximate number of bytes that the digest keeps in memory. If nothing was
-            changed, the number is 0, and the frame may be valid or invalid.
+            Approximate number of bytes that the digest keeps in memory. If the
+            digest was not changed, the number is 0; the frame may still be valid.
         """
 
 
@@ -359,7 +359,7 @@ class Kinds:
         return Kinds([replace(kind, figures=None) for kind in self])
 
     def of(self, prefix: str) -> AnyKind:
-        """Return the kind with a prefix.
+        """Return the kind that has this prefix.
 
         Raises:
             UnknownKind: There is none.

@@ -72,8 +72,8 @@ class Minutes(Generic[Totals, MinuteOf]):
 
     Args:
         totals: The view's figures, a msgspec struct that the view keeps changing.
-        momentary: Fields of the totals with momentary values; the mapping has the value
-            that replaces the momentary value in a minute.
+        momentary: Maps each momentary field of the totals to the value that the field
+            has in minutes.
     """
 
     _momentary: Mapping[str, Any]

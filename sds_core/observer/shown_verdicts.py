@@ -120,9 +120,9 @@ _Shown = tuple[str, str]
 class VerdictLog:
     """Tracks views of one kind, and returns a row whenever the shown verdict changes.
 
-    If the running minute's verdict becomes worse, its row is returned immediately. So a
-    killed process loses only the last second. Rows of better verdicts are returned when
-    the minute has ended.
+    If the running minute's verdict becomes worse, its row is returned immediately. If
+    the process is killed, only rows of the last second are lost. Rows of better
+    verdicts are returned when the minute has ended.
 
     Args:
         rows: The newest row of each view, from an earlier run.

@@ -51,12 +51,12 @@ class Window(msgspec.Struct, array_like=True):
     Attributes:
         began_ms: Clock at the group's first record; None before the first record.
         message_ms: Clock at the group's latest MESSAGE; None before the first MESSAGE.
-        ended: For each step, the number of pairs of id and receiver that ended in it.
+        ended: Number of pairs of id and receiver that ended in each step.
             The key is the step's end.
         unacknowledged: Number of ended pairs that are still unacknowledged.
-        unanswered: For each step, the number of requests that ended unanswered in it.
+        unanswered: Number of requests that ended unanswered in each step.
             The key is the step's end.
-        taps: Clock at the latest payload of each tap that showed the group.
+        taps: For each tap, the clock at its latest payload that showed the group.
         rule: Settings of the verdict.
     """
 

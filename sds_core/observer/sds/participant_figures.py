@@ -57,8 +57,8 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         participants: At most `MOST_PARTICIPANTS` participants; the participant that
             lacks most messages is first.
-        others: Number of further participants that ever sent a frame. A participant
-            that has been silent for two retention windows counts too.
+        others: Number of further participants that ever sent a frame. `others` includes
+            participants that have been silent for two retention windows.
     """
 
     participants: list[ParticipantFigures] = []
