@@ -7,8 +7,9 @@ writing, but keeps only the taps' times. Three facts limit the moment of writing
 - A record was written before the wall time at which the monitor read it.
 - If a record is at or after the end that an earlier look found, the record was written
   after that look.
-- A record was written before all records at later offsets. Earlier times of enough
-  later records show the moment of writing, even if the monitor reads late.
+- A record was written before all records at later offsets. If the times of enough
+  later records are earlier than a record's time, they show when it was written, even
+  if the monitor reads late.
 """
 
 from __future__ import annotations

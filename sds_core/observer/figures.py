@@ -28,8 +28,7 @@ class Unit(enum.Enum):
     TIME = "time"
     """Event time in Unix milliseconds, or None; exported in seconds."""
     RATIO = "ratio"
-    """A float in [0, 1], or None. Report and history have no floats, and omit a ratio.
-    """
+    """A float in [0, 1], or None. Report and history omit figures of this unit."""
     NUMBER = "number"
     """A float, or None. Report and history omit figures of this unit."""
     WORD = "word"
@@ -252,7 +251,7 @@ Entry = Figure | Share | Family
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:
-    """Return entries. Entries with a name on the page but no group get this group."""
+    """Return entries. If an entry has a name on the page but no group, set `group`."""
 
     def belongs(entry: Figure | Share) -> bool:
         return bool(entry.heading or entry.key) and not entry.group

@@ -37,7 +37,7 @@ class IncidentKind(enum.StrEnum):
     UNDELIVERED = "undelivered"
     """Participants lacked the seen message after its deadline (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
-    """By its deadline, no participant acknowledged the message, although other
+    """No participant acknowledged the message by its deadline, although other
     participants sent frames (docs/figures.md, 4)."""
 
 

@@ -122,8 +122,8 @@ class Grouping(Generic[Totals, Part]):
             again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
-            `sds_core.observer.minutes.GroupMinute`. In the same batch, all views emit
-            the figures of the same minute.
+            `sds_core.observer.minutes.GroupMinute`. All views emit their figures of a
+            minute in the same batch.
         changed: Returns a view's totals with only the groups that its last `apply` may
             have changed. `changed` keeps the cost of a batch proportional to its
             changes. If None, each batch has the totals of all groups of the views.
@@ -171,9 +171,9 @@ class Kind(Generic[Digest, Totals, Event]):
         remains: Returns those counts of a forgotten view that stay in sums over all
             views. None if views are never forgotten, or if no sum over the views is
             published.
-        grouping: How views are joined into groups. Labels, figures and incidents then
-            belong to groups, not to views. Grouped views are never forgotten. None if
-            single views are published.
+        grouping: How views are joined into groups. If set, labels, figures and
+            incidents belong to groups, not to views. Grouped views are never forgotten.
+            None if single views are published.
         explain: Returns one sentence that gives the reason for an incident.
         runbooks: Kind of an incident -> name of its runbook.
         causes: Returns the likely causes of a bad verdict from the totals of a view or

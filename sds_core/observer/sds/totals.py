@@ -28,7 +28,7 @@ from sds_core.wire import estimated_ids, false_positive_rate
 
 
 class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
-    """One bloom filter by its fill (``docs/figures.md``, 9).
+    """The fill of one bloom filter (``docs/figures.md``, 9).
 
     Attributes:
         one_percent_ms: Time at which the false-positive rate passes 1 %, Unix ms; the
