@@ -176,7 +176,7 @@ def blind_until_ms(
 def excuse_of(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
-    """Return a test for evidence that capture gaps of a view's taps excuse.
+    """Return a test: whether capture gaps of a view's taps excuse some evidence.
 
     Taps that are not in the snapshot are ignored. None if all evidence counts.
     """

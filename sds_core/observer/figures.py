@@ -129,8 +129,8 @@ class Figure:
         report: Positions in the report, as dotted paths; empty if the report lacks the
             figure. The first path is also the figure's name in the history.
         history: Whether the history has the figure and the report does not.
-        detail: Key in the report, with ``--report-detail``, of the list of all
-            durations.
+        detail: Report key of the list of all durations. The report has the list only
+            with ``--report-detail``.
         group: Heading of the group on the page; empty if the page lacks the figure.
         heading: Name on the page; for percentiles, the text before ``p95``.
         key: Name in the URL of a page, if different from `field`.

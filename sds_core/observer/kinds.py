@@ -163,7 +163,7 @@ class Kind(Generic[Digest, Totals, Event]):
         label_budget: Maximum number of views with a metric label; None:
             ``--label-budget`` of the job applies.
         in_channel_table: Whether the operator's channel table applies to the views.
-        outlets: Outlet for each type of event.
+        outlets: The `Outlet` of each type of event.
         is_known: Whether totals belong to a known object, such as a channel. Views
             without known totals are not published.
         figures: The table of the views' figures; None if single views are not
@@ -241,7 +241,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def names(self) -> Names:
-        """The names in the table `published`, which must exist."""
+        """The names in the table `published`. The table must exist."""
         return self.published.names
 
     @property

@@ -294,7 +294,7 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Delete the encoded rest of each of these rows. Call `flush` first."""
+        """Delete the bytes that `rests` has for these rows. Call `flush` first."""
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))

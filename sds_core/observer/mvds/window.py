@@ -100,7 +100,7 @@ class Window(msgspec.Struct, array_like=True):
         return Verdict.OK, "ok"
 
     def judge(self, clock_ms: int) -> tuple[Verdict, str]:
-        """Return verdict and reason at a clock for which the window is valid."""
+        """Return verdict and reason at a clock; the window must be valid for it."""
         unacknowledged = sum(self.unacknowledged.values())
         return self.verdict(clock_ms, unacknowledged, sum(self.unanswered.values()))
 

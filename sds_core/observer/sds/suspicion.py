@@ -38,8 +38,8 @@ _MOST_COMPARED = 20
 _LEAST_SPREAD_MS = 60_000
 """Minimum time from the first failed message to the last.
 
-Failures within a minute are one event, such as a short absence, which may happen to any
-participant.
+Failures within a minute are one event, such as a short absence. Such an event may
+happen to any participant.
 """
 
 _MOST_PAIRS = 200
