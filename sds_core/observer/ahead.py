@@ -7,8 +7,9 @@ writing, but keeps only the taps' times. Three facts limit the moment of writing
 - A record was written before the wall time at which the monitor read it.
 - If a record is at or after the end that an earlier look found, the record was written
   after that look.
-- A record was written before all records at later offsets. Earlier times of enough
-  later records show the moment of writing, even if the monitor reads late.
+- A record was written before all records at later offsets. If the times of enough
+  later records are earlier than a record's time, they show when it was written, even
+  if the monitor reads late.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 LOOKAHEAD = 50
 """The times of this number of later offsets show when a record was written.
 
-More offsets would cover too long a time. Fewer offsets could be a single burst of one
-tap."""
+If the number is larger, the offsets cover too long a time. If the number is smaller, a
+single burst of one tap may fill all offsets."""
 
 
 _REFUTING = 3
@@ -69,9 +70,10 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
 
     If a later record's time is more than `MAX_AHEAD_MS` earlier, this record is from
     the future or the later record is late. If this record is from the future, the later
-    records that agree with its time are from the future too. The later records are
-    counted in order. The time is refuted as soon as at least `_REFUTING` records
-    disagree, and disagreeing records outnumber the others by more than three to two.
+    records that agree with its time are from the future too. The records of `behind`
+    are counted in order, until two conditions refute the time: at least `_REFUTING`
+    records contradict it, and these records outnumber the others by more than three to
+    two.
 
     Args:
         time_ms: Time of the record, Unix ms.
@@ -140,15 +142,15 @@ class Foresight(Generic[_Record]):
 
         Args:
             behind: Records after the last added record. `behind` covers `LOOKAHEAD`
-                offsets, or all records that existed at the admission. Records in
-                `behind` are not decided.
+                offsets, or all records that existed at the time `admitted_ms`. Records
+                in `behind` are not decided.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide the records that need no record after the offset `reached`.
+        """Decide each record that can be decided from the offsets up to `reached`.
 
         If `reached` is None, decide all records.
         """

@@ -39,9 +39,9 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     A view is also blind while an audit reports that the mirror lacks a recent message
     of the view.
 
-    If all taps of a view had a capture gap at a finding or shortly before, the finding
-    does not count in other verdicts. A verdict that follows blindness begins when the
-    blindness ends, if that time is still known.
+    If all taps of a view had a capture gap at a finding or shortly before, verdicts
+    other than BLIND ignore the finding. A verdict that follows blindness begins when
+    the blindness ends, if that time is still known.
 
     If no record arrives in the whole topic, every view is blind. The silence of the
     topic is checked at the moment of `Snapshot.as_of`. A report has no `as_of` moment,
@@ -176,7 +176,7 @@ def blind_until_ms(
 def excuse_of(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
-    """Return a test for evidence that capture gaps of a view's taps excuse.
+    """Return a test: whether capture gaps of a view's taps excuse some evidence.
 
     Taps that are not in the snapshot are ignored. None if all evidence counts.
     """
@@ -258,7 +258,7 @@ def _excused(
     changed = _replaced(totals, verdict=verdict, verdict_reason=reason)
     if blind is None:
         return changed
-    # The view's own verdict began while the taps' capture gaps still affected it.
+    # Capture gaps affected the view's own verdict, so the new one starts after them.
     return _replaced(changed, verdict_since_ms=blind.to_ms + 1)
 
 

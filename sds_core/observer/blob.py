@@ -52,7 +52,7 @@ def check_version(version: int, newest: int) -> None:
     """Check that this release can read a blob. All versions from 1 on are readable.
 
     Raises:
-        UnknownBlobVersion: The version is newer than the newest of the view's kind.
+        UnknownBlobVersion: `version` is newer than `newest`.
     """
     if version > newest:
         raise UnknownBlobVersion(version, newest)
@@ -75,14 +75,14 @@ def opened(
 ) -> Iterator[bytes]:
     """Check a blob, and pass it without the checksum to the ``with`` block.
 
-    An error in the block means that the blob is damaged. If a blob has no checksum,
-    changed bytes are detected only if they cannot be decoded.
+    An error in the ``with`` block means that the blob is damaged. If a blob has no
+    checksum, changed bytes are detected only if they cannot be decoded.
 
     `newest` and `checksum_since` are `Kind.blob_version` and `Kind.checksum_since`.
 
     Raises:
         UnknownBlobVersion: `version` is newer.
-        DamagedBlob: The checksum is wrong, or the block failed.
+        DamagedBlob: The checksum is wrong, or the ``with`` block failed.
     """
     check_version(version, newest)
     body = verified(data) if version >= checksum_since else data

@@ -37,7 +37,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
         label: Whether the channel has its own metric label, regardless of the label
-            limit. If None, the label limit decides.
+            limit. If None, the channel has a label only within the label limit.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 
@@ -98,7 +98,7 @@ class ChannelTable:
         return self._settings(channel)
 
     def mutes_at(self, wall_ms: int) -> bool:
-        """Whether any entry mutes at this wall time, Unix ms."""
+        """Whether any entry mutes a channel at this wall time, Unix ms."""
         return wall_ms < self._mute_until_ms
 
     def _merged(self, channel: str) -> ChannelSettings:

@@ -25,8 +25,8 @@ _CALM = 0.8
 """Below this fraction of its limit, a difference counts as normal again."""
 
 _RECORDS = 3
-"""Number of a tap's new records that must agree, because one record may have any time.
-"""
+"""Number of a tap's new records that must show a lead, because one record may have any
+time."""
 
 _WINDOW_S = 60.0
 """For this number of seconds, a record represents its tap's clock.
@@ -137,9 +137,9 @@ class TapClocks:
 
     A tap stamps a record before the record arrives. A record's lead is the difference
     of the clocks minus the record's delay. The records with the shortest delay show
-    best how far the clocks differ. For each tap, the third largest lead of the last
-    minute counts. A delay only makes a lead smaller, and up to two records may have
-    arbitrary times.
+    best how far the clocks differ. A delay only makes a lead smaller. For each tap,
+    the result is the third largest lead of the last minute, because up to two records
+    may have arbitrary times.
     """
 
     def __init__(self) -> None:

@@ -54,7 +54,8 @@ class Deadlines:
     def add_all(self, due: Due, entries: list[tuple[int, int]]) -> None:
         """Queue many deadlines of one kind; efficient if few of them pass soon.
 
-        An entry is a deadline, Unix ms, and a key. The queue keeps the list.
+        Each of `entries` has a deadline, Unix ms, and a key. Afterwards, the list
+        `entries` belongs to the queue.
         """
         # Many entries have equal deadlines; their keys are sorted when the deadline
         # passes.

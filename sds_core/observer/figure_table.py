@@ -140,9 +140,9 @@ class FigureTable(Generic[Totals]):
         """Return the JSON object of a view's figures; times are in milliseconds.
 
         If `exact` has all durations of a field, in milliseconds, the field's
-        percentiles are exact. Otherwise, the percentiles are bounds of buckets. If the
-        totals are sums over several views, text values, such as the verdict, are
-        omitted.
+        percentiles are exact. If `exact` lacks a field, the field's percentiles are
+        bounds of buckets. If the totals are sums over several views, text values, such
+        as the verdict, are omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -158,7 +158,7 @@ class FigureTable(Generic[Totals]):
         return report
 
     def row(self, totals: Totals) -> dict[str, Any]:
-        """Return the figures of a view by the names of `columns`."""
+        """Return a view's value for each of `columns`, by column name."""
         return {column.name: column.read(totals) for column in self.columns}
 
     @property

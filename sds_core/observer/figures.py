@@ -28,10 +28,9 @@ class Unit(enum.Enum):
     TIME = "time"
     """Event time in Unix milliseconds, or None; exported in seconds."""
     RATIO = "ratio"
-    """A float in [0, 1], or None. Report and history have no floats, and omit a ratio.
-    """
+    """A float in [0, 1], or None. Report and history omit figures of this unit."""
     NUMBER = "number"
-    """A float, or None. Report and history omit the number."""
+    """A float, or None. Report and history omit figures of this unit."""
     WORD = "word"
     """Text. Texts are not exported, and cannot be combined over several views."""
 
@@ -112,8 +111,8 @@ class Line(NamedTuple):
 
     Attributes:
         chart: Key of the `ChartShape`.
-        name: Name of the line or bar. Not used for `Unit.DURATIONS`, where each
-            percentile of the figure is a line.
+        name: Name of the line or bar. A figure of `Unit.DURATIONS` needs no name,
+            because each percentile is a line.
     """
 
     chart: str
@@ -130,14 +129,15 @@ class Figure:
         report: Positions in the report, as dotted paths; empty if the report lacks the
             figure. The first path is also the figure's name in the history.
         history: Whether the history has the figure and the report does not.
-        detail: Key in the report, with ``--report-detail``, of the list of all
-            durations.
+        detail: Report key of the list of all durations. The report has the list only
+            with ``--report-detail``.
         group: Heading of the group on the page; empty if the page lacks the figure.
         heading: Name on the page; for percentiles, the text before ``p95``.
         key: Name in the URL of a page, if different from `field`.
         grave: Whether any value other than zero is a fault.
         retracted: Field that counts the figure's events that proved wrong. Pages show
-            the figure minus these events. Report, metrics and history show both counts.
+            the figure minus these events. Report, metrics and history show the figure
+            and the field separately.
         column: Position in the table of all views, from 1 on; 0 for a figure without a
             column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
@@ -166,7 +166,7 @@ class Figure:
     growth_key: str = ""
 
     def read(self, totals: Any) -> Any:
-        """Return the value, of the type that the unit names."""
+        """Return the figure's value; `unit` determines its type."""
         return getattr(totals, self.field)
 
     def standing(self, totals: Any) -> Any:
@@ -210,8 +210,8 @@ class Share:
     Attributes:
         part: Fields of the totals that add up to the part.
         rest: Fields of the totals that add up to the whole minus the part.
-        retracted: Fields that count the events of `rest` that proved wrong. These
-            events belong to the part.
+        retracted: Fields that count the wrong events in `rest`. Wrong events belong to
+            the part.
         more_is_better: Whether a larger share is better.
     """
 
@@ -251,7 +251,7 @@ Entry = Figure | Share | Family
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:
-    """Return entries. Entries with a name on the page but no group get this group."""
+    """Return entries. If an entry has a name on the page but no group, set `group`."""
 
     def belongs(entry: Figure | Share) -> bool:
         return bool(entry.heading or entry.key) and not entry.group
@@ -281,8 +281,8 @@ class Limit(NamedTuple):
     """A straight line in a chart for comparison.
 
     Attributes:
-        setting: The field of `sds_core.observer.settings.ObserverSettings` that holds
-            the line's value, milliseconds.
+        setting: The line shows the value of this field of
+            `sds_core.observer.settings.ObserverSettings`, milliseconds.
     """
 
     name: str
@@ -297,8 +297,8 @@ class ChartShape:
         note: How to read the chart, in one or two sentences.
         scale: Type of the values: `SECONDS` for `Unit.DURATIONS`, `PERCENT` for shares,
             otherwise a type for counts.
-        limit: A line for comparison, only for `SECONDS`. The SLO of a share needs no
-            `limit`.
+        limit: A line for comparison. Only charts with the scale `SECONDS` have a
+            `limit`. The SLO of a share needs no `limit`.
     """
 
     key: str

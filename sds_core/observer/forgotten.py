@@ -26,8 +26,8 @@ class Remainder(Generic[Totals]):
 
     Attributes:
         views: Number of times that a view was forgotten.
-        totals: Sum over all forgotten views. Every sum over all views includes this
-            sum.
+        totals: Sum over all forgotten views. Every sum over all views includes
+            `totals`.
         other: Sum over forgotten views that had no metric label; part of the series
             ``other``. If `other` had counts of a view with a label, the series would
             show a false increase. None if all forgotten views had a label.

@@ -75,7 +75,7 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """When the topic last got a record, at a moment.
+    """When the topic last got a record, and how long ago this was at the last `as_of`.
 
     Record times are not used: the clock of a tap may be wrong, and traffic may be
     replayed at any speed.

@@ -77,7 +77,7 @@ class Histogram(msgspec.Struct, array_like=True):
 
 
 def nearest_rank(count: int, percent: int) -> int:
-    """1-based rank of a percentile among `count` ordered values; 0 for none."""
+    """1-based rank of a percentile among `count` ordered values; 0 if `count` is 0."""
     return -(-count * percent // 100)
 
 

@@ -37,7 +37,8 @@ class IncidentKind(enum.StrEnum):
     UNDELIVERED = "undelivered"
     """Participants lacked the seen message after its deadline (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
-    """Others sent frames, but none acknowledged in time (docs/figures.md, 4)."""
+    """No participant acknowledged the message by its deadline, although other
+    participants sent frames (docs/figures.md, 4)."""
 
 
 class Incident(msgspec.Struct, array_like=True, tag=True):
@@ -238,8 +239,8 @@ def incident_object(
 ) -> IncidentObject:
     """The incident as a JSON object, for the report and the API.
 
-    `why` gives the reason of the incident, see `Kind.explain`; the default is
-    `explain`.
+    `why` returns the reason for the incident, as `Kind.explain` does. If omitted, the
+    function `explain` returns the reason.
     """
     channel, incident, tap_hole = found
     return {

@@ -100,9 +100,9 @@ Judgement = FrameRecord | Heartbeat | Dead
 def judge(
     record: RawRecord, written_ms: int, protocols: Mapping[str, AnyProtocol] = _BY_NAME
 ) -> Judgement:
-    """Return what a record is.
+    """Judge whether a record is a frame, a heartbeat or a dead letter.
 
-    `written_ms` is the latest possible time of writing, Unix ms, according to
+    The record was written at `written_ms`, Unix ms, or earlier, according to
     `sds_core.observer.ahead`. If nothing else is known, `written_ms` is the wall time.
     """
     future = is_future(record.timestamp_ms, written_ms)

@@ -122,8 +122,8 @@ class Grouping(Generic[Totals, Part]):
             again.
         name_of: Returns the name of the group of an event that leaves a view. Incidents
             are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
-            `sds_core.observer.minutes.GroupMinute`. For one minute, all views emit
-            their figures in the same batch.
+            `sds_core.observer.minutes.GroupMinute`. All views emit their figures of a
+            minute in the same batch.
         changed: Returns a view's totals with only the groups that its last `apply` may
             have changed. `changed` keeps the cost of a batch proportional to its
             changes. If None, each batch has the totals of all groups of the views.
@@ -163,7 +163,7 @@ class Kind(Generic[Digest, Totals, Event]):
         label_budget: Maximum number of views with a metric label; None:
             ``--label-budget`` of the job applies.
         in_channel_table: Whether the operator's channel table applies to the views.
-        outlets: Outlet for each type of event.
+        outlets: The `Outlet` of each type of event.
         is_known: Whether totals belong to a known object, such as a channel. Views
             without known totals are not published.
         figures: The table of the views' figures; None if single views are not
@@ -171,9 +171,9 @@ class Kind(Generic[Digest, Totals, Event]):
         remains: Returns those counts of a forgotten view that stay in sums over all
             views. None if views are never forgotten, or if no sum over the views is
             published.
-        grouping: How views are joined into groups. Groups have the labels, figures and
-            incidents. Grouped views are never forgotten. None if single views are
-            published.
+        grouping: How views are joined into groups. If set, labels, figures and
+            incidents belong to groups, not to views. Grouped views are never forgotten.
+            None if single views are published.
         explain: Returns one sentence that gives the reason for an incident.
         runbooks: Kind of an incident -> name of its runbook.
         causes: Returns the likely causes of a bad verdict from the totals of a view or
@@ -241,7 +241,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def names(self) -> Names:
-        """The names in the table `published`, which must exist."""
+        """The names in the table `published`. The table must exist."""
         return self.published.names
 
     @property
@@ -283,8 +283,8 @@ class FrameReader(Protocol):
         """Add the frame of a record to the digest of its view.
 
         Returns:
-            Approximate number of bytes that the digest keeps in memory. If nothing was
-            changed, the number is 0, and the frame may be valid or invalid.
+            Approximate number of bytes that the digest keeps in memory. If the
+            digest was not changed, the number is 0; the frame may still be valid.
         """
 
 
@@ -359,7 +359,7 @@ class Kinds:
         return Kinds([replace(kind, figures=None) for kind in self])
 
     def of(self, prefix: str) -> AnyKind:
-        """Return the kind with a prefix.
+        """Return the kind that has this prefix.
 
         Raises:
             UnknownKind: There is none.

@@ -1,9 +1,10 @@
 """Emits the figures of a view per minute for the history.
 
 A minute of event time is emitted if the view's figures have changed since the
-previously emitted minute. The first minute is compared with a new view. All totals are
-figures, except the clock, the names of taps, and momentary values. Neither a clock
-change alone nor copies that Kafka delivers again cause a minute.
+previously emitted minute. The first minute is emitted if the figures differ from those
+of a new view. All totals are figures, except the clock, the names of taps, and
+momentary values. If only the clock changes, or Kafka delivers copies again, no minute
+is emitted.
 
 A minute includes every frame and every deadline before its end, and nothing at its end
 or later.
@@ -72,8 +73,8 @@ class Minutes(Generic[Totals, MinuteOf]):
 
     Args:
         totals: The view's figures, a msgspec struct that the view keeps changing.
-        momentary: Fields of the totals with momentary values; the mapping has the value
-            that replaces the momentary value in a minute.
+        momentary: Maps each momentary field of the totals to the value that the field
+            has in minutes.
     """
 
     _momentary: Mapping[str, Any]

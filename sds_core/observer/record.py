@@ -17,7 +17,7 @@ NO_HASH = 0
 MAX_AHEAD_MS = 60_000
 """Maximum time by which a record's own time may be later than its writing.
 
-A record beyond the maximum is a dead letter.
+If a record's time is later, the record is a dead letter.
 """
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})

@@ -11,7 +11,7 @@ _MANY = 4_096
 """Minimum number of rows for which the first searches scan the column."""
 
 _ROWS_PER_SEARCH = 2_000
-"""Above this number of rows per search, a search scans the column.
+"""If rows outnumber searches by more than this factor, a search scans the column.
 
 Making the index takes as long as a few scans.
 """
@@ -57,7 +57,7 @@ class RowIndex:
     def _slot(self, key: int) -> int:
         """Slot of a key, by a 64-bit mixer (moremur, Evensen 2019).
 
-        Consecutive keys, such as sequence numbers, are spread too.
+        The mixer spreads even consecutive keys, such as sequence numbers.
         """
         first: Uint64 = 0x3C79AC492BA7B653
         second: Uint64 = 0x1C69B3F74AC4AE35

@@ -27,7 +27,7 @@ _RATIO = Annotated[float, Meta(gt=0, lt=1)]
 
 
 _BY_FLAG = frozenset({"forget_ms"})
-"""Settings that a flag of `run` sets; each start may set another value."""
+"""Settings that a flag of `run` sets; each start may set a different value."""
 
 
 def _type_of(name: str) -> Any:

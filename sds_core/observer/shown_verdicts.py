@@ -2,8 +2,8 @@
 
 The shown verdict is the verdict after the blindness check. While the monitor was down,
 stopped or lagging, no valid verdict was shown, and the minutes count as not watched.
-The worst verdict of each minute counts. Each change has a row. Each view also has a row
-at the start of each day, so the rows of a day can be read alone.
+The worst verdict of each minute counts. Each change of a view's verdict has a row. Each
+view also has a row at the start of each day, so the rows of a day can be read alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _FORGOTTEN = "forgotten"
 _RANK = {verdict: rank for rank, verdict in enumerate(WORST_FIRST)}
 
 SET_BACK_MS = 3_600_000
-"""If the clock is set back by more than one hour, later rows are dropped."""
+"""If the clock is set back by more than one hour, rows after the new time are dropped.
+"""
 
 
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
@@ -120,9 +121,9 @@ _Shown = tuple[str, str]
 class VerdictLog:
     """Tracks views of one kind, and returns a row whenever the shown verdict changes.
 
-    If the running minute's verdict becomes worse, its row is returned immediately. So a
-    killed process loses only the last second. Rows of better verdicts are returned when
-    the minute has ended.
+    If the running minute's verdict becomes worse, its row is returned immediately. If
+    the process is killed, only rows of the last second are lost. Rows of better
+    verdicts are returned when the minute has ended.
 
     Args:
         rows: The newest row of each view, from an earlier run.
@@ -138,7 +139,7 @@ class VerdictLog:
         known = (rows or {}).items()
         self._rows = {name: row for name, row in known if row.reason != _FORGOTTEN}
         self._minute_ms = 0 if observed_ms is None else _minute_of(observed_ms)
-        # Views whose last shown value differs from their row.
+        # Views whose last shown verdict or reason differs from their newest row.
         self._due: set[str] = set()
         self._unwatched: str | None = None
         self._found: list[tuple[str, ShownVerdict]] = []
@@ -151,7 +152,9 @@ class VerdictLog:
         changed: Collection[str] | None = None,
         paused: bool = False,
     ) -> list[tuple[str, ShownVerdict]]:
-        """Return the new rows, in order; per view and minute, the last row counts.
+        """Return the new rows, in order.
+
+        If a view has several rows in one minute, the last row counts.
 
         Args:
             views: Totals by view name, with the shown verdicts.

@@ -246,9 +246,9 @@ class Snapshot:
         """Whether the job has fresh figures and no view is failing or blind.
 
         The figures are fresh if Kafka answers, and the job runs, does not lag, and can
-        read new records. At least one view must have a verdict, unless all have ended.
-        The clock must be right, because a wrong clock turns records into dead letters.
-        Muted views are ignored.
+        read new records. At least one view must have a verdict, unless all views have
+        ended. The clock must be right, because a wrong clock turns records into dead
+        letters. Muted views are ignored.
         """
         return (
             self.primed

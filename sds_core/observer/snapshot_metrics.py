@@ -128,7 +128,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics of the snapshot and of the kinds of view; no label names one view."""
+    """Metrics of the snapshot and of the kinds of view, without labels for views."""
     kinds = list(kinds)
     return [
         Metric(

@@ -25,7 +25,7 @@ from sds_core.observer.histogram import Histogram
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 Join = Callable[[Sequence[Any]], Any]
-"""Combines at least one value of a field into one value; no value is None."""
+"""Combines values of a field into one. At least one value exists; none is None."""
 
 
 greatest: Join = max
@@ -61,7 +61,7 @@ def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
 def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Join]]:
     """Names of the whole numbers to add, and how other fields are combined.
 
-    Fields without a meaning for several views are not returned.
+    Fields that mean nothing for several views are omitted.
     """
     numbers, others = [], {}
     for field in msgspec.structs.fields(kind):

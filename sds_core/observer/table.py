@@ -72,7 +72,7 @@ class PackedTable(msgspec.Struct, array_like=True):
         keys: Keys, encoded as `SIGNED`, shape (n,).
         columns: Columns, encoded as in `Codec.packings`, each of shape (n,).
         ends: End of each entry's bytes in `rests`, encoded as `RISING`, shape (n,).
-        rests: The concatenated rests of the entries.
+        rests: The parts of the entries that are not in columns, encoded and joined.
     """
 
     keys: bytes = b""
@@ -106,8 +106,8 @@ class Table(Generic[Entry]):
     # Rows before `_first` are removed; `_gone` has the other removed rows.
     _first: int
     _gone: set[int]
-    # `_objects` has the decoded entries by row. `_touched` has their rows in order of
-    # first use.
+    # `_objects` has the decoded entries by row. `_touched` has the rows of decoded
+    # entries in order of first use.
     _objects: list[Entry | None]
     _touched: list[int]
     # Entries that have no row yet.
@@ -294,7 +294,7 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Delete the encoded rest of each of these rows. Call `flush` first."""
+        """Delete the bytes that `rests` has for these rows. Call `flush` first."""
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
@@ -322,7 +322,7 @@ class Table(Generic[Entry]):
         added: list[bytes],
         cells: Int64Rows,
     ) -> None:
-        """Join the encoded rests of the remaining rows, then of the added entries.
+        """Join the parts that are not in columns: first remaining rows, then `added`.
 
         The ends of all remaining rows are set before removed rows are cut out of the
         columns.

@@ -34,7 +34,7 @@ MAX_HOLE = 100_000
 MAX_HOLES = 10_000
 """Maximum number of separate sequence gaps whose numbers may still arrive.
 
-A tap that loses every second of 1,000 records per second has 7,500 sequence gaps.
+If a tap sends 1,000 records per second and loses every other one, 7,500 gaps wait.
 Beyond the limit, the oldest gap counts as missing at once, so that a record's cost
 stays bounded.
 """

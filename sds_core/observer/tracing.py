@@ -211,9 +211,9 @@ class Tracing(Protocol[_FrameIn]):
         """See the class."""
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Whether a value may concern a message: a cheap test, never wrongly False.
+        """Whether a value may concern a message. True may be wrong; False is right.
 
-        The Waku hash is not in the value.
+        The test is cheap. The Waku hash is not in the value.
         """
 
     def subjects(
@@ -258,7 +258,7 @@ class StepLog:
         return steps, self.omitted + len(more[MOST_STEPS:])
 
     def has_step(self, prefix: str) -> bool:
-        """Whether a step's kind has a prefix."""
+        """Whether the kind of any step begins with `prefix`."""
         return any(step.what.startswith(prefix) for step in self._steps)
 
     def conclusions(

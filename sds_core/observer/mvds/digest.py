@@ -1,8 +1,8 @@
 """Encodes what one view needs of a chunk's payloads, as one digest.
 
-A digest has a row for each payload that has records of the view's ids. For each peer
-and second, another row shows that the peer was active. Every view gets these rows. Each
-id and peer is stored once.
+A digest has a row for each payload that has records of the view's ids. Rows of another
+type show in which seconds each peer was active. Every view gets all rows about
+activity. Each id and peer is stored once.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class ShardDigester:
         self._observers = {}
 
     def add(self, frame: PayloadPart, value: bytes, arrival: Arrival) -> None:
-        """Add the part of a payload."""
+        """Add what the view receives of one payload."""
         del value
         peers: dict[str, int] = self._peers
         sender = peers.setdefault(frame.sender, len(peers))

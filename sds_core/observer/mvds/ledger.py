@@ -10,7 +10,7 @@ from sds_core.observer.mvds.totals import UNKNOWN_GROUP
 
 @native
 class Ledger:
-    """Counts figures of messages.
+    """Counts the figures of messages in their groups.
 
     Until the group of a message is known, the message keeps its figures, so that no
     figure moves between groups.

@@ -11,9 +11,8 @@ from enum import StrEnum
 MOST_RECORDS = 200
 """Maximum number of tracked records per payload; later records are dropped.
 
-Repetitions count. Deployed nodes send less than a tenth of this number of records per
-payload. A payload of 150 kB has room for 4,200 ids, and each id costs as much as a
-short payload.
+Repetitions count. Deployed nodes send fewer than 20 records per payload. A payload of
+150 kB has room for 4,200 ids, and each id costs as much as a short payload.
 """
 
 MOST_PEERS = 500

@@ -68,7 +68,7 @@ class Peers:
         return f"{uint64(peer):016x}" if known is None else known[1]
 
     def forget_before(self, heard_ms: int, named_ms: int) -> None:
-        """Drop peers silent since `heard_ms`, and names not needed since `named_ms`."""
+        """Drop peers silent since `heard_ms` and peer names unused since `named_ms`."""
         for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:
             del self._heard[peer]
         for peer in [one for one, (ms, _) in self._names.items() if ms < named_ms]:

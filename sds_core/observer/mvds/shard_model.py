@@ -52,7 +52,7 @@ class ShardModel:
     # Number of peers and pairs of all messages.
     _links: int
     # Deadlines of all changed messages. For other messages, only deadlines before
-    # `_queued_to_ms` are queued, because few of thousands of deadlines pass in a batch.
+    # `_queued_to_ms` are queued, because only a few deadlines pass in a batch.
     _awaited: Awaited
     _queued_to_ms: int
     _copies: Copies
@@ -112,8 +112,8 @@ class ShardModel:
         last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
             if not len(self._messages):
-                # Without messages, only the ages of entries matter, and the last sweep
-                # checks all ages.
+                # If no message is remembered, sweeps only drop old entries, so the
+                # last sweep is enough.
                 sweep_ms = last_ms
             self._fire(sweep_ms)
             self._sweep(sweep_ms)

@@ -24,7 +24,7 @@ _NAMES = tuple(str(shard) for shard in range(SHARDS))
 _ID_BYTES = 32
 _GROUP_BYTES = 8
 _OFFERED_IN_GROUP_BYTES = 34
-"""Bytes of an id in a group offer; the offer's inner tags have one byte each."""
+"""Bytes of an id in a group offer: a tag of one byte, a length of one byte, the id."""
 _PARENT_BYTES = 34
 _EPHEMERAL_BYTES = 2
 _EMPTY_GROUP = "empty"
@@ -170,7 +170,7 @@ def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
-    """Return the sum of each id's sizes and their number, in order of appearance."""
+    """Return the sum and the number of each id's sizes, in order of appearance."""
     counted: dict[bytes, tuple[int, int]] = {}
     for one, size in sizes:
         bytes_, times = counted.get(one, (0, 0))

@@ -24,7 +24,7 @@ UNKNOWN_GROUP = "unknown"
 
 
 class GroupTotals(msgspec.Struct, array_like=True):
-    """Everything that the job publishes for one group, or one view's part of it.
+    """Everything that the job publishes for one group, or one view's part of the group.
 
     Counters start at the checkpoint's first batch; gauges are values at `clock_ms`.
     Times are event times in Unix milliseconds, or None. For how fields are added up,
@@ -87,7 +87,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
     @property
     def offers_of_use(self) -> int:
-        """Offers that are not needless."""
+        """Offers minus needless offers."""
         return self.records_offer - self.needless_offers
 
     @property

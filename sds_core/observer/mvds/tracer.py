@@ -66,7 +66,7 @@ class MvdsTracing:
     is_keyed = False
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """The id of a MESSAGE is the hash of its content; every payload may match."""
+        """Every payload may match, because a MESSAGE does not contain its own id."""
         return len(value) > 0
 
     def subjects(

@@ -51,12 +51,12 @@ class Window(msgspec.Struct, array_like=True):
     Attributes:
         began_ms: Clock at the group's first record; None before the first record.
         message_ms: Clock at the group's latest MESSAGE; None before the first MESSAGE.
-        ended: For each step, the number of pairs of id and receiver that ended in it.
+        ended: Number of pairs of id and receiver that ended in each step.
             The key is the step's end.
         unacknowledged: Number of ended pairs that are still unacknowledged.
-        unanswered: For each step, the number of requests that ended unanswered in it.
+        unanswered: Number of requests that ended unanswered in each step.
             The key is the step's end.
-        taps: Clock at the latest payload of each tap that showed the group.
+        taps: For each tap, the clock at its latest payload that showed the group.
         rule: Settings of the verdict.
     """
 
@@ -100,7 +100,7 @@ class Window(msgspec.Struct, array_like=True):
         return Verdict.OK, "ok"
 
     def judge(self, clock_ms: int) -> tuple[Verdict, str]:
-        """Return verdict and reason at a clock for which the window is valid."""
+        """Return verdict and reason at a clock; the window must be valid for it."""
         unacknowledged = sum(self.unacknowledged.values())
         return self.verdict(clock_ms, unacknowledged, sum(self.unanswered.values()))
 

@@ -24,8 +24,8 @@ from sds_core.wire import FrameKind
 _MOST_WITNESSES = 64
 """Maximum number of witnesses of a message.
 
-64 witnesses suffice for filters with a false-positive rate of 0.8. The number is
-limited, because untrusted senders may invent names.
+64 witnesses suffice for filters with a false-positive rate of 0.8. The number of
+witnesses is limited, because untrusted senders may invent names.
 """
 
 

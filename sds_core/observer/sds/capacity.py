@@ -27,7 +27,8 @@ class EpochState(msgspec.Struct, array_like=True):
     Attributes:
         number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
         sent: Number of first copies and retries in the epoch, by participant index.
-        last_max: Maximum number of messages of one participant in the previous epoch.
+        last_max: In the previous epoch, the number of messages from the participant
+            that sent most.
     """
 
     number: int = 0
@@ -36,7 +37,7 @@ class EpochState(msgspec.Struct, array_like=True):
 
     @property
     def most(self) -> int:
-        """Maximum number of messages of one participant."""
+        """Number of messages from the participant that sent most."""
         return max(self.sent.values(), default=0)
 
 

@@ -27,13 +27,13 @@ LEAST = 3
 """Minimum number of messages, or deliveries, on which a cause is based."""
 
 CHANCE = 0.001
-"""Maximum probability that the common sender or participant is chance.
+"""Maximum probability that the failures have this sender or participant by chance.
 
 The probability assumes that each sender or participant had an equal risk.
 """
 
 _NAMED_LATE_MS = 60_000
-"""A message of a capture gap is first named at most this long after the gap."""
+"""Maximum time from a capture gap to the first naming of a message sent in the gap."""
 
 _GAP_SHARE = 2
 """A tap's gaps may take at most the verdict's window divided by this number.
@@ -220,7 +220,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
 def _lie_in(
     found: Iterable[Found], holes: Iterable[tuple[int, int]], before: int, after: int
 ) -> bool:
-    """Whether all evidence begins in a capture gap, or at most a margin outside it."""
+    """Whether all evidence begins in capture gaps that are extended by margins."""
     return all(
         any(
             from_ms - before - STEP_MS <= since_ms <= to_ms + after + STEP_MS

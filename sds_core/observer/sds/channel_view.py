@@ -138,7 +138,7 @@ class ChannelView:
 
     @property
     def model(self) -> ChannelModel:
-        """The model, from which a trace gets facts that notes lack."""
+        """The model; a trace also reads facts from the model that are not in notes."""
         return self._model
 
     def forget(self) -> list[ChannelEvent]:

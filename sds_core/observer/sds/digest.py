@@ -70,8 +70,8 @@ Row = tuple[
   observer is an index into `observer_names`; `content` is the fingerprint of the whole
   frame;
 - waku_hash_bytes: Waku message hash of a content frame, otherwise empty;
-- kind: twice the index of its kind in `KINDS`, plus the index of its dialect in
-  `DIALECTS`;
+- kind: twice the index of the frame's kind in `KINDS`, plus the index of the frame's
+  dialect in `DIALECTS`;
 - name, sender: indices into `names` and `sender_names`;
 - lamport: Lamport timestamp; 0 if the kind has no timestamp;
 - history from, history to: start and end of the frame's slice of `histories`;

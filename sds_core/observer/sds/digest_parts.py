@@ -34,7 +34,7 @@ _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]
 """A history, compared with `Histories.indices`.
 
 Part 1 is the history's index in `Histories.indices`. Parts 2 and 3 are the history's
-new entries, and the sizes of these entries in the frame. Part 4 is the entries that no
+new entries, and the sizes of these entries in the frame. Part 4 has the entries that no
 earlier history has.
 """
 
@@ -207,7 +207,7 @@ class Histories:
         self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
-        """Return the history's start in `before`, and the number of shared entries."""
+        """Return where `history` starts in `before`, and how many entries agree."""
         end = len(before)
         if not history:
             return end, 0
@@ -279,7 +279,7 @@ class Filters:
         """Add the bits of a filter, as `add` does."""
         size = len(bits)
         if size % _WORD_BYTES:
-            # No library sends half a word.
+            # Libraries send only filters of whole words.
             self._last = None
             bits_set = count_set_bits(dialect, bits, m_bits)
             return self._add_whole(m_bits, k, bits), bits_set

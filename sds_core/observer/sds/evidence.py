@@ -85,14 +85,15 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         messages, pairs, saturated, content, attributed: See `Counts`. States of
             releases before 0.13 lack `attributed`.
-        lost, undelivered, unacknowledged: All failures of the named kind.
+        lost, undelivered, unacknowledged: All failures of the kind in the attribute's
+            name.
         recovered, expired: For each step in which events were found, the event that
             began last.
         gaps: The open gap that began last.
         lacking: `undelivered` by participant id, for the participants with the most
             lost messages.
-        lacking_others: Number of participants beyond `lacking` to which messages are
-            lost.
+        lacking_others: Number of participants to which messages are lost and that are
+            not in `lacking`.
     """
 
     messages: int

@@ -1,4 +1,4 @@
-"""Findings of a channel that do not count: the monitor may have missed messages.
+"""Excuses a channel's findings if the monitor may have missed messages.
 
 Excused findings suppress alerts on a channel (docs/figures.md, 8).
 """

@@ -160,7 +160,7 @@ class Health:
         self._state.ended[end_ms] = (messages + 1, missed + unacknowledged)
         self._messages += 1
         self._missed += unacknowledged
-        # If an acknowledged message leaves the window, the ratio changes too.
+        # If any message leaves the window, the share of unacknowledged ones changes.
         self._leaves_after(next(iter(self._state.ended)))
 
     def lost(self, key: int, time_ms: int) -> None:
@@ -199,7 +199,7 @@ class Health:
         self._state.newest_gap_ms = max(self._state.newest_gap_ms, named_ms)
 
     def pairs_ended(self, count: int, time_ms: int) -> None:
-        """Record that deliveries ended, with any outcome."""
+        """Record that `count` deliveries ended, whether or not they are lost."""
         if not count:
             return
         pairs, end_ms = self._state.pairs, step_after(time_ms)

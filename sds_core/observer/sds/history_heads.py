@@ -1,7 +1,7 @@
 """Remembers where participants' causal histories began (docs/figures.md, 6).
 
 A participant's log of messages only grows. Let an earlier history have n entries and
-begin with e. In the log, the last n entries of a later history are not before e.
+begin with e. Then none of the last n entries of a later history precedes e in the log.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ class HistoryHeads:
                 so that the earlier history proves nothing.
 
         Returns:
-            The sender's previous history, if the new history's last entries follow the
-            previous history's head. The previous history must have the same dialect, be
-            older and not be longer. Otherwise None.
+            The sender's previous history, if the new history's last entries do not
+            precede the previous history's first entry. The previous history must have
+            the same dialect, be older and not be longer. Otherwise None.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None

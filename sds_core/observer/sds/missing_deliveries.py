@@ -75,7 +75,7 @@ class MissingDeliveries:
                     del index[order]
 
     def forget_before(self, order: int) -> None:
-        """Drop the records of losses of earlier messages."""
+        """Drop what is recorded about lost messages whose order is below `order`."""
         for earlier in [one for one in self._undelivered if one < order]:
             del self._undelivered[earlier]
 

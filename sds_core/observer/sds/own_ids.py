@@ -121,7 +121,7 @@ class OwnIds:
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """Whether an id was seen and is not a message; its age is refreshed."""
+        """If an id was seen and is not a message, refresh its age and return True."""
         seen = self._seen_ids.get(key)
         if seen is None:
             return False
@@ -237,7 +237,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # A check of the response's time would test every participant.
+                # To check the response's time, every participant must be tested.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

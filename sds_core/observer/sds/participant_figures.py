@@ -29,8 +29,8 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         heard_ms: Time of the participant's latest first copy.
         lacks: Number of messages that the participant lacks according to its frames.
-        lacks_since_ms: Time of the first frame that showed a lack that still exists;
-            None if no lack exists.
+        lacks_since_ms: Time of the first frame that showed that the participant lacks a
+            message; None if the participant lacks none.
         undelivered: Number of lacked messages that count as undelivered, because their
             deadline has passed.
         failed: Number of deliveries to the participant that count as lost and are not
@@ -57,8 +57,8 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         participants: At most `MOST_PARTICIPANTS` participants; the participant that
             lacks most messages is first.
-        others: Number of further participants that ever sent a frame. A participant
-            that has been silent for two retention windows counts too.
+        others: Number of further participants that ever sent a frame. `others` includes
+            participants that have been silent for two retention windows.
     """
 
     participants: list[ParticipantFigures] = []

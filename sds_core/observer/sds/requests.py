@@ -12,7 +12,7 @@ from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 REMEMBERED = 32
 """Maximum number of participants, and of requests, that are remembered per id.
 
-Checks of times need no more.
+The checks of repair times need no larger number.
 """
 
 

@@ -29,7 +29,7 @@ class SeenSegment(NamedTuple):
     """One segment, without its bytes.
 
     Attributes:
-        payload: Fingerprint of the sender and the whole payload's hash.
+        payload: Fingerprint of two values: the sender, and the whole payload's hash.
         place: Index among the data segments or parity segments, in [0, 256).
         is_parity: Whether the segment is a parity segment; otherwise, it is a data
             segment.

@@ -61,8 +61,8 @@ class Start:
     def is_before(self, key: int, message: Message | None) -> bool:
         """Whether ids that follow an id in a history may be from before the start.
 
-        True if the id may be from the warm-up or earlier, or if later messages may be
-        forgotten.
+        True if the id may be from the warm-up or earlier. Also True if a message that
+        was seen after the id may be forgotten.
         """
         seen = self._seen_ids.get(key) if message is None else message
         if seen is None:

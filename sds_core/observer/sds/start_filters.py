@@ -23,7 +23,7 @@ size.
 """
 
 _MOST_BYTES = 65_536
-"""Maximum bytes of a stored filter. By default, nim-sds sends 17,980 bytes."""
+"""Maximum bytes of a stored filter. A default nim-sds filter has 17,980 bytes."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):

@@ -17,9 +17,9 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
         failed: Number of failed messages.
         sent: Number of the sender's messages from the first failed message to the last
             failed message.
-        arrived: Number of arrived messages from other senders in the same period. A
-            message counts if a participant that lacks a failed message received it. If
-            the failed messages are lost to all participants, an arrival at any
+        arrived: Number of arrived messages from other senders in the period of `sent`.
+            A message counts if a participant that lacks a failed message received it.
+            If the failed messages are lost to all participants, an arrival at any
             participant counts.
     """
 

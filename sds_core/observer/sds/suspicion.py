@@ -38,8 +38,8 @@ _MOST_COMPARED = 20
 _LEAST_SPREAD_MS = 60_000
 """Minimum time from the first failed message to the last.
 
-Failures within a minute are one event, such as a short absence, which may happen to any
-participant.
+Failures within a minute are one event, such as a short absence. Such an event may
+happen to any participant.
 """
 
 _MOST_PAIRS = 200
@@ -106,7 +106,7 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # The sender's last seen message before the naming is older than the lost message.
+    # A lost message is newer than the sender's last message before the first naming.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -123,7 +123,8 @@ def _origin(
     if any(
         not one.missing.keys().isdisjoint(others) for one in memory.receivers.values()
     ):
-        # A participant also lacks another sender's message, which has not failed yet.
+        # A participant also lacks another sender's message, so the sender may not be
+        # the cause.
         return None
     lacking = {by for lost_to in undelivered.values() for by in lost_to}
     compared = _compared(memory, lacking or memory.receivers)
@@ -176,7 +177,7 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
     in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
-        # By sender, the latest message that has arrived and is old enough.
+        # For each sender, the latest message that arrived and is not after `until_ms`.
         latest = {
             one.sender: order
             for order, one in in_order
@@ -221,7 +222,7 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
 
 
 def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
-    """Whether a participant may lack a failed message; `failed` is keyed by order."""
+    """Whether a participant may lack a message of `failed`, whose keys are orders."""
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True

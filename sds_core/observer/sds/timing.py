@@ -2,9 +2,10 @@
 
 From hashes, SDS-R computes when a participant may request a message and when a holder
 may respond. T_req counts from when the participant notices that the message is missing,
-T_resp from when the holder reads the request. Only the hash of js-waku and the guide is
-known, so only the dialect SPEC is checked. The check is lenient, because a participant
-may notice a gap later than the tap, and a response does not name its sender.
+T_resp from when the holder reads the request. The hash is known only for js-waku and
+the SDS-R guide, so only the dialect SPEC is checked. The check is lenient, because a
+participant may notice a gap later than the tap, and a response does not name its
+sender.
 """
 
 from __future__ import annotations

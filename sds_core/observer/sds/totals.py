@@ -28,7 +28,7 @@ from sds_core.wire import estimated_ids, false_positive_rate
 
 
 class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
-    """One bloom filter by its fill (``docs/figures.md``, 9).
+    """The fill of one bloom filter (``docs/figures.md``, 9).
 
     Attributes:
         one_percent_ms: Time at which the false-positive rate passes 1 %, Unix ms; the
@@ -208,7 +208,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def responses_explained(self) -> int:
-        """Timed responses with an explanation."""
+        """Timed responses minus unexplained responses."""
         return self.responses_timed - self.responses_unexplained
 
     bloom_false_positive_ratio = _of_fullest("false_positive_ratio")
@@ -236,7 +236,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         return self.evidence.verdict_without(excused, settings)
 
     def leave_out(self, what: LeftOut, count: int = 1) -> None:
-        """Count entries that a limit drops; 0 is allowed."""
+        """Count entries that a limit drops; `count` may be 0."""
         if count:
             self.left_out[what] = self.left_out.get(what, 0) + count
 

@@ -80,7 +80,7 @@ _REPORT_ORDER = (
     "message_id_collisions",
     "deliveries",
     "gaps",
-    # Only this path has different positions in report and table.
+    # `gaps.retracted` is the only path whose positions in report and table differ.
     "gaps.retracted",
     "repair",
     "repair_timing",
