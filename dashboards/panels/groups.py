@@ -293,9 +293,8 @@ def _memory() -> list[Panel]:
     return [
         lines(
             "Dropped by limits",
-            "Records and messages that the monitor dropped per graph step, by the "
-            "limit that they exceed. Large groups or hostile traffic exceed the "
-            "monitor's limits.",
+            "Entries that the monitor dropped per graph step, by the limit that they "
+            "exceed. Large groups or hostile traffic exceed the monitor's limits.",
             per_step("mvds_left_out_total", JOB, "{{reason}}"),
             bars=True,
         ),
