@@ -220,10 +220,10 @@ def _gaps() -> list[Panel]:
         lines(
             "Gaps by outcome",
             "Number of gaps per graph step. A gap begins when a frame names a message "
-            "that no tap has seen. Late and repaired: the message arrived. Lost: only "
-            "the sender has the message. Outcome tap_gap: participants have the "
-            "message and only the taps missed it, so check the taps. The monitor finds "
-            "losses after five minutes.",
+            "that no tap has seen. Outcomes 'late' and 'repaired': the message "
+            "arrived. Lost: only the sender has the message. Outcome 'tap_gap': "
+            "participants have the message and only the taps missed it, so check the "
+            "taps. The monitor finds losses after five minutes.",
             per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
             per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
             bars=True,

@@ -81,14 +81,14 @@ def _mirror_charts() -> list[Panel]:
             "Messages skipped",
             "Messages per second that mirrors skipped: duplicates by source, and other "
             "messages by reason. With several nodes, duplicates are normal. Reasons "
-            "other_topic and not_sds mean foreign traffic.",
+            "'other_topic' and 'not_sds' mean foreign traffic.",
             per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
             per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
             unit="mps",
         ),
         lines(
             "Probable losses by cause",
-            "Number of probable losses per graph step. Cause full_page: the node's "
+            "Number of probable losses per graph step. Cause 'full_page': the node's "
             "cache overflowed, so poll the node more often. Causes 'unreachable' and "
             "'resubscribed': the node was unavailable.",
             per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),

@@ -232,7 +232,7 @@ def _taps() -> list[Panel]:
         lines(
             "Dead letters by reason",
             "Records that could not be decoded, per graph step. If a reason persists, "
-            "a tap violates the record format. If the only reason is protobuf_error, "
+            "a tap violates the record format. If the only reason is 'protobuf_error', "
             "the topic may have foreign traffic. Not written: Kafka refused the dead "
             "letters.",
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
