@@ -57,7 +57,7 @@ def _figures() -> list[Panel]:
         figure(
             "Bytes per message",
             "All bytes in the chosen range, divided by the number of distinct content "
-            "messages. This is the full cost of a message, including reliability.",
+            "messages. The value is the full cost of a message, including reliability.",
             queries.share(
                 queries.in_range("sds_frame_bytes_total", CHANNELS),
                 queries.in_range("sds_messages_total", CHANNELS),
@@ -67,8 +67,8 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Content",
-            "Share of content in all bytes, in the chosen range. All other bytes are "
-            "the cost of reliability.",
+            "Share of content in all bytes, in the chosen range. Bytes other than "
+            "content are the cost of reliability.",
             queries.share(
                 queries.in_range("sds_frame_bytes_total", CHANNELS, part="content"),
                 queries.in_range("sds_frame_bytes_total", CHANNELS),
@@ -177,8 +177,8 @@ def _participants() -> list[Panel]:
         lines(
             "Budget by purpose",
             "Broadcasts per second: new messages, answers to repair requests, retries "
-            "and sync messages. If new messages are the smaller part, reliability "
-            "costs more than the messages.",
+            "and sync messages. If less than half of the broadcasts are new messages, "
+            "reliability costs more than the messages.",
             Query(_new(), "new messages"),
             per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
             per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
@@ -256,11 +256,11 @@ def _own_limits() -> list[Panel]:
         figure(
             "Channels and groups",
             "Number of channels and MVDS groups in the monitor's state. The panel also "
-            "shows how many channels and groups have a label. The label 'other' counts "
-            "too.",
-            Query(channels, "channels in the state"),
+            "shows how many channels and groups have a label. The numbers of channels "
+            "and groups with a label include 'other'.",
+            Query(channels, "all channels"),
             Query(labelled, "channels with a label"),
-            Query(groups, "groups in the state"),
+            Query(groups, "all groups"),
             Query(labelled_groups, "groups with a label"),
         ),
         figure("State", "Memory of the monitor's state store.", state, unit="bytes"),
@@ -274,8 +274,8 @@ def _own_limits() -> list[Panel]:
         lines(
             "State over time",
             "Memory of the state store. The state grows with the numbers of recent "
-            "messages, channels and participants. If only the memory grows, look for a "
-            "fault.",
+            "messages, channels and participants. If the memory grows and the numbers "
+            "of messages, channels and participants do not, look for a fault.",
             Query(state, "state"),
             unit="bytes",
         ),

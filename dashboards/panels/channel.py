@@ -70,8 +70,8 @@ def _now() -> list[Panel]:
         figure(
             "Missing now",
             "Messages that frames name but no tap has seen yet. Each message arrives "
-            "or counts as lost within five minutes. If the number stays above 0, "
-            "further messages go missing.",
+            "or counts as lost within five minutes. If the number of missing messages "
+            "stays above 0, further messages go missing.",
             queries.total("sds_dependencies_missing", CHANNEL),
             steps=colours.ANY_IS_SUSPECT,
         ),
@@ -105,7 +105,7 @@ def _excused() -> Panel:
         "Problems found in the verdict's window, such as lost messages. Problems that "
         "the taps or the mirror may have caused do not count. While the monitor holds "
         "back an alert because of a capture gap, the line 'held back' is above 0. The "
-        "status page shows when the alert returns.",
+        "status page shows why the alert is held back.",
         Query(number("sds_excused_findings"), "do not count"),
         Query(number("sds_unexcused_findings"), "count"),
         Query(number("sds_alert_held_back"), "held back"),
@@ -130,10 +130,10 @@ def _acknowledgement() -> list[Panel]:
     return [
         heat(
             "Acknowledgement latency",
-            "Number of messages by time from the first copy to definite evidence. "
-            "Definite evidence is the first frame in which another participant names "
-            "the message. "
-            f"Acknowledgements after more than {_DEADLINE_S:g} s are too late.",
+            "Number of messages by acknowledgement latency, the time from the first "
+            "copy to definite evidence. Definite evidence is the first frame in which "
+            "another participant names the message. Acknowledgements after more than "
+            f"{_DEADLINE_S:g} s are too late.",
             queries.bucket_counts(
                 "sds_ack_latency_seconds", CHANNEL, evidence="definite"
             ),
@@ -206,9 +206,9 @@ def _delivery() -> list[Panel]:
         ),
         lines(
             "Delivery recovery time",
-            "Time for which a participant lacked a message, as the participant's "
-            "frames show. Long times mean that repair or Store queries are slow. Empty "
-            "if no participant lacked a message.",
+            "Time for which a participant lacked a message, according to the "
+            "participant's frames. Long times mean that repair or Store queries are "
+            "slow. If no participant lacked a message, the panel is empty.",
             *quantiles("sds_delivery_recovery_seconds", CHANNEL),
             unit="s",
         ),
@@ -219,11 +219,11 @@ def _gaps() -> list[Panel]:
     return [
         lines(
             "Gaps by outcome",
-            "Number of gaps per graph step. In a gap, a frame names a message before a "
-            "tap sees the message. Late and repaired: the message arrived. Lost: only "
-            "the sender has the message. Outcome tap_gap: participants have the "
-            "message and only the taps missed it, so check the taps. The monitor finds "
-            "losses after five minutes.",
+            "Number of gaps per graph step. A gap begins when a frame names a message "
+            "that no tap has seen. Outcomes 'late' and 'repaired': the message "
+            "arrived. Lost: only the sender has the message. Outcome 'tap_gap': "
+            "participants have the message and only the taps missed it, so check the "
+            "taps. The monitor finds losses after five minutes.",
             per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
             per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
             bars=True,
@@ -238,8 +238,8 @@ def _gaps() -> list[Panel]:
         lines(
             "Gap duration",
             "Duration of filled gaps. A gap begins when a frame names an unseen "
-            "message, and ends with the first copy of the message. Empty if no gap was "
-            "filled.",
+            "message, and ends with the first copy of the message. If no gap was "
+            "filled, the panel is empty.",
             *quantiles("sds_dependency_gap_seconds", CHANNEL),
             unit="s",
         ),
@@ -269,8 +269,8 @@ def _repair() -> list[Panel]:
         lines(
             "Redundant responses",
             "Share of responses that came after another response to the same request. "
-            "A share of 40 % is usual. If the share is much larger, responders do not "
-            "receive each other's responses.",
+            "Usually, about 40 % of the responses are redundant. If the share is well "
+            "above 40 %, responders do not receive each other's responses.",
             Query(
                 queries.share(
                     queries.rate(
@@ -286,8 +286,8 @@ def _repair() -> list[Panel]:
         lines(
             "Repair response time",
             "Time from the first request for a message to the answer. While the sender "
-            "is online, the median is 5 to 6 s. While the sender is offline, answers "
-            "take up to two minutes.",
+            "is online, half of the answers arrive within 5 to 6 s. While the sender "
+            "is offline, answers take up to two minutes.",
             *quantiles("sds_repair_response_seconds", CHANNEL),
             unit="s",
         ),
@@ -338,11 +338,12 @@ def _traffic() -> list[Panel]:
         ),
         lines(
             "Trouble with ids and memory",
-            "Events per graph step. Id collisions: frames reuse a known message id "
-            "for another message, for example because ids are hashes of the text "
-            "alone. Evicted: the channel is too busy for the monitor's memory, so its "
-            "figures are too low. Dropped: frames exceed the limits on their cost, "
-            "because a participant sends hostile frames.",
+            "Number of id collisions, evicted entries and dropped frames per graph "
+            "step. Id collisions: frames reuse a known message id for another message, "
+            "for example because ids are hashes of the text alone. Evicted: the "
+            "channel is too busy for the monitor's memory, so its figures are too low. "
+            "Dropped: frames exceed the limits on their cost, because a participant "
+            "sends hostile frames.",
             per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
             per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
             per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),

@@ -45,9 +45,9 @@ def _is_all_well() -> Panel:
     return figure(
         "Is everything fine?",
         "Everything is fine if the monitor runs, Kafka answers, and figures are at "
-        "most a minute old. In addition, a channel must have a verdict, and no channel "
-        "may be failing or blind. Muted channels do not count. 'No figures' is as bad "
-        "as 'Look below': no monitor is watching.",
+        "most a minute old. For 'Everything is fine', a channel must also have a "
+        "verdict, and no channel may be failing or blind. Muted channels do not count. "
+        "'No figures' is as bad as 'Look below': no monitor is watching.",
         answer,
         width=6,
         mappings=colours.texts(
@@ -67,7 +67,8 @@ def _verdicts() -> Panel:
         "Number of channels by their verdict on the last ten minutes. Failing: "
         "messages were lost, or too many were not acknowledged in time. Blind: the "
         "taps miss records, so the monitor cannot judge the channel. Degraded: the "
-        "channel recovers. Quiet: no participant writes, so this is not a fault.",
+        "channel has smaller problems, such as open gaps or expired repairs. Quiet: no "
+        "participant writes, so this is not a fault.",
         *_verdict_counts(),
         width=14,
         absent="no figures",
@@ -96,8 +97,8 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Messages lost",
-            "Number of messages in the chosen range that only the sender has, "
-            "although other messages name them. Messages that arrive later do not "
+            "Number of messages in the chosen range that only the sender has, although "
+            "other messages name them. A lost message that arrives later does not "
             "count. Investigate any value above 0.",
             queries.or_else(queries.lost_messages(JOB)),
             steps=colours.ANY_IS_BAD,
@@ -106,8 +107,8 @@ def _figures() -> list[Panel]:
         figure(
             "Deliveries lost",
             "Pairs of a message and a participant that still lacked the message after "
-            "five minutes. Messages that arrive later do not count. A single "
-            "disconnected participant lacks many messages.",
+            "five minutes. If the message arrives later, the pair does not count. A "
+            "single disconnected participant lacks many messages.",
             queries.or_else(queries.lost_deliveries(JOB)),
             steps=colours.ANY_IS_BAD,
             link=Link("Incidents", status_page("/incidents")),

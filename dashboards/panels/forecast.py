@@ -34,8 +34,8 @@ def limits() -> list[Panel]:
         ),
         lines(
             "Headroom of the nearest limits",
-            "Unused share of a limit, for the ten limits with the smallest share. At "
-            "0, the limit is reached.",
+            "Unused share of a limit, for the ten limits with the smallest share. If "
+            "the share is 0, the channel has reached the limit.",
             Query(queries.named(nearest, CHANNELS), "{{name}} {{limit}}"),
             unit="percentunit",
         ),
@@ -79,9 +79,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Staleness of the forecasts",
-            "Time since the monitor computed the forecasts. If the time is above two "
-            "hours, the computation fails. The page Planning shows the cause of the "
-            "failure.",
+            "Time since the monitor computed the forecasts. If the monitor computed no "
+            "forecasts for two hours, the computation fails. The page Planning shows "
+            "the cause of the failure.",
             f"time() - {computed}",
             unit="s",
         ),

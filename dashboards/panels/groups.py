@@ -176,9 +176,9 @@ def _acknowledgement() -> list[Panel]:
         ),
         lines(
             "Addressed pairs and pairs in flight",
-            "Pairs of a message and a receiver. Addressed: new pairs per graph step. "
-            "In flight: pairs before their deadline. If the pairs in flight increase "
-            "and the traffic does not, receivers are offline.",
+            "Pairs of a message and a receiver. Addressed: new pairs in each graph "
+            "step. In flight: pairs before their deadline. If the pairs in flight "
+            "increase and the traffic does not, receivers are offline.",
             per_step("mvds_addressed_total", CHANNELS, "addressed"),
             now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
         ),
@@ -249,8 +249,8 @@ def _cost() -> list[Panel]:
         ),
         lines(
             "Payloads",
-            "Payloads per second over all groups, empty or not. Copies come from "
-            "further taps.",
+            "Payloads per second over all groups, empty or not. Copies are payloads "
+            "that a second tap also recorded.",
             per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
             per_second("mvds_replicas_total", JOB, "copies"),
             unit="pps",
@@ -293,9 +293,8 @@ def _memory() -> list[Panel]:
     return [
         lines(
             "Dropped by limits",
-            "Records and messages per graph step that the monitor drops because of "
-            "its limits, by reason. Large groups or hostile traffic exceed these "
-            "limits.",
+            "Entries that the monitor dropped per graph step, by the limit that they "
+            "exceed. Large groups or hostile traffic exceed the monitor's limits.",
             per_step("mvds_left_out_total", JOB, "{{reason}}"),
             bars=True,
         ),

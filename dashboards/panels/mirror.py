@@ -26,7 +26,8 @@ def _mirror_figures() -> list[Panel]:
         _of_mirrors(
             "Probable losses",
             "Number of times that a mirror probably missed messages, in the chosen "
-            "range. Losses in channels at that time may be the mirror's fault.",
+            "range. If a channel lost messages while the mirror missed messages, the "
+            "mirror may have caused the losses.",
             queries.counted("sds_mirror_probable_losses_total", _ANY),
             steps=colours.ANY_IS_SUSPECT,
         ),
@@ -54,7 +55,7 @@ def _mirror_figures() -> list[Panel]:
         _of_mirrors(
             "Refused by Kafka",
             "Records that Kafka refused in the chosen range, for example because they "
-            "were too large. The mirror drops these records.",
+            "were too large. The mirror drops refused records.",
             queries.counted("sds_mirror_refused_total", _ANY),
             steps=colours.ANY_IS_BAD,
         ),
@@ -80,14 +81,14 @@ def _mirror_charts() -> list[Panel]:
             "Messages skipped",
             "Messages per second that mirrors skipped: duplicates by source, and other "
             "messages by reason. With several nodes, duplicates are normal. Reasons "
-            "other_topic and not_sds mean foreign traffic.",
+            "'other_topic' and 'not_sds' mean foreign traffic.",
             per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
             per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
             unit="mps",
         ),
         lines(
             "Probable losses by cause",
-            "Number of probable losses per graph step. Cause full_page: the node's "
+            "Number of probable losses per graph step. Cause 'full_page': the node's "
             "cache overflowed, so poll the node more often. Causes 'unreachable' and "
             "'resubscribed': the node was unavailable.",
             per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
@@ -104,7 +105,7 @@ def _mirror_charts() -> list[Panel]:
         ),
         lines(
             "Records waiting on disk",
-            "Records in each mirror's spool on disk that wait for Kafka. The number of "
+            "Records that wait for Kafka in each mirror's spool on disk. The number of "
             "waiting records must return to about 0.",
             now("sds_mirror_spooled_records", _ANY, "{{instance}}"),
         ),
@@ -124,8 +125,8 @@ def audits() -> list[Panel]:
     return [
         _of_audits(
             "Missing here",
-            "Messages that the mirror lacks and the other side has, by the newest "
-            "audits. If recent messages are missing, their channel is blind.",
+            "Messages that the mirror lacks and the other side has, according to the "
+            "newest audits. If recent messages are missing, their channel is blind.",
             queries.total("sds_audit_missing_messages", _ANY, side="here"),
             steps=colours.ANY_IS_BAD,
         ),
@@ -173,8 +174,9 @@ def audits() -> list[Panel]:
         ),
         lines(
             "Served to other mirrors",
-            "Messages that each server offers to other mirrors for comparison, and "
-            "records per graph step that these mirrors copied.",
+            "Messages that each audit server offers to other mirrors for comparison. "
+            "Records copied: records that the server sent to other mirrors, per graph "
+            "step.",
             now("sds_audit_serve_messages", _ANY, "{{instance}} messages"),
             per_step("sds_audit_serve_records_total", _ANY, "records copied"),
         ),
@@ -220,9 +222,9 @@ def nodes() -> list[Panel]:
         ),
         lines(
             "Full pages and malformed messages",
-            "Events per graph step. Full: a page is as long as the node's cache. "
-            "The cache may have overflowed silently, so poll more often. Malformed: "
-            "the node has another version of the API.",
+            "Number of full pages and malformed messages per graph step. Full: a page "
+            "is as long as the node's cache. The cache may have overflowed silently, "
+            "so poll more often. Malformed: the node has another version of the API.",
             per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
             per_step(
                 "sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"
@@ -232,8 +234,9 @@ def nodes() -> list[Panel]:
         ),
         lines(
             "Store not swept",
-            "Lag of the mirror behind each node's store. A few sweep intervals are "
-            "normal. If the lag grows, the mirror's sweep of the store hangs.",
+            "Lag of the mirror behind each node's store. A lag of a few sweep "
+            "intervals is normal. If the lag grows, the mirror's sweep of the store "
+            "hangs.",
             Query(f"time() - {swept}", "{{node}}"),
             unit="s",
             width=4,

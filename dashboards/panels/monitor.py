@@ -59,9 +59,9 @@ def _figures() -> list[Panel]:
     return [
         figure(
             "Lag",
-            "Event time by which the figures lag behind the newest record. Above a "
-            "minute, 'Is everything fine?' shows 'Look below'. Red: the limit of the "
-            "alert is reached.",
+            "Event time by which the figures lag behind the newest record. If the lag "
+            "is above a minute, 'Is everything fine?' shows 'Look below'. Red: the "
+            "limit of the alert is reached.",
             queries.greatest("sds_monitor_event_time_lag_seconds", JOB),
             unit="s",
             steps=_LAG,
@@ -77,9 +77,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Restarts",
-            "Starts of the job on this checkpoint in the chosen range. A stall is "
-            "a start after a query that made no progress although Kafka answered. One "
-            "start after an upgrade is normal.",
+            "Number of times in the chosen range that the job started again on its "
+            "checkpoint. Stalls: restarts of a query that made no progress although "
+            "Kafka answered. One start after an upgrade is normal.",
             Query(queries.counted("sds_monitor_restarts_total", JOB), "starts"),
             Query(queries.counted("sds_monitor_stalls_total", JOB), "stalls"),
             steps=colours.ANY_IS_SUSPECT,
@@ -96,15 +96,15 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Dead letters",
-            "Records that could not be decoded, in the chosen range. No other figure "
-            "counts these records.",
+            "Records that could not be decoded, in the chosen range. Records that "
+            "cannot be decoded count in no other figure.",
             queries.counted("sds_undecodable_frames_total", JOB),
             steps=colours.ANY_IS_SUSPECT,
             absent="no figures",
         ),
         figure(
             "Version",
-            "Version of the monitor that runs.",
+            "Version of the running monitor.",
             now("sds_monitor_build_info", JOB, "{{version}}"),
             shows_name=True,
             absent="not running",
@@ -124,7 +124,7 @@ def _job() -> list[Panel]:
             Query(
                 "time() - "
                 + queries.greatest("sds_monitor_kafka_answered_timestamp_seconds", JOB),
-                "since Kafka's last answer",
+                "time since Kafka's last answer",
             ),
             Query(
                 # While the topic exists, this series is absent, and the panel shows 0.
@@ -134,7 +134,7 @@ def _job() -> list[Panel]:
                 )
                 + " or 0 * "
                 + queries.greatest("sds_monitor_kafka_answered_timestamp_seconds", JOB),
-                "since the topic disappeared",
+                "time since the topic disappeared",
             ),
             unit="s",
             limits=colours.line_at(BEHIND_SECONDS),
@@ -199,9 +199,9 @@ def _taps() -> list[Panel]:
         rows(
             "Taps",
             "Lag of each tap behind the newest record of all taps, in event time, "
-            "longest first. Missing records are gaps in the tap's sequence numbers, "
-            "in the chosen range. Heartbeats come every 5 s, so a lag of a minute is "
-            "long.",
+            "longest first. The column 'Missing records' counts missing sequence "
+            "numbers in the chosen range. Heartbeats come every 5 s, so a lag of a "
+            "minute is long.",
             "observer",
             Column(
                 "Behind the newest",
@@ -223,8 +223,8 @@ def _taps() -> list[Panel]:
         lines(
             "Missing records by tap",
             "Missing sequence numbers of a tap, per graph step. If the value is above "
-            "0, records were lost between tap and monitor. Losses in channels may then "
-            "be the tap's fault.",
+            "0, records were lost between tap and monitor. If a tap misses records, "
+            "the tap may have caused losses in channels.",
             per_step(missing, JOB, "{{observer}}"),
             bars=True,
             width=6,
@@ -232,7 +232,7 @@ def _taps() -> list[Panel]:
         lines(
             "Dead letters by reason",
             "Records that could not be decoded, per graph step. If a reason persists, "
-            "a tap violates the record format. If the only reason is protobuf_error, "
+            "a tap violates the record format. If the only reason is 'protobuf_error', "
             "the topic may have foreign traffic. Not written: Kafka refused the dead "
             "letters.",
             per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
@@ -243,8 +243,8 @@ def _taps() -> list[Panel]:
         lines(
             "Clocks of the taps",
             "Seconds by which the clock of each tap is ahead of Kafka's. A negative "
-            "value means that the clock is behind. Network delays lower the value "
-            "slightly. The dashed line is the limit of the alert.",
+            "value means that the clock is behind. Network delays make the shown "
+            "seconds slightly too low. The dashed line is the limit of the alert.",
             now("sds_tap_clock_offset_seconds", JOB, "{{observer}}"),
             unit="s",
             limits=colours.line_at(TAP_CLOCK_SECONDS),

@@ -65,8 +65,8 @@ def _figures() -> list[Panel]:
         figure(
             "Redundant",
             "Share of responses in the chosen range that came after another response "
-            "to the same request. A share of 40 % is usual. Red: the limit of the "
-            "alert is reached.",
+            "to the same request. Usually, about 40 % of the responses are redundant. "
+            "Red: the limit of the alert is reached.",
             _redundant(),
             unit="percentunit",
             steps=colours.up_to(REDUNDANT_SHARE),
@@ -100,8 +100,9 @@ def _answers() -> list[Panel]:
     return [
         lines(
             "Episodes by outcome",
-            "Repair episodes per second. Answered: the message was broadcast again in "
-            "time. Expired: no participant answered within the repair window.",
+            "Repair episodes per second. Answered: the message was broadcast again "
+            "within the repair window. Expired: no participant answered within the "
+            "repair window.",
             per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}"),
             unit="ops",
             stacked=True,
@@ -127,8 +128,8 @@ def _answers() -> list[Panel]:
         lines(
             "Timing that breaks the rules",
             "Share of checked requests and responses that came at a wrong time. In "
-            "SDS-R, hashes determine the right times. The monitor checks only the "
-            "dialect 'spec'.",
+            "SDS-R, hashes determine the right times of requests and responses. The "
+            "monitor checks only the dialect 'spec'.",
             Query(_at_wrong_time("request"), "early"),
             Query(_at_wrong_time("response"), "unexplained"),
             unit="percentunit",
@@ -153,8 +154,8 @@ def _cost() -> list[Panel]:
         ),
         lines(
             "Bytes by direction",
-            "Bytes per second of repair requests in frames, and of the frames that "
-            "respond to them.",
+            "Bytes per second, for repair requests and for frames that respond to "
+            "repair requests.",
             per_second("sds_repair_bytes_total", CHANNELS, "{{direction}}"),
             unit="Bps",
             stacked=True,
