@@ -216,5 +216,7 @@ def test_invalid_next_is_refused_in_one_line(
     """Whatever it is; nothing is searched."""
     answer = client.get(f"/api/v1/{kind}", params={"after": after})
     assert answer.status_code == 400
-    assert answer.json()["error"].startswith("after must be the value of next")
+    assert answer.json()["error"].startswith(
+        "after must be the value of the field 'next' in an earlier answer"
+    )
     assert stage.asked == []

@@ -323,7 +323,9 @@ def test_a_batched_client_finds_out_invented_and_hidden_messages() -> None:
 
     for kind in (Inventing, Hiding):
         client = BatchedClient(LACKING, random.Random(1).randbytes)
-        with pytest.raises(WrongHash, match="hash of its root"):
+        with pytest.raises(
+            WrongHash, match="do not match the root that the server sent"
+        ):
             synchronise(client, kind(TREE))
 
 
@@ -420,7 +422,7 @@ def test_the_reason_of_a_refusal_is_one_line_of_bounded_length(
 def test_long_frames_are_refused_by_their_head() -> None:
     """Before their bytes are held."""
     reader = FrameReader(100)
-    with pytest.raises(LimitExceeded, match="a frame of 101 bytes"):
+    with pytest.raises(LimitExceeded, match="a frame has 101 bytes, but at most 100"):
         reader.feed((101).to_bytes(4, "big") + bytes([Kind.WANT]))
 
 

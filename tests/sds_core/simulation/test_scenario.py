@@ -131,7 +131,12 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
             ["payload_least_bytes = 20", "payload_most_bytes = 3"],
         ),
         ("network.loss", 1.5, "network.loss", ["1.5", "from 0 to 1"]),
-        ("network.delay.low_ms", 90, "network.delay", ["low_ms = 90", "up to"]),
+        (
+            "network.delay.low_ms",
+            90,
+            "network.delay",
+            ["low_ms = 90", "must not be above high_ms"],
+        ),
         ("network.delay.mean_ms", 90, "network.delay", ["'mean_ms'", "high_ms"]),
         (
             "network.delay.distribution",

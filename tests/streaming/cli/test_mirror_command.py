@@ -48,7 +48,7 @@ def mirror(
         ((*GIVEN, "--rest-ca-file", "nowhere.pem"), "nowhere.pem"),
         ((*GIVEN, "--poll-interval", "0"), "range 10ms<=x<=1m"),
         ((*GIVEN, "--content-topic", "/app/1/a,b/proto"), "use --no-store"),
-        ((*GIVEN, "--pubsub-topic", ""), "begin with a slash"),
+        ((*GIVEN, "--pubsub-topic", ""), "begins with a slash"),
         ((*GIVEN, "--topic", "a b"), "'a b' is no valid topic name"),
         ((*GIVEN, "--cache-messages", "1"), "x>=2"),
         ((*GIVEN, "--rest-authorization", "pw1"), "SDS_MONITOR_REST_AUTHORIZATION"),
