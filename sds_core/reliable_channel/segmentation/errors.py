@@ -79,6 +79,6 @@ class PayloadHashMismatch(SegmentationError):
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(
-            f"the segments of payload {payload_hash.hex()} do not match this hash"
+            f"the segments do not match the payload hash {payload_hash.hex()}"
         )
         self.payload_hash = payload_hash

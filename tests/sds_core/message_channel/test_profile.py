@@ -254,6 +254,6 @@ def test_frame_limit_must_fit_the_filter_after_a_roll_over() -> None:
 
 def test_filter_size_can_change_only_in_nim() -> None:
     """Readers of the other dialect know one size."""
-    with pytest.raises(ValueError, match="bloom_rolled is only for nim"):
+    with pytest.raises(ValueError, match="bloom_rolled is only for the dialect 'nim'"):
         replace(SPEC, bloom_rolled=SPEC.bloom)
     assert replace(SPEC, dialect=Dialect.NIM, bloom_rolled=SPEC.bloom)

@@ -131,7 +131,12 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
             ["payload_least_bytes = 20", "payload_most_bytes = 3"],
         ),
         ("network.loss", 1.5, "network.loss", ["1.5", "from 0 to 1"]),
-        ("network.delay.low_ms", 90, "network.delay", ["low_ms = 90", "up to"]),
+        (
+            "network.delay.low_ms",
+            90,
+            "network.delay",
+            ["low_ms = 90", "not exceed high_ms"],
+        ),
         ("network.delay.mean_ms", 90, "network.delay", ["'mean_ms'", "high_ms"]),
         (
             "network.delay.distribution",
@@ -156,7 +161,7 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
             "network.partitions",
             [{"from_s": 2, "until_s": 3, "participants": 4}],
             "network.partitions[0].participants",
-            ["4", "up to 3"],
+            ["4", "the maximum is 3"],
         ),
         ("network.bursts", {"mean_good_s": 3}, "network.bursts", ["'mean_bad_s'"]),
         ("taps.0.name", 7, "taps[0].name", ["7", "a text"]),
