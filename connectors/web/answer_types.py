@@ -204,7 +204,7 @@ SpanObject = TypedDict(
         ],
     },
 )
-SpanObject.__doc__ = "A period in which the same verdict was shown."
+SpanObject.__doc__ = "A period in which the shown verdict did not change."
 
 VerdictsPage = TypedDict(
     "VerdictsPage",

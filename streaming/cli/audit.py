@@ -177,7 +177,7 @@ def serve_command(
     address: WebAddress,
     insecure_web: bool,
 ) -> None:
-    """Let other mirrors compare themselves with this one, and copy missing messages."""
+    """Let other mirrors compare messages with this mirror and copy missing ones."""
     check_exposure(
         "--sync-host",
         sync_host,

@@ -79,7 +79,7 @@ class ParticipantsAnswer(TypedDict):
     channel_name: Name
     clock: Clock
     participants: Annotated[list[ParticipantObject], Meta(max_length=MOST_PARTICIPANTS)]
-    others: Annotated[int, Meta(description="Number of further participants.")]
+    others: Annotated[int, Meta(description="Number of omitted participants.")]
 
 
 def routes(sources: Sources) -> list[BaseRoute]:

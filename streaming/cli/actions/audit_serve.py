@@ -187,8 +187,8 @@ def serve(
         raise click.UsageError(str(error)) from error
     except TopicReplaced as error:
         message = (
-            f"{state} has read another topic {error.topic} (id {error.known}), which "
-            f"was deleted and recreated (id {error.found}): use a new --state"
+            f"{state} belongs to topic {error.topic} with id {error.known}, but the "
+            f"topic was recreated with id {error.found}: use a new --state"
         )
         raise click.UsageError(message) from error
     except OSError as error:

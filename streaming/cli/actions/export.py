@@ -66,7 +66,7 @@ def _until_ended(
 ) -> Iterator[RawRecord]:
     for record in records:
         if ending.is_set():
-            message = "stopped before all records were read: no file is written"
+            message = "the command was ended before the last record: no file is written"
             raise Failed(message)
         yield record
 

@@ -112,7 +112,7 @@ def test_long_payload_has_segments() -> None:
         (
             "t_min_s",
             "500",
-            "the plan has t_min_s = 500 and t_max_s = 120: allowed is t_min_s below "
+            "the plan has t_min_s = 500 and t_max_s = 120, but t_min_s must be below "
             "t_max_s",
         ),
         (
