@@ -261,7 +261,7 @@ class FigureTable(Generic[Totals]):
         for figure in self.grown:
             if figure.field not in followed:
                 raise FigureError(
-                    figure.field, "the chart needs this figure in the history"
+                    figure.field, "a figure of a chart must be in the history"
                 )
 
 

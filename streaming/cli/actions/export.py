@@ -54,8 +54,8 @@ def export(
         except RecordsLost as error:
             message = (
                 f"{kafka.topic}:{error.partition} lost records to retention before "
-                f"they were read: nothing is written to {file}; export again, with a "
-                "later --from"
+                f"they were read, so {file} is not written: export again with a later "
+                "--from"
             )
             raise Failed(message) from error
     click.echo(f"{counted(written, 'record')} of {kafka.topic} in {file}")

@@ -237,7 +237,7 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
         ),
         (
             Figure("tallest", "M.", line=Line("play", "x")),
-            "tallest: the chart needs this figure in the history",
+            "tallest: a figure of a chart must be in the history",
         ),
         (
             Figure("fill", "F.", Unit.RATIO, report=("fill",)),
