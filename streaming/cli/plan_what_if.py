@@ -41,14 +41,14 @@ from streaming.cli.settings import Panel, setting
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     panel=Panel.SOURCE,
-    help="TOML file that describes the channel, instead of a history.",
+    help="TOML file that describes the channel, if no history describes it.",
 )
 @setting(
     "--assume",
     multiple=True,
     metavar="KEY=VALUE",
     panel=Panel.FORECAST,
-    help="Channel setting and its value, if the history lacks the setting. Repeatable.",
+    help="Channel setting that the history lacks, and its value. Repeatable.",
 )
 @setting(
     "--set",
