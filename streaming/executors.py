@@ -126,7 +126,7 @@ def check_executors(
         return
     if not _PLAIN.fullmatch(str(checkpoint)):
         message = (
-            f"checkpoint {checkpoint} has characters that Spark does not take on a "
+            f"checkpoint {checkpoint} has characters that Spark does not accept on a "
             "cluster: use only letters, digits and /._+=@,- in --checkpoint"
         )
         raise JobFailed(message, final=True)

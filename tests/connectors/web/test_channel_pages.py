@@ -48,7 +48,7 @@ def test_fleet_page_is_limited_to_the_worst_channels(
     stage.snapshot = snapshot(channels | {"z": totals(Verdict.BLIND)})
     assert len(keys(client, "/")) == LISTED_VIEWS
     assert keys(client, "/")[0] == "z"
-    assert "1,800 more channels not shown here" in text_of(client, "/")
+    assert "The table omits 1,800 channels: filter" in text_of(client, "/")
     assert keys(client, "/?find=C1998") == ["c1998"]
 
 
