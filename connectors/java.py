@@ -19,7 +19,7 @@ class JavaMissing(RuntimeError):
 
     def __init__(self, found: str) -> None:
         super().__init__(
-            f"Java {NEEDED_VERSION} or newer is needed, found {found}: install a JRE "
+            f"Java {NEEDED_VERSION} or newer is needed, but {found}: install a JRE "
             f"(Debian: apt-get install openjdk-{NEEDED_VERSION}-jre-headless) or set "
             "JAVA_HOME to a suitable Java"
         )
@@ -37,19 +37,19 @@ def find_java() -> Path:
     if home:
         java = Path(home, "bin", "java").absolute()
         if not java.is_file():
-            found = f"none at {java} (JAVA_HOME)"
+            found = f"{java} (JAVA_HOME) does not exist"
             raise JavaMissing(found)
     else:
         on_path = shutil.which("java")
         if on_path is None:
-            raise JavaMissing("none (JAVA_HOME is not set, and PATH has no java)")
+            raise JavaMissing("JAVA_HOME is not set, and PATH has no java")
         java = Path(on_path).absolute()
     version = _major_version(java)
     if version is None:
-        found = f"a Java of unknown version at {java}"
+        found = f"the version of {java} is unknown"
         raise JavaMissing(found)
     if version < NEEDED_VERSION:
-        found = f"{version} at {java}"
+        found = f"{java} has version {version}"
         raise JavaMissing(found)
     return java
 

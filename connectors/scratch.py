@@ -46,8 +46,7 @@ def claim_scratch(root: Path | None = None) -> Path:
         root.mkdir(mode=0o700)
     if not _is_own(root):
         _log.warning(
-            "%s belongs to another user: files that a killed JVM leaves are not "
-            "removed",
+            "%s belongs to another user, so the files of killed JVMs are not removed",
             root,
         )
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))

@@ -144,7 +144,8 @@ def load() -> None:
     if found is None:
         if wanted == "compiled":
             message = (
-                f"{SWITCH}=compiled: these sources are not compiled; run `make core`"
+                f"{SWITCH} is 'compiled', but the sources are not compiled: run "
+                "`make core`"
             )
             raise ImportError(message)
         return

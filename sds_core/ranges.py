@@ -16,5 +16,5 @@ def check_least(options: object, least: Mapping[str, float], note: str = "") -> 
     for option, bound in least.items():
         value = getattr(options, option)
         if value is not None and value < bound:
-            message = f"{option} is {value}, must be at least {bound}{note}"
+            message = f"{option} is {value}, but must be at least {bound}{note}"
             raise ValueError(message)

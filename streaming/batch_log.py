@@ -184,7 +184,7 @@ def _is_torn(path: Path) -> bool:
 
 def _check_query_metadata(path: Path) -> None:
     if path.exists():
-        remedy = "delete this file; the job makes a new file, and nothing is lost"
+        remedy = "delete the damaged file; the job makes a new one, and nothing is lost"
         data = _read(path, remedy)
         try:
             msgspec.json.decode(data, type=_QueryMetadata)

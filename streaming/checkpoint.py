@@ -175,8 +175,7 @@ def _read_identity(
     new = CheckpointIdentity(topic, report_detail)
     remedy = (
         "restore the checkpoint from a backup, or write "
-        f"{msgspec.json.encode(new).decode()} to this file; the topic must be "
-        "the topic of the checkpoint"
+        f"{msgspec.json.encode(new).decode()} to this file, if the topic is right"
     )
     if not (path.exists() or has_batches):
         return new

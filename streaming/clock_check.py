@@ -94,7 +94,8 @@ class ClockCheck:
             _log.warning("%s: %s", self.figures.sentence, ADVICE)
         else:
             _log.error(
-                "%s: %s; records stamped more than a minute ahead become dead letters",
+                "%s: %s; records that are more than a minute in the future become dead "
+                "letters",
                 self.figures.sentence,
                 ADVICE,
             )

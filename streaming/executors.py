@@ -126,7 +126,7 @@ def check_executors(
         return
     if not _PLAIN.fullmatch(str(checkpoint)):
         message = (
-            f"checkpoint {checkpoint} has characters that Spark does not take on a "
+            f"checkpoint {checkpoint} has characters that Spark does not accept on a "
             "cluster: use only letters, digits and /._+=@,- in --checkpoint"
         )
         raise JobFailed(message, final=True)
@@ -143,9 +143,8 @@ def check_executors(
         python = os.environ["PYSPARK_PYTHON"]
         message = (
             f"executors cannot run the job with Python {python} ({_cause(error)}): "
-            "install this Python with the dependencies of sds-monitor on the machines "
-            "of the executors, or set PYSPARK_PYTHON to another Python "
-            "(docs/scaling.md)"
+            "on each machine with executors, install this Python and what sds-monitor "
+            "depends on, or set PYSPARK_PYTHON to another Python (docs/scaling.md)"
         )
         raise JobFailed(message, final=True) from error
     finally:
@@ -188,8 +187,8 @@ def wait_for_executor(context: SparkContext) -> None:
         if time.monotonic() >= give_up_s:
             message = (
                 f"{context.master} has given no executor within {patience_s} s "
-                f"({_WAIT}): it needs a free worker with the memory and cores that the "
-                "job asks for (spark.executor.memory, spark.executor.cores)"
+                f"({_WAIT}): the job needs a free worker with enough memory and cores "
+                "(spark.executor.memory, spark.executor.cores)"
             )
             raise JobFailed(message, unreachable=True)
         time.sleep(0.2)

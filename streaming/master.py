@@ -41,8 +41,8 @@ def check_master(master: str) -> None:
     """
     if not _KNOWN.fullmatch(master):
         message = (
-            f"{shown(master)} is no master such as {LOCAL}, spark://HOST:7077, "
-            "k8s://https://HOST:6443 or yarn"
+            f"{shown(master)} is no Spark master: use a master such as {LOCAL}, "
+            "spark://HOST:7077, k8s://https://HOST:6443 or yarn"
         )
         raise ValueError(message)
 

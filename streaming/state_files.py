@@ -139,8 +139,8 @@ def _check_no_more_partitions(operator: Path, log: BatchLog) -> None:
     for directory in operator.glob("[0-9]*"):
         if directory.name.isdigit() and int(directory.name) >= log.state_partitions:
             problem = (
-                f"is an extra partition: offsets/{log.planned} sets the number of "
-                f"partitions to {log.state_partitions}"
+                "is an extra partition: the number of partitions in "
+                f"offsets/{log.planned} is {log.state_partitions}"
             )
             raise DamagedCheckpoint(directory, problem)
 
@@ -148,7 +148,7 @@ def _check_no_more_partitions(operator: Path, log: BatchLog) -> None:
 def _check_metadata(path: Path) -> None:
     if not path.exists():
         return
-    remedy = "delete this file; Spark makes a new file, and nothing is lost"
+    remedy = "delete the damaged file; Spark makes a new one, and nothing is lost"
     check_file(path, remedy)
     try:
         lines = path.read_bytes().decode().splitlines()
@@ -172,7 +172,7 @@ def _check_snapshot(path: Path) -> None:
     for table, size in _tables(path):
         check_file(table)
         if table.stat().st_size != size:
-            problem = f"does not have {size} bytes, although {path} lists this size"
+            problem = f"has the wrong size: {path} lists {size} bytes"
             raise DamagedCheckpoint(table, problem)
 
 

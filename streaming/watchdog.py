@@ -72,8 +72,8 @@ class Watchdog:
         before_s, self._ahead_s = self._ahead_s, ahead_s
         if before_s is not None and before_s - ahead_s > _SET_BACK_S:
             message = (
-                f"the wall clock was set back by {before_s - ahead_s:,.0f} s, and "
-                "Spark would start no batch for this time: the query is ended"
+                f"the wall clock was set back by {before_s - ahead_s:,.0f} s: the "
+                "query is ended, because Spark would start no batch for this time"
             )
             raise JobFailed(message, passes=True)
         # After a pause of the process, for example for a backup, the idle time

@@ -230,12 +230,12 @@ class EmbeddedBroker:
             if code is not None:
                 log = _log_tail(running.data_dir)
                 failure = _PortTaken if _PORT_IS_TAKEN in log else BrokerStartFailed
-                reason = f"ended with exit code {code} instead of starting"
+                reason = f"the broker ended with exit code {code} instead of starting"
                 raise failure(reason, log)
             if _answers(running.ports.own, cluster_id):
                 return
             time.sleep(_POLL_S)
-        reason = f"answered no client within {_START_TIMEOUT_S:g} s"
+        reason = f"the broker answered no client within {_START_TIMEOUT_S:g} s"
         raise BrokerStartFailed(reason, _log_tail(running.data_dir))
 
 
@@ -284,7 +284,7 @@ def _make_data_dir(wanted: Path | None) -> Path:
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        reason = f"cannot store its data in {data_dir} ({error.strerror})"
+        reason = f"the broker cannot store its data in {data_dir} ({error.strerror})"
         raise BrokerStartFailed(reason, "") from error
     return data_dir
 
@@ -299,7 +299,7 @@ def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
             shutil.rmtree(data_dir, ignore_errors=True)
         if not isinstance(error, OSError):
             raise
-        reason = f"cannot be set up in {data_dir} ({error})"
+        reason = f"the broker cannot be set up in {data_dir} ({error})"
         raise BrokerStartFailed(reason, "") from error
 
 
@@ -324,10 +324,10 @@ def _format(data_dir: Path, run_kafka: list[str]) -> None:
             timeout=_START_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired as error:
-        reason = f"did not format {data_dir} within {_START_TIMEOUT_S:g} s"
+        reason = f"the broker did not format {data_dir} within {_START_TIMEOUT_S:g} s"
         raise BrokerStartFailed(reason, "") from error
     if tool.returncode != 0:
-        reason = f"could not format {data_dir}"
+        reason = f"the broker could not format {data_dir}"
         raise BrokerStartFailed(reason, _last_lines(tool.stdout))
 
 
@@ -353,7 +353,7 @@ def _cluster_id(data_dir: Path) -> str:
     text = _meta_properties(data_dir).read_text()
     match = re.search(r"^cluster\.id=(\S+)$", text, re.MULTILINE)
     if match is None:
-        reason = f"found no cluster id in {_meta_properties(data_dir)}"
+        reason = f"the broker found no cluster id in {_meta_properties(data_dir)}"
         raise BrokerStartFailed(reason, "")
     return match[1]
 
@@ -394,7 +394,7 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
             )
             for user, reason in refused.items():
                 if reason is not None:
-                    message = f"did not accept user {user} ({reason})"
+                    message = f"the broker did not accept user {user} ({reason})"
                     raise BrokerStartFailed(message, "")
         # The broker reads credentials a moment after the controller stores them.
         deadline = time.monotonic() + _START_TIMEOUT_S
@@ -403,7 +403,8 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
             for known in admin.describe_user_scram_credentials(list(users)).values()
         ):
             if time.monotonic() > deadline:
-                raise BrokerStartFailed("needed too long to load its users", "")
+                reason = "the broker took too long to load its users"
+                raise BrokerStartFailed(reason, "")
             time.sleep(_POLL_S)
 
 

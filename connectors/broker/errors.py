@@ -46,5 +46,5 @@ class BrokerStartFailed(BrokerError):
 
     def __init__(self, reason: str, log_tail: str) -> None:
         end = f"; its log ends:\n{log_tail}" if log_tail else "; Kafka wrote no log"
-        super().__init__(f"the broker {reason}{end}")
+        super().__init__(f"{reason}{end}")
         self.log_tail = log_tail

@@ -45,12 +45,14 @@ class _Entry(Table, frozen=True, rename="kebab"):
 
     def __post_init__(self) -> None:
         if not self.match:
-            message = "has an empty match: write a channel id, or a pattern such as '*'"
+            message = (
+                "has an empty `match`: write a channel id, or a pattern such as '*'"
+            )
             raise ValueError(message)
         if self.name is not None and not _is_printable_name(self.name):
             message = (
-                f"has the name {self.name[:_MAX_NAME_LENGTH]!r}: write one line "
-                f"of at most {_MAX_NAME_LENGTH} printable characters"
+                f"has the name {self.name[:_MAX_NAME_LENGTH]!r}: write a name of one "
+                f"line, with at most {_MAX_NAME_LENGTH} printable characters"
             )
             raise ValueError(message)
         mute = self.mute_until
@@ -91,13 +93,15 @@ def read_entries(path: Path) -> list[ChannelEntry]:
     if others := sorted(document.keys() - {_LIST}):
         close = did_you_mean(others[0], [_LIST])
         problem = (
-            f"has the top-level key {shown(others[0])}{close}: only [[{_LIST}]] is "
-            "allowed"
+            f"the file has the top-level key {shown(others[0])}{close}: only "
+            f"[[{_LIST}]] is allowed"
         )
         raise BadChannelTable(path, problem)
     listed = document.get(_LIST, [])
     if not (isinstance(listed, list) and all(isinstance(e, Mapping) for e in listed)):
-        problem = f"{_LIST} must be a list of tables: write [[{_LIST}]] above each"
+        problem = (
+            f"{_LIST} must be a list of tables: write [[{_LIST}]] above each table"
+        )
         raise BadChannelTable(path, problem)
     first: dict[str, int] = {}
     entries = []

@@ -87,8 +87,8 @@ def import_file(
         return 0
     if partitions is None and survey.partitions > MAX_PARTITIONS:
         detail = (
-            f"a record has partition {survey.partitions - 1}, but a topic is created "
-            f"with at most {MAX_PARTITIONS:,}: give --partitions"
+            f"a record has partition {survey.partitions - 1}, but a new topic has at "
+            f"most {MAX_PARTITIONS:,} partitions: give --partitions"
         )
         raise UnreadableFile(path, 0, detail)
     shift_ms = 0
@@ -104,8 +104,8 @@ def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
     ahead_ms = -_shift_ms(survey, speed, now_ms)
     if ahead_ms > _MAX_AHEAD_MS:
         detail = (
-            f"the record with timestamp {survey.last_ms} would be written "
-            f"{ahead_ms // 1000:,} s before this time, but Kafka allows at most "
+            f"the timestamp {survey.last_ms} of a record would be "
+            f"{ahead_ms // 1000:,} s in the future, but Kafka allows at most "
             f"{_MAX_AHEAD_MS // 1000:,} s: move all times with "
             f"--restamp, or set the clock"
         )

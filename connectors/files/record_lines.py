@@ -55,7 +55,7 @@ def parse_line(line: bytes) -> list[RawRecord]:
         try:
             return list(read_waku(line))
         except NotWaku as waku_error:
-            message = f"neither a record nor a Waku message: {error}"
+            message = f"the text is neither a record nor a Waku message: {error}"
             # The message may quote the line, and the line may be untrusted.
             text = shorten(waku_error.detail or message, _LONGEST_REASON)
             raise BadLine(printable(text)) from error

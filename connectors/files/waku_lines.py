@@ -125,8 +125,8 @@ def _record(
 ) -> RawRecord:
     if message.timestamp_ns <= 0:
         detail = (
-            f"a Waku message has timestamp {message.timestamp_ns}: a record needs "
-            "the sender's time"
+            f"a Waku message has timestamp {message.timestamp_ns}, but a record "
+            "needs the time at which the message was sent"
         )
         raise NotWaku(detail)
     headers = waku_headers(message, "replay", pubsub_topic, message_hash)

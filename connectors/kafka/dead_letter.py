@@ -175,8 +175,8 @@ class DeadLetterWriter:
             if not self._has_logged:
                 self._has_logged = True
                 _log.error(
-                    "the dead letter of %s:%d:%d cannot be written (%s): the monitor "
-                    "only counts this and further dead letters",
+                    "the dead letter of %s:%d:%d cannot be written (%s): from now on, "
+                    "the monitor only counts dead letters",
                     *self._settings.place_of(one.record.partition),
                     one.record.offset,
                     refusal,

@@ -142,5 +142,5 @@ class DeadLetterReader:
             raise TopicMissing(
                 error.topic,
                 self._settings.bootstrap,
-                "check --dead-letter-topic; the first dead letter creates the topic",
+                "check --dead-letter-topic; it is missing before the first dead letter",
             ) from error

@@ -201,7 +201,7 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
     except (OSError, KafkaError, _SpeaksTls):
         return
     plain = "SASL_PLAINTEXT" if settings.security.has_user else "PLAINTEXT"
-    remedy = f"use a port with TLS, or --kafka-protocol {plain} for no TLS"
+    remedy = f"use a port with TLS, or --kafka-protocol {plain} to omit TLS"
     raise KafkaRefused(settings.bootstrap, "the broker speaks no TLS", remedy)
 
 

@@ -180,7 +180,7 @@ class TopicMissing(_Picklable, LookupError):
         self,
         topic: str,
         bootstrap: str,
-        remedy: str = "check --topic, or start the tap that creates it",
+        remedy: str = "check --topic, or start the tap that creates the topic",
     ) -> None:
         self.topic = topic
         super().__init__(f"topic {topic} does not exist on {bootstrap}: {remedy}")

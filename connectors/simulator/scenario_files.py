@@ -32,8 +32,8 @@ def load_scenario(name: str) -> AnyScenario:
             return _read(file, file.name)
     known = scenario_names()
     message = (
-        f"no scenario {shown(name)}{did_you_mean(name, known)}: give the path of a "
-        f"TOML file, or one of {', '.join(known)}"
+        f"no scenario has the name {shown(name)}{did_you_mean(name, known)}: give the "
+        f"path of a TOML file, or one of {', '.join(known)}"
     )
     raise UnreadableScenario(message)
 

@@ -252,7 +252,8 @@ def _hashes_in(frame: Frame) -> list[bytes]:
     hashes = list(request.message_hashes)
     if len(hashes) > _MAX_RECORDS:
         text = (
-            f"{len(hashes)} records are requested, but at most {_MAX_RECORDS} allowed"
+            f"{len(hashes)} records are requested, but at most {_MAX_RECORDS} are "
+            "allowed"
         )
         raise LimitExceeded(text)
     if any(len(one) != HASH_BYTES for one in hashes):

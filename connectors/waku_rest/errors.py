@@ -113,6 +113,6 @@ class BadAnswer(NodeError):
         super().__init__(
             node,
             request,
-            f"got an answer that a Waku node's REST API does not give ({detail}): "
-            "check the URL",
+            f"got an answer that does not follow the REST API of a Waku node "
+            f"({detail}): check the URL",
         )

@@ -87,7 +87,8 @@ def check_length(element: bytes) -> bytes:
     """Return an element; raise ValueError if it is longer than a message can be."""
     if len(element) > MAX_ELEMENT_BYTES:
         message = (
-            f"an element has {len(element)} bytes, not at most {MAX_ELEMENT_BYTES}"
+            f"an element has {len(element)} bytes, but at most {MAX_ELEMENT_BYTES} are "
+            "allowed"
         )
         raise ValueError(message)
     return element

@@ -114,7 +114,7 @@ async def follow(
         if cursor is None:
             return True
         if cursor in cursors:
-            raise BadAnswer(node, "pages of the store", "its cursors repeat")
+            raise BadAnswer(node, "the query of the store", "its cursors repeat")
         cursors.add(cursor)
     return False
 

@@ -140,7 +140,9 @@ HeldObject = TypedDict(
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
     },
 )
-HeldObject.__doc__ = "An alert that is held back: taps may have missed messages."
+HeldObject.__doc__ = (
+    "An alert that is held back, because taps may have missed messages."
+)
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:

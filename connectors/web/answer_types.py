@@ -204,7 +204,7 @@ SpanObject = TypedDict(
         ],
     },
 )
-SpanObject.__doc__ = "A period in which the same verdict was shown."
+SpanObject.__doc__ = "A period in which the shown verdict did not change."
 
 VerdictsPage = TypedDict(
     "VerdictsPage",
@@ -213,7 +213,7 @@ VerdictsPage = TypedDict(
         "from": Annotated[int, Meta(description="Wall time, Unix ms.")],
         "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
         "minutes": Annotated[
-            dict[str, int], Meta(description="Number of minutes of each verdict.")
+            dict[str, int], Meta(description="Number of minutes with each verdict.")
         ],
         "verdicts": list[SpanObject],
         "next": Next,

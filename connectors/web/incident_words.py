@@ -44,8 +44,9 @@ _ENDED = {
     IncidentKind.UNACKNOWLEDGED: "Acknowledged",
 }
 _NEVER_ENDED = {
-    IncidentKind.LOST: "The monitor saw no arrival",
-    IncidentKind.UNDELIVERED: "The monitor saw no delivery to all",
+    IncidentKind.LOST: "The monitor saw no participant receive the message",
+    IncidentKind.UNDELIVERED: "The monitor did not see all participants receive the "
+    "message",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
 _TAP_HOLE = "The taps were interrupted meanwhile and may have missed messages."

@@ -152,7 +152,8 @@ def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
         key=short_key(" ".join((lack.channel, lack.kind, *name, str(lack.followed)))),
         kind=KINDS[lack.kind],
         sentence=lack.sentence(words.short(lack.participant or ""), since),
-        doubt=f"{words.number(lack.tap_hole)} while the taps were interrupted"
+        doubt=f"for {words.number(lack.tap_hole)} of the messages, "
+        "taps were interrupted"
         if lack.tap_hole
         else "",
         channel=called(snapshot, lack.channel, kind),

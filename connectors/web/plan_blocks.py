@@ -63,7 +63,7 @@ class PlanBlocks(NamedTuple):
             f"{self.plan.days} days away. The bar shows how much of the limit is used."
         )
         if len(shown) > most:
-            note += f" {number(len(shown) - most)} more are not shown."
+            note += f" The table omits {counted(len(shown) - most, 'limit')}."
         return Table(
             "Limits",
             (
@@ -120,7 +120,7 @@ class PlanBlocks(NamedTuple):
             return f"Reached: {what}."
         if limit.earliest_ms is None:
             return f"No limit is reached within {self.plan.days} days."
-        return f"First limit: {what}, at the earliest {utc_time(limit.earliest_ms)}."
+        return f"First limit: {what}. Earliest time: {utc_time(limit.earliest_ms)}."
 
     def _limit_row(self, name: str, limit: Reached) -> tuple[str, ...]:
         what = limit_name(limit.name)

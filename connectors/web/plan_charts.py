@@ -95,7 +95,7 @@ def parts_chart(forecast: Forecast) -> list[Chart]:
     note = "Pale bars are the forecast."
     return [
         Chart(
-            "parts", "Bytes a day of each part of the frames", note, Scale.PARTS, times,
+            "parts", "Bytes a day for each part of a frame", note, Scale.PARTS, times,
             _ticks(times), series, partial(amount, "bytes"), past, heading="Day",
         )
     ]  # fmt: skip

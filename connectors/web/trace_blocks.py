@@ -56,8 +56,8 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
             )
             for number, (time, step) in enumerate(zip(after, steps, strict=True), 1)
         ],
-        "Events with a tap are evidence. Events without a tap are conclusions of the "
-        "monitor.",
+        "If an event has a tap, the tap recorded the event. All other events are "
+        "conclusions of the monitor.",
         words=6,
         anchor=anchor,
     )
@@ -115,8 +115,8 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
         after,
         anchor,
         "A circle is a frame or a gap that a tap shows. A square is a conclusion. The "
-        "number of an event is its row in the table. Distances are logarithmic in the "
-        "time between two events.",
+        "number of an event is its row in the table. The distance of two events grows "
+        "with the logarithm of the time between them.",
     )
 
 

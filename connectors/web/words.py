@@ -46,10 +46,10 @@ _REASONS = {
     "recovering": "missing messages reached participants in {window}",
     "repair_expired": "repair requests were not answered in {window}",
     "bloom_saturated": "a bloom filter was too full in {window}",
-    "unanswered": "requests brought no message in {window}",
+    "unanswered": "requested messages did not arrive in {window}",
     "quiet": "no messages in {window}",
     "no_senders": "nothing amiss in {window}, but acknowledgement is unknown because "
-    "frames name no sender",
+    "frames contain no sender",
     "ok": "nothing amiss in {window}",
     "stopped": "the monitor did not run",
     "behind": "the monitor lagged behind",

@@ -104,7 +104,10 @@ class ChangeRecorder:
             SnapshotError: A change is missing before the stored change.
         """
         if change.number > self.number + 1:
-            detail = f"change {self.number + 1} is missing before {change.number}"
+            detail = (
+                f"change number {self.number + 1} is missing before number "
+                f"{change.number}"
+            )
             raise SnapshotError(detail)
         if change.number <= self.number:
             return False

@@ -38,8 +38,8 @@ class FrameTooLarge(ParticipantError, ValueError):
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(
-            f"the frame has {actual_bytes} bytes, at most {limit_bytes} are allowed; "
-            "split the content"
+            f"the frame has {actual_bytes} bytes, but at most {limit_bytes} are "
+            "allowed; split the content"
         )
         self.actual_bytes = actual_bytes
         self.limit_bytes = limit_bytes

@@ -28,7 +28,7 @@ def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
     """
     if not 1 <= first_epochs <= bound_epochs:
         message = (
-            f"first_epochs is {first_epochs}, must be from 1 to {bound_epochs} "
+            f"first_epochs is {first_epochs}, but must be from 1 to {bound_epochs} "
             "(bound_epochs)"
         )
         raise ValueError(message)

@@ -61,7 +61,7 @@ class MessageTooLarge(NodeError, ValueError):
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(
-            f"the message has {actual_bytes} bytes, at most {limit_bytes} are "
+            f"the message has {actual_bytes} bytes, but at most {limit_bytes} are "
             "allowed; split the body"
         )
         self.actual_bytes = actual_bytes

@@ -100,7 +100,9 @@ class Options:
         at_most = {"max_payload_bytes": MAX_VALUE_BYTES, "group_id_bytes": 255}
         for option, most in at_most.items():
             if (getattr(self, option) or 0) > most:
-                message = f"{option} is {getattr(self, option)}, must be at most {most}"
+                message = (
+                    f"{option} is {getattr(self, option)}, but must be at most {most}"
+                )
                 raise ValueError(message)
 
     @property

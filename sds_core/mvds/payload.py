@@ -72,7 +72,7 @@ class WrongIdLength(NotAPayload):
 class TooManyRecords(NotAPayload):
     """The payload has more records than the limit."""
 
-    text = "the payload has {actual} records and parents, at most {limit} are read"
+    text = "the payload has {actual} records and parents, but at most {limit} are read"
 
     actual: int
     limit: int

@@ -261,7 +261,7 @@ class FigureTable(Generic[Totals]):
         for figure in self.grown:
             if figure.field not in followed:
                 raise FigureError(
-                    figure.field, "the chart needs this figure in the history"
+                    figure.field, "a figure of a chart must be in the history"
                 )
 
 
@@ -282,9 +282,11 @@ def _only_grows(figure: Figure) -> bool:
 def _check_figure(figure: Figure) -> None:
     is_float = figure.unit in (Unit.RATIO, Unit.NUMBER)
     if is_float and (figure.report or figure.history):
-        raise FigureError(figure.field, "a float cannot be in report or history")
+        problem = "a float cannot be in the report or the history"
+        raise FigureError(figure.field, problem)
     if figure.unit is Unit.WORD and (figure.series or figure.group):
-        raise FigureError(figure.field, "a word can only be in report and history")
+        problem = "a figure of unit WORD can only be in the report and the history"
+        raise FigureError(figure.field, problem)
     for series in figure.series:
         if len(series.labels) != len(series.family.labels):
             raise FigureError(figure.field, f"wrong labels for {series.family.name}")

@@ -48,8 +48,8 @@ class FutureTimestamp(ValueError):
         self.timestamp_ms = timestamp_ms
         self.written_ms = written_ms
         super().__init__(
-            f"the record has the time {iso_time(timestamp_ms)}, but was written at "
-            f"{iso_time(written_ms)} or earlier"
+            f"the record has the time {iso_time(timestamp_ms)}, but was written before "
+            f"this time, at {iso_time(written_ms)} or earlier"
         )
 
 

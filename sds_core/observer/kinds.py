@@ -220,7 +220,7 @@ class Kind(Generic[Digest, Totals, Event]):
     def __post_init__(self) -> None:
         """Check for contradictions."""
         if self.grouping is not None and self.remains is not None:
-            message = f"kind {self.prefix} must not have both grouping and remains"
+            message = f"kind {self.prefix} must not have both `grouping` and `remains`"
             raise ValueError(message)
 
     def key(self, name: str) -> str:

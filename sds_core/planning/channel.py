@@ -84,21 +84,21 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         least, most = self.payload_least_bytes, self.payload_most_bytes
         if least > most:
             message = (
-                f"has payload_least_bytes = {least} and payload_most_bytes = {most}: "
-                "allowed is payload_least_bytes up to payload_most_bytes"
+                f"has payload_least_bytes = {least} and payload_most_bytes = {most}, "
+                "but the minimum must not exceed the maximum"
             )
             raise ValueError(message)
         t_min_s, t_max_s = self.setting("t_min_s"), self.setting("t_max_s")
         if t_min_s >= t_max_s:
             message = (
-                f"has t_min_s = {t_min_s:g} and t_max_s = {t_max_s:g}: "
-                "allowed is t_min_s below t_max_s"
+                f"has t_min_s = {t_min_s:g} and t_max_s = {t_max_s:g}, "
+                "but t_min_s must be below t_max_s"
             )
             raise ValueError(message)
         if (filter_bytes := self.bloom().length_bytes) > MAX_FILTER_BYTES:
             message = (
                 f"has filters of {filter_bytes:,} bytes because of filter_capacity and "
-                f"filter_rate: allowed is up to {MAX_FILTER_BYTES:,} bytes"
+                f"filter_rate, but at most {MAX_FILTER_BYTES:,} bytes are allowed"
             )
             raise ValueError(message)
         self.participant()
@@ -212,7 +212,7 @@ def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
         if key not in values:
             allowed = ", ".join(values)
             close = did_you_mean(key, values)
-            problem = f"is no setting{close}: allowed is {allowed}"
+            problem = f"is no setting{close}: use one of {allowed}"
             raise TableError(key if key.isidentifier() else shown(key), problem)
         values[key] = _value(plan, key, text.strip())
     try:
@@ -236,7 +236,8 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
         present = plan.setting(key)
         if isinstance(present, bool) or not isinstance(present, int | float):
             problem = (
-                f"is {shown(text)}: a factor needs a number, so give a value instead"
+                f"is {shown(text)}, but only a number can be multiplied: give a value "
+                "instead"
             )
             raise TableError(key, problem)
         number *= present

@@ -94,7 +94,7 @@ class Grid:
             raise TableError(path, problem)
         runs = table.seeds * sum(math.prod(map(len, one.values())) for one in lists)
         if runs > MAX_RUNS:
-            problem = f"makes {runs:,} runs: allowed is up to {MAX_RUNS:,}"
+            problem = f"makes {runs:,} runs, but at most {MAX_RUNS:,} are allowed"
             raise TableError("grid", problem)
         cells = {
             read(table.base | dict(zip(one, values, strict=True)), ChannelPlan): None

@@ -145,7 +145,7 @@ class DocumentServer:
         for start in starts:
             found = self._tree.node(start.level, key_of(start))
             if found is None or not found.level:
-                text = f"no node of level {start.level} has the key in the request"
+                text = f"no node of level {start.level} has the requested key"
                 raise BadNode(text)
             if len(nodes) + len(found.children) > self._max_nodes:
                 text = (

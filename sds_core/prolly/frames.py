@@ -134,7 +134,7 @@ class FrameReader:
             try:
                 kind = Kind(number)
             except ValueError:
-                text = f"a frame of the unknown kind {number}"
+                text = f"a frame has the unknown kind {number}"
                 raise BadFrame(text) from None
             end = _HEAD.size + length
             if len(self._buffer) < end:

@@ -37,7 +37,7 @@ def boundary_limit(fan_out: int) -> bytes:
         BadFanOut: The fan-out is not in [2, `MAX_FAN_OUT`].
     """
     if not 2 <= fan_out <= MAX_FAN_OUT:
-        message = f"a fan-out is in [2, {MAX_FAN_OUT}], not {fan_out}"
+        message = f"the fan-out is {fan_out}, but must be in [2, {MAX_FAN_OUT}]"
         raise BadFanOut(message)
     return (2**32 // fan_out).to_bytes(4, "big") + bytes(28)
 

@@ -107,7 +107,7 @@ class ChaChaEncryption:
         self, key: bytes, channel_id: str, nonces: Callable[[int], bytes]
     ) -> None:
         if len(key) != KEY_BYTES:
-            message = f"the key has {len(key)} bytes, must be {KEY_BYTES}"
+            message = f"the key has {len(key)} bytes, but must have {KEY_BYTES}"
             raise ValueError(message)
         self._cipher = ChaCha20Poly1305(key)
         self._context = _OPENING + channel_id.encode()

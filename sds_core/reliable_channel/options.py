@@ -158,7 +158,10 @@ class ReliableChannelOptions:
         }
         check_least(self, at_least)
         if len(self.meta) > MAX_META_BYTES:
-            message = f"meta has {len(self.meta)} bytes, at most {MAX_META_BYTES}"
+            message = (
+                f"meta has {len(self.meta)} bytes, but at most {MAX_META_BYTES} are "
+                "allowed"
+            )
             raise ValueError(message)
         # This call checks segmentation and profile; their errors name the options.
         self.fitting_segmentation()

@@ -49,7 +49,7 @@ class SyncMultipliers:
         """Raise ValueError if a factor is not positive."""
         for name in self.__slots__:
             if not getattr(self, name) > 0:
-                message = f"{name} is {getattr(self, name)}, must be above 0"
+                message = f"{name} is {getattr(self, name)}, but must be above 0"
                 raise ValueError(message)
 
 

@@ -31,8 +31,8 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
         """Raise ValueError if low_ms is above high_ms."""
         if self.low_ms > self.high_ms:
             message = (
-                f"has low_ms = {self.low_ms:g} and high_ms = {self.high_ms:g}: "
-                "low_ms must not be above high_ms"
+                f"has low_ms = {self.low_ms:g} and high_ms = {self.high_ms:g}, "
+                "but low_ms must not exceed high_ms"
             )
             raise ValueError(message)
 
@@ -51,8 +51,8 @@ class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
         """Raise ValueError if least_ms is not below mean_ms."""
         if self.least_ms >= self.mean_ms:
             message = (
-                f"has least_ms = {self.least_ms:g} and mean_ms = {self.mean_ms:g}: "
-                "allowed is least_ms below mean_ms"
+                f"has least_ms = {self.least_ms:g} and mean_ms = {self.mean_ms:g}, "
+                "but least_ms must be below mean_ms"
             )
             raise ValueError(message)
 

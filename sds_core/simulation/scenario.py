@@ -38,8 +38,8 @@ class Span(Table, frozen=True, kw_only=True):
         """Raise ValueError if the span is empty."""
         if self.from_s >= self.until_s:
             message = (
-                f"has from_s = {self.from_s:g} and until_s = {self.until_s:g}: "
-                "allowed is from_s before until_s"
+                f"has from_s = {self.from_s:g} and until_s = {self.until_s:g}, "
+                "but from_s must be before until_s"
             )
             raise ValueError(message)
 
@@ -88,8 +88,8 @@ class Traffic(Table, frozen=True, kw_only=True):
         if self.payload_least_bytes > self.payload_most_bytes:
             message = (
                 f"has payload_least_bytes = {self.payload_least_bytes} and "
-                f"payload_most_bytes = {self.payload_most_bytes}: "
-                "allowed is payload_least_bytes up to payload_most_bytes"
+                f"payload_most_bytes = {self.payload_most_bytes}, "
+                "but the minimum must not exceed the maximum"
             )
             raise ValueError(message)
 
@@ -229,8 +229,8 @@ class Absences(Table, frozen=True, kw_only=True):
         if self.least_away_s > self.most_away_s:
             message = (
                 f"has least_away_s = {self.least_away_s:g} and "
-                f"most_away_s = {self.most_away_s:g}: "
-                "allowed is least_away_s up to most_away_s"
+                f"most_away_s = {self.most_away_s:g}, "
+                "but the minimum must not exceed the maximum"
             )
             raise ValueError(message)
 
@@ -390,7 +390,7 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
 def _check_absences(scenario: Scenario) -> None:
     shares = sum(pattern.share for pattern in scenario.churn.patterns)
     if shares > 1:
-        problem = f"have shares with the sum {shares:g}: allowed is a sum of up to 1"
+        problem = f"have shares with the sum {shares:g}, but the maximum is 1"
         raise TableError("churn.absences", problem)
 
 
@@ -413,7 +413,10 @@ def _refuse_twice(what: str, names: Iterable[tuple[str, str]]) -> None:
     seen: set[str] = set()
     for path, name in names:
         if name in seen:
-            problem = f"repeats the name {shown(name)} of a {what}: give another name"
+            problem = (
+                f"must be unique, but a previous {what} has the same name "
+                f"{shown(name)}: give another name"
+            )
             raise TableError(path, problem)
         seen.add(name)
 
@@ -430,7 +433,7 @@ def _check_population(scenario: Scenario) -> None:
     for path, count, limit in counts:
         if count > limit:
             problem = (
-                f"is {count}: allowed is up to {limit}, "
+                f"is {count}, but the maximum is {limit}, "
                 f"because the scenario has {most} participants"
             )
             raise TableError(path, problem)

@@ -76,10 +76,10 @@ class BloomParameters:
     def __post_init__(self) -> None:
         """Derive the size by the formula of both libraries."""
         if self.capacity < 1:
-            message = f"capacity is {self.capacity}, must be at least 1"
+            message = f"capacity is {self.capacity}, but must be at least 1"
             raise ValueError(message)
         if not 0 < self.error_rate < 1:
-            message = f"error_rate is {self.error_rate}, must be between 0 and 1"
+            message = f"error_rate is {self.error_rate}, but must be between 0 and 1"
             raise ValueError(message)
         bits_per_element = math.ceil(-math.log(self.error_rate) / math.log(2) ** 2)
         m_bits = self.capacity * bits_per_element
@@ -316,14 +316,14 @@ def _split_nim(
         raise BloomBadHeader(str(error), len(raw)) from None
     k = header.k
     if not 1 <= k <= MAX_K:
-        detail = f"k is {k}, must be in [1, {MAX_K}]"
+        detail = f"k is {k}, but must be in [1, {MAX_K}]"
         raise BloomBadHeader(detail, len(raw))
     m_bits = header.m_bits
     # Only whole words can be addressed.
     addressable_bits = len(bits) // _WORD_BYTES * _WORD_BITS
     most = min(addressable_bits, MAX_M_BITS)
     if not 1 <= m_bits <= most:
-        detail = f"m_bits is {m_bits}, must be in [1, {most}]"
+        detail = f"m_bits is {m_bits}, but must be in [1, {most}]"
         raise BloomBadHeader(detail, len(raw))
     return bits, header, m_bits, k
 

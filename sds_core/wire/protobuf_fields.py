@@ -69,7 +69,7 @@ def protobuf_fields(message: bytes) -> Iterator[Field]:
                 raise BrokenProtobuf(start, detail)
             rest = len(message) - position
             if length > rest:
-                detail = f"field {number} needs {length} bytes, but the rest has {rest}"
+                detail = f"field {number} needs {length} bytes, but has only {rest}"
                 raise BrokenProtobuf(start, detail)
             value = message[position : position + length]
             position += length

@@ -99,10 +99,10 @@ def compare_command(
 ) -> None:
     """Check that a mirror has all messages of a store, or of another mirror.
 
-    The command compares message hashes and sender's times, and prints each message that
-    one side lacks. If the other side is a store, the command compares the messages of
-    the given topics. If the other side is a mirror, the command compares all messages
-    that have a hash.
+    The command compares the hash and the sender's time of each message, and prints each
+    message that one side lacks. If the other side is a store, the command compares the
+    messages of the given topics. If the other side is a mirror, the command compares
+    all messages that have a hash.
 
     If the mirror still lacks a message at the end, the exit code is 1.
     """
@@ -177,7 +177,7 @@ def serve_command(
     address: WebAddress,
     insecure_web: bool,
 ) -> None:
-    """Let other mirrors compare themselves with this one, and copy missing messages."""
+    """Let other mirrors compare messages with this mirror and copy missing ones."""
     check_exposure(
         "--sync-host",
         sync_host,

@@ -64,7 +64,9 @@ class ChannelTableFile:
             entries = read_entries(self._path)
             if not entries:
                 # A file that is half written must not end every muting.
-                raise BadChannelTable(self._path, "contains no entry: add one")
+                raise BadChannelTable(
+                    self._path, "the file contains no entry: add an entry"
+                )
         except BadChannelTable as error:
             logger.error("the channel table remains unchanged: %s", error)
             return None

@@ -139,7 +139,10 @@ def _in_table(
 ) -> dict[str, Any]:
     """Return the values in a table of a command; raise an error for unknown names."""
     if not isinstance(table, dict):
-        message = f"{path} sets {full_name} to {shown(table)}: it must be a table"
+        message = (
+            f"{path} sets {full_name} to {shown(table)}, but {full_name} must be a "
+            "table"
+        )
         raise _BadFile(message)
     commands = command.commands if isinstance(command, click.Group) else {}
     known = {o for one in (command, *commands.values()) for o in _options(one)}

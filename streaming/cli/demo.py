@@ -26,7 +26,7 @@ RECORDED = "recorded"
     default=RECORDED,
     panel=Panel.TRAFFIC,
     help=f"Traffic to play: {RECORDED!r} is traffic of real @waku/sds participants. "
-    f"Simulated scenarios are {', '.join(scenario_names())}, or a TOML file.",
+    f"For simulated traffic, give {', '.join(scenario_names())}, or a TOML file.",
 )
 @setting(
     "--seed",

@@ -89,7 +89,8 @@ source_options = option_group(
             "--views",
             metavar="PREFIX",
             help="Read incidents of the protocol whose page has the address "
-            "/views/PREFIX. With --views, --channel names a view of this protocol.",
+            "/views/PREFIX. If --views is given, --channel must be a view of the given "
+            "protocol.",
         ),
     ),
     _source,

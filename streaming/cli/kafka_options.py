@@ -104,7 +104,7 @@ def _checked_topics(topics: str) -> str:
     for name in names:
         check_topic(name)
     if len(set(names)) < len(names):
-        message = f"{topics} names a topic twice: name each topic once"
+        message = f"{topics} contains a topic twice: give each topic once"
         raise ValueError(message)
     return topics
 

@@ -83,7 +83,7 @@ def command(
     the stores of the nodes. While Kafka is unreachable, records wait on disk.
 
     You can kill the command at any moment. If you restart the mirror with the same
-    --state, the mirror resumes. Possible losses appear as a capture gap of the tap.
+    --state, the mirror resumes. If messages may be lost, the tap has a capture gap.
     """
     from streaming.cli.actions.mirror import mirror, mirror_settings
 

@@ -69,8 +69,8 @@ def node_options(*, required: bool = True) -> Decorator:
             required=required,
             multiple=True,
             metavar="URL",
-            help="REST API of a Waku node. Repeatable: with several nodes, the "
-            "mirror misses fewer messages.",
+            help="REST API of a Waku node. You can repeat the option: with several "
+            "nodes, the mirror misses fewer messages.",
         ),
         setting(
             "--rest-timeout",
@@ -170,8 +170,8 @@ mirroring_options = option_group(
             type=MemberOf(Listen),
             default=Listen.RELAY.value,
             panel=Panel.NODES,
-            help="Read live messages from the relay of the node, from a filter "
-            "subscription, or not at all.",
+            help="Source of live messages: the relay of the node, a filter "
+            "subscription, or none.",
         ),
         setting(
             "--store/--no-store",
@@ -193,7 +193,7 @@ mirroring_options = option_group(
             default=_DEFAULTS.poll_interval_s,
             panel=Panel.TIME,
             help="Time between two reads of a relay cache. If a cache was full, the "
-            "mirror reads it again at once.",
+            "mirror reads the cache again at once.",
         ),
         setting(
             "--store-interval",
@@ -215,8 +215,13 @@ mirroring_options = option_group(
             "--spool-bytes",
             type=click.IntRange(1_000_000),
             default=_DEFAULTS.spool_bytes,
+<<<<<<< HEAD
             help="Maximum bytes of records on disk that wait for Kafka. Above this "
             "size, the mirror stops reading from the nodes.",
+=======
+            help="Maximum bytes of records on disk that wait for Kafka. At the "
+            "maximum, the mirror stops reading from the nodes.",
+>>>>>>> m1
         ),
     ),
     _mirroring,

@@ -73,6 +73,8 @@ def variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Chang
             raise click.UsageError(message)
         named[name] = changes_of("--variant", rest.split(","))
     if len(named) > _MOST_VARIANTS:
-        message = f"{len(named)} variants: give at most {_MOST_VARIANTS}"
+        message = (
+            f"{len(named)} variants are given, but at most {_MOST_VARIANTS} are allowed"
+        )
         raise click.UsageError(message)
     return named

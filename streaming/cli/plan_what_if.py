@@ -41,14 +41,14 @@ from streaming.cli.settings import Panel, setting
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     panel=Panel.SOURCE,
-    help="TOML file that describes the channel, instead of a history.",
+    help="TOML file that describes the channel, if no history describes it.",
 )
 @setting(
     "--assume",
     multiple=True,
     metavar="KEY=VALUE",
     panel=Panel.FORECAST,
-    help="Channel setting and its value, if the history lacks the setting. Repeatable.",
+    help="Channel setting that the history lacks, and its value. Repeatable.",
 )
 @setting(
     "--set",
@@ -91,9 +91,10 @@ def what_if_command(
     """Compare a channel with variants of its settings.
 
     For the channel and each variant, the command prints bytes, delivery,
-    acknowledgement, recovery, repair, filter and rate-limit use. The command takes the
-    channel from a history or from a file. Figures come from formulas, or from
-    simulations with 95 % intervals. The command needs the extra `plan`.
+    acknowledgement, recovery and repair, and how full the filter and the rate limit
+    are. The command takes the channel from a history or from a file. Figures come from
+    formulas, or from simulations with 95 % intervals. The command needs the extra
+    `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 

@@ -25,7 +25,7 @@ def command(settings: RunSettings) -> None:
     terminal, the command also shows a table of the channels with the worst verdicts.
 
     You can kill the command at any moment. If you restart the command with the same
-    checkpoint, every figure continues. On SIGHUP, the command reads the --channels file
+    checkpoint, all figures continue. On SIGHUP, the command reads the --channels file
     again.
     """
     from streaming.cli.actions.run import run

@@ -50,8 +50,8 @@ def _history_settings(
             f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
         )
         message = (
-            f"{', '.join(first)} and {last} must be different topics: each contains "
-            "records of one kind"
+            f"{', '.join(first)} and {last} must be different topics, because a topic "
+            "contains only one kind of records"
         )
         raise click.UsageError(message)
     directory = (history or checkpoint / "history").absolute()

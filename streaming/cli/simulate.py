@@ -70,8 +70,8 @@ def command(
     """Simulate SDS participants on a lossy network, mirrored into Kafka.
 
     The participants and taps are simulated, but the frames are real SDS frames. If
-    --speed is above 1, record times begin in the past, and end at about the time when
-    the last record is written.
+    --speed is above 1, record times begin in the past. The time of the last record is
+    about the time when the command writes the record.
     """
     from streaming.cli.actions.simulate import read_scenario
 

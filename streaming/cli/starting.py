@@ -51,8 +51,8 @@ _REFUSALS = (
 """Errors of a start that would occur again at the next start."""
 
 _ENDED_BY_MASTER = (
-    "the Spark master has ended the application: start again, nothing is lost; the "
-    "page and the log of the master show the reason"
+    "the Spark master has ended the application: start again (nothing is lost), and "
+    "read the reason on the page or in the log of the master"
 )
 _OUT_OF_MEMORY = 52
 """Exit status of a JVM in which Spark met an OutOfMemoryError."""

@@ -30,7 +30,7 @@ from streaming.settings import Window
 @setting(
     "--channel",
     panel=Panel.CHANNELS,
-    help="Channel of the message; with --views, its group.",
+    help="Channel of the message; if --views is given, group of the message.",
 )
 @setting(
     "--sender",
@@ -86,8 +86,8 @@ def command(
     command judges the message by the same rules as the monitor. The command writes
     nothing to Kafka.
 
-    If --from is omitted, the command uses the incident of the message from --api,
-    --from-report or --history. If --from, --api, --from-report and --history are all
+    If --from is omitted, the command searches --api, --from-report or --history for the
+    incident of the message. If --from, --api, --from-report and --history are all
     omitted, the command searches the last 24 hours of the topic.
     """
     from streaming.cli.actions.trace import trace

@@ -44,7 +44,7 @@ def _window(first_ms: int | None, last_ms: int | None) -> Window:
     if window.first_ms > window.last_ms:
         message = (
             f"--from {iso_time(window.first_ms)} is later than "
-            f"--to {iso_time(window.last_ms)}: give an earlier one"
+            f"--to {iso_time(window.last_ms)}: give an earlier --from"
         )
         raise click.UsageError(message)
     return window
@@ -88,7 +88,7 @@ def _span(
     if from_ms is not None and to_ms is not None and from_ms >= to_ms:
         message = (
             f"--from {iso_time(from_ms)} is not earlier than --to {iso_time(to_ms)}: "
-            "give an earlier one"
+            "give an earlier --from"
         )
         raise click.UsageError(message)
     return AuditSpan(from_ms, to_ms, last, settle)
@@ -115,7 +115,7 @@ span_options = option_group(
             "--last",
             type=Duration("s", 1),
             default=3_600.0,
-            help="Lookback if --from is omitted.",
+            help="How far back to compare if --from is omitted.",
         ),
         setting(
             "--settle",

@@ -174,8 +174,8 @@ class Ledger:
                 is_new = newest != (number, position)
                 if is_new and newest is not None and newest[0] >= number:
                     message = (
-                        f"another batch {newest[0]} is stored, so this batch {number} "
-                        "cannot be stored"
+                        f"batch {number} cannot be stored, because another batch "
+                        f"{newest[0]} is already stored"
                     )
                     raise ValueError(message)
                 if is_new:

@@ -117,8 +117,8 @@ def test_each_change_is_logged_once(
         ("WARNING", behind.format("6.0")),
         (
             "ERROR",
-            f"{behind.format('120.0')}; records stamped more than a minute ahead "
-            "become dead letters",
+            f"{behind.format('120.0')}; records that are more than a minute in the "
+            "future become dead letters",
         ),
         ("WARNING", behind.format("7.0")),
         ("INFO", "this machine's clock no longer seems to differ from others"),

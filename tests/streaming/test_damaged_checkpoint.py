@@ -106,7 +106,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
         # Spark would read those, and find nothing wrong.
         lambda checkpoint: with_one_partition(newest(checkpoint / "offsets")),
         "state/0/1",
-        "is an extra partition: offsets/{batch} sets the number of partitions to 1",
+        "is an extra partition: the number of partitions in offsets/{batch} is 1",
     ),
     "offsets before the newest missing": (
         lambda checkpoint: newest(checkpoint / "offsets", 1).unlink(),
@@ -116,7 +116,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "metadata truncated": (
         lambda checkpoint: truncate(checkpoint / "metadata"),
         "metadata",
-        "delete this file; the job makes a new file",
+        "delete the damaged file; the job makes a new one",
     ),
     "identity truncated": (
         in_monitor("job.json"),
@@ -180,7 +180,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "metadata of the state truncated": (
         lambda checkpoint: truncate(checkpoint / "state/0/_metadata/metadata"),
         "state/0/_metadata/metadata",
-        "delete this file; Spark makes a new file, and nothing is lost",
+        "delete the damaged file; Spark makes a new one, and nothing is lost",
     ),
     "changelog missing": (
         lambda checkpoint: (checkpoint / "state/0/1/2.changelog").unlink(),

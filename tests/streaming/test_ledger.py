@@ -156,7 +156,9 @@ def test_stored_batch_cannot_be_written_again_without_an_undo(tmp_path: Path) ->
         stores_of(ledger).labels["sds"].admit(["town"])
     for number, position in ((1, "there"), (0, "here")):
         with (
-            pytest.raises(ValueError, match="another batch 1 is stored, so this batch"),
+            pytest.raises(
+                ValueError, match="cannot be stored, because another batch 1 is"
+            ),
             ledger.batch(number, position),
         ):
             pass

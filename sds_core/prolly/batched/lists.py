@@ -83,7 +83,7 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
     """
     bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
     if len(bits) > len(things):
-        text = f"a bitmap marks node {len(bits)} of a list of {len(things)} nodes"
+        text = f"a bitmap marks node {len(bits)}, but its list has {len(things)} nodes"
         raise BadFrame(text)
     return [thing for bit, thing in zip(bits, things, strict=False) if bit == "1"]
 
@@ -124,7 +124,7 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
         items.append(Item(time_ns, hashes[at : at + HASH_BYTES]))
     for before, item in pairwise(items):
         if item <= before:
-            text = f"messages out of order: {item.message_hash.hex()}"
+            text = f"message {item.message_hash.hex()} is not in order"
             raise BadNode(text)
     if items and not (start_ns <= items[0].timestamp_ns <= time_ns < end_ns):
         text = f"messages from {items[0].timestamp_ns} to {time_ns} ns are out of range"

@@ -25,7 +25,8 @@ class PayloadTooLarge(SegmentationError):
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(
-            f"the payload has {actual_bytes} bytes, at most {limit_bytes} are allowed"
+            f"the payload has {actual_bytes} bytes, but at most {limit_bytes} are "
+            "allowed"
         )
         self.actual_bytes = actual_bytes
         self.limit_bytes = limit_bytes
@@ -44,7 +45,7 @@ class SegmentTooLarge(SegmentationError):
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(
-            f"a segment has {actual_bytes} bytes, at most {limit_bytes} are allowed"
+            f"a segment has {actual_bytes} bytes, but at most {limit_bytes} are allowed"
         )
         self.actual_bytes = actual_bytes
         self.limit_bytes = limit_bytes
@@ -79,6 +80,6 @@ class PayloadHashMismatch(SegmentationError):
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(
-            f"the segments of payload {payload_hash.hex()} do not match this hash"
+            f"the segments do not match the payload hash {payload_hash.hex()}"
         )
         self.payload_hash = payload_hash

@@ -66,8 +66,8 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         ]
         for path, count, limit in limits:
             if count > limit:
-                raise TableError(path, f"is {count}: allowed is up to {limit}")
+                raise TableError(path, f"is {count}, but the maximum is {limit}")
         names = [tap.name for tap in scenario.taps]
         if len(set(names)) < len(names):
-            raise TableError("taps", "has a name twice: use each name once")
+            raise TableError("taps", "must not contain a name twice")
         return scenario

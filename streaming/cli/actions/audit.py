@@ -75,7 +75,8 @@ def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
         raise click.UsageError(str(error)) from error
     if any("," in topic for topic in traffic.content_topics):
         message = (
-            "a store cannot filter by a content topic with a comma: give another topic"
+            "a store cannot filter by a content topic that contains a comma: give a "
+            "topic without commas"
         )
         raise click.UsageError(message)
     return StoreSide(settings, topics)

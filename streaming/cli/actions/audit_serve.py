@@ -187,8 +187,8 @@ def serve(
         raise click.UsageError(str(error)) from error
     except TopicReplaced as error:
         message = (
-            f"{state} has read another topic {error.topic} (id {error.known}), which "
-            f"was deleted and recreated (id {error.found}): use a new --state"
+            f"{state} belongs to topic {error.topic} with id {error.known}, but the "
+            f"topic was deleted and recreated with id {error.found}: use a new --state"
         )
         raise click.UsageError(message) from error
     except OSError as error:
@@ -232,8 +232,8 @@ async def _refreshed(
     except RecordsLost as error:
         # The next read begins with the first remaining record.
         logger.warning(
-            "%s:%d lost records to retention before they were read: they are not "
-            "compared",
+            "%s:%d lost records to retention before they were read: the audit does "
+            "not compare the lost records",
             error.topic,
             error.partition,
         )

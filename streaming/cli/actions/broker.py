@@ -44,7 +44,9 @@ def run(port: int, directory: Path | None) -> None:
             click.echo(f"Kafka listens on {broker.bootstrap} (end with Ctrl-C)")
             while broker.wait(1.0) is None:
                 pass
-            message = f"the broker ended by itself; its log ends:\n{broker.log_tail()}"
+            message = (
+                f"the broker ended by itself; the end of its log:\n{broker.log_tail()}"
+            )
             raise Failed(message)
     except PortUnavailable as error:
         message = f"{error}; --port 0 selects a free one"
@@ -80,7 +82,9 @@ def prepare() -> None:
                 record(archive)
             click.echo(f"class archive {archive.path}")
     except OSError as error:
-        message = f"cannot be written ({error}): other commands work without it"
+        message = (
+            f"this machine cannot be prepared ({error}): other commands work without it"
+        )
         raise Failed(message) from error
 
 

@@ -54,8 +54,8 @@ def export(
         except RecordsLost as error:
             message = (
                 f"{kafka.topic}:{error.partition} lost records to retention before "
-                f"they were read: nothing is written to {file}; export again, with a "
-                "later --from"
+                f"they were read, so {file} is not written: export again with a later "
+                "--from"
             )
             raise Failed(message) from error
     click.echo(f"{counted(written, 'record')} of {kafka.topic} in {file}")
@@ -66,7 +66,7 @@ def _until_ended(
 ) -> Iterator[RawRecord]:
     for record in records:
         if ending.is_set():
-            message = "stopped before all records were read: no file is written"
+            message = "the command was ended before the last record: no file is written"
             raise Failed(message)
         yield record
 

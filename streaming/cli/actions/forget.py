@@ -36,8 +36,8 @@ def forget(
     path = own_files(checkpoint) / LEDGER
     if not path.exists():
         message = (
-            f"{path} does not exist: start the monitor once on this checkpoint, so "
-            "that it lists its channels"
+            f"{path} does not exist: start the monitor once with this checkpoint, so "
+            "that the monitor writes the file"
         )
         raise click.UsageError(message)
     try:

@@ -170,7 +170,7 @@ def kind_of(views: str | None) -> AnyKind:
     except UnknownKind:
         kind = None
     if kind is None or kind.figures is None:
-        message = f"--views {shown(views)}: no kind of view with figures has this name"
+        message = f"--views {shown(views)}: no protocol with figures has this prefix"
         raise click.UsageError(message)
     return kind
 

@@ -78,5 +78,5 @@ def _line(one: Lack, name: str) -> str:
     if name:
         facts.append(f"channel name {printable(name)}")
     if one.tap_hole:
-        facts.append(f"{one.tap_hole} of them while the taps were interrupted")
+        facts.append(f"for {one.tap_hole} of the messages, taps were interrupted")
     return "; ".join(facts)

@@ -50,8 +50,8 @@ def mirror_settings(
         raise click.UsageError(str(error)) from error
     if settings.store and any("," in topic for topic in traffic.content_topics):
         message = (
-            "a store cannot filter by a content topic with a comma: use --no-store, "
-            "or omit this topic"
+            "a store cannot filter by a content topic that contains a comma: use "
+            "--no-store, or omit the topic"
         )
         raise click.UsageError(message)
     if settings.listen is Listen.FILTER and not all(settings.topics.values()):

@@ -53,7 +53,7 @@ def rebuild(settings: RunSettings) -> None:
                     display(running.board.snapshot)
             if running.query.isActive:
                 message = (
-                    f"ended before all was read: delete {checkpoint}, and rebuild again"
+                    f"not all records were read: delete {checkpoint}, and rebuild again"
                 )
                 raise Failed(message)
             if settings.report is not None:

@@ -79,7 +79,7 @@ def replay(
             for _ in every_second(job, ending):
                 display(job.board.snapshot)
         if job.query.isActive:
-            message = "stopped before all of the window was read: no report is written"
+            message = "a part of the window has not been read: no report is written"
             raise Failed(message)
         if _is_empty(job.board.snapshot):
             raise click.UsageError(nothing)

@@ -65,7 +65,7 @@ def _made(workers: Workers, kafka: KafkaSettings, question: TraceQuestion) -> Tr
     try:
         answer = workers.answer(_COMMAND, order, MadeTrace, LIMIT_S)
     except WorkFailed as error:
-        message = f"the trace {error}: the command sds-monitor trace has no limit"
+        message = f"the trace {error}: use sds-monitor trace, which has no time limit"
         raise TraceFailed(message) from error
     if answer.trace is None:
         raise (TraceFailed if answer.is_unreachable else NoTrace)(answer.problem)

@@ -206,7 +206,9 @@ class TestFile:
         database = sqlite3.connect(path)
         database.execute("CREATE TABLE theirs (one)")
         database.close()
-        with pytest.raises(StorageUnreadable, match="another program made the file"):
+        with pytest.raises(
+            StorageUnreadable, match="the file is no database of the expected kind"
+        ):
             ParticipantStore(path)
         assert rows(path, "SELECT name FROM sqlite_master") == [("theirs",)]
 

@@ -48,7 +48,7 @@ def test_fleet_page_is_limited_to_the_worst_channels(
     stage.snapshot = snapshot(channels | {"z": totals(Verdict.BLIND)})
     assert len(keys(client, "/")) == LISTED_VIEWS
     assert keys(client, "/")[0] == "z"
-    assert "1,800 more channels not shown here" in text_of(client, "/")
+    assert "The table omits 1,800 channels: filter" in text_of(client, "/")
     assert keys(client, "/?find=C1998") == ["c1998"]
 
 
@@ -146,7 +146,7 @@ def test_channel_page_has_lost_messages_and_who_lacks_them(
         "Incidents: 10 messages unresolved",
         "Lost to everybody 1 message reached nobody but its sender since 11:46:40",
         "Not delivered 9 messages did not reach bob since 11:47:40 "
-        "9 while the taps were interrupted What to do",
+        "for 9 of the messages, taps were interrupted What to do",
         "from alice since 11:46:40 Unresolved",
         "to bob since 11:46:40 Unresolved",
         f"Message {HASH}",

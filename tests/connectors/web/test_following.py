@@ -95,7 +95,7 @@ def test_pages_list_older_messages_apart(
         text
     )
     assert "1 message since 11:03:10 was not seen to reach eve" in text
-    assert "The monitor saw no delivery to all" in text
+    assert "The monitor did not see all participants receive the message" in text
     assert "Followed until 2026-08-09 12:03:10 UTC" in text
     stands = {
         str(attrs["data-stands"]) for tag, attrs in Tags(html).found if tag == "article"

@@ -148,7 +148,7 @@ def test_table_is_not_longer_than_a_page_can_update(
     html = client.get("/channel?id=c").text
     section = html[html.index('id="verdicts"') : html.index('id="participants"')]
     assert section.count("<tr data-verdict") == LISTED_SPANS
-    assert "200 earlier rows not shown here" in text_of(client, "/channel?id=c")
+    assert "The table omits 200 earlier rows" in text_of(client, "/channel?id=c")
 
 
 @pytest.mark.usefixtures("shown")

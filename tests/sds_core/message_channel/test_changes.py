@@ -341,7 +341,9 @@ class TestStoredRecords:
     def test_missing_record_is_an_error(self, one: Recorded) -> None:
         """What follows it would be applied to another state."""
         del one.changes[1]
-        with pytest.raises(SnapshotError, match="change 2 is missing before 3"):
+        with pytest.raises(
+            SnapshotError, match="change number 2 is missing before number 3"
+        ):
             one.restored()
 
     def test_lost_end_gives_the_state_before(self, one: Recorded) -> None:

@@ -196,7 +196,7 @@ OPTIONAL_AT_LEAST = {
 @pytest.mark.parametrize(("option", "least"), AT_LEAST.items())
 def test_option_out_of_its_range_is_refused(option: str, least: int) -> None:
     """The error has option, value and minimum."""
-    message = f"^{option} is {least - 1}, must be at least {least}$"
+    message = f"^{option} is {least - 1}, but must be at least {least}$"
     with pytest.raises(ValueError, match=message):
         replace(SPEC, **{option: least - 1})
     assert getattr(replace(SPEC, **{option: least}), option) == least
@@ -205,7 +205,7 @@ def test_option_out_of_its_range_is_refused(option: str, least: int) -> None:
 @pytest.mark.parametrize(("option", "least"), OPTIONAL_AT_LEAST.items())
 def test_optional_option_out_of_its_range_is_refused(option: str, least: int) -> None:
     """The error says that None is allowed."""
-    message = f"^{option} is {least - 1}, must be at least {least} or None$"
+    message = f"^{option} is {least - 1}, but must be at least {least} or None$"
     with pytest.raises(ValueError, match=message):
         replace(SPEC, **{option: least - 1})
     assert getattr(replace(SPEC, **{option: least}), option) == least
@@ -214,11 +214,17 @@ def test_optional_option_out_of_its_range_is_refused(option: str, least: int) ->
 
 def test_ranges_follow_the_options_they_depend_on() -> None:
     """We must accept our own histories, and a window must have a length."""
-    with pytest.raises(ValueError, match="history_limit is 500, must be at least 501"):
+    with pytest.raises(
+        ValueError, match="history_limit is 500, but must be at least 501"
+    ):
         replace(SPEC, causal_history_size=501)
-    with pytest.raises(ValueError, match="t_max_ms is 120000, must be at least 120001"):
+    with pytest.raises(
+        ValueError, match="t_max_ms is 120000, but must be at least 120001"
+    ):
         replace(SPEC, t_min_ms=120_000)
-    with pytest.raises(ValueError, match="bloom_rollover_ids is 10000, must be at lea"):
+    with pytest.raises(
+        ValueError, match="bloom_rollover_ids is 10000, but must be at lea"
+    ):
         replace(SPEC, bloom_kept_ids=10_001)
 
 
@@ -254,6 +260,6 @@ def test_frame_limit_must_fit_the_filter_after_a_roll_over() -> None:
 
 def test_filter_size_can_change_only_in_nim() -> None:
     """Readers of the other dialect know one size."""
-    with pytest.raises(ValueError, match="bloom_rolled is only for nim"):
+    with pytest.raises(ValueError, match="bloom_rolled is only for the dialect 'nim'"):
         replace(SPEC, bloom_rolled=SPEC.bloom)
     assert replace(SPEC, dialect=Dialect.NIM, bloom_rolled=SPEC.bloom)

@@ -150,8 +150,8 @@ def test_application_may_choose_the_message_id() -> None:
 @pytest.mark.parametrize(
     ("message_id", "message"),
     [
-        ("", "message_id has 0 characters, must be 1 to 256"),
-        ("x" * 257, "message_id has 257 characters, must be 1 to 256"),
+        ("", "message_id has 0 characters, but must have 1 to 256"),
+        ("x" * 257, "message_id has 257 characters, but must have 1 to 256"),
         ("\ud800", "message_id '.*' is not valid Unicode text: surrogates"),
     ],
 )
@@ -232,7 +232,9 @@ def test_frame_longer_than_allowed_is_refused_and_changes_nothing() -> None:
     assert fits.send(content, START_MS, message_id="one").broadcasts == [frame]
     alice = participant(profile=replace(SPEC, max_frame_bytes=size - 1))
     before = alice.snapshot()
-    with pytest.raises(FrameTooLarge, match=f"{size} bytes, at most {size - 1}") as e:
+    with pytest.raises(
+        FrameTooLarge, match=f"{size} bytes, but at most {size - 1}"
+    ) as e:
         alice.send(content, START_MS, message_id="one")
     assert (e.value.actual_bytes, e.value.limit_bytes) == (size, size - 1)
     assert alice.snapshot() == before

@@ -288,5 +288,5 @@ class TestPayloads:
 )
 def test_option_out_of_range_is_refused(option: str, value: int) -> None:
     """By name and value."""
-    with pytest.raises(ValueError, match=f"{option} is {value}, must be at"):
+    with pytest.raises(ValueError, match=f"{option} is {value}, but must be at"):
         Options(**{option: value})  # type: ignore[arg-type]

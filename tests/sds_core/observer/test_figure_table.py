@@ -237,15 +237,15 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
         ),
         (
             Figure("tallest", "M.", line=Line("play", "x")),
-            "tallest: the chart needs this figure in the history",
+            "tallest: a figure of a chart must be in the history",
         ),
         (
             Figure("fill", "F.", Unit.RATIO, report=("fill",)),
-            "fill: a float cannot be in report or history",
+            "fill: a float cannot be in the report or the history",
         ),
         (
             Figure("mood", "M.", Unit.WORD, series=(gauge("rooms_mood").of(),)),
-            "mood: a word can only be in report and history",
+            "mood: a figure of unit WORD can only be in the report and the history",
         ),
         (
             Figure("visits", "M.", series=(MOVES.of(),)),

@@ -107,25 +107,25 @@ def test_long_payload_has_segments() -> None:
         (
             "sds_r",
             "2x",
-            "sds_r is '2x': a factor needs a number, so give a value instead",
+            "sds_r is '2x', but only a number can be multiplied: give a value instead",
         ),
         (
             "t_min_s",
             "500",
-            "the plan has t_min_s = 500 and t_max_s = 120: allowed is t_min_s below "
+            "the plan has t_min_s = 500 and t_max_s = 120, but t_min_s must be below "
             "t_max_s",
         ),
         (
             "payload_least_bytes",
             "500",
-            "the plan has payload_least_bytes = 500 and payload_most_bytes = 200: "
-            "allowed is payload_least_bytes up to payload_most_bytes",
+            "the plan has payload_least_bytes = 500 and payload_most_bytes = 200, "
+            "but the minimum must not exceed the maximum",
         ),
         (
             "filter_capacity",
             "1000000",
             "the plan has filters of 1,875,008 bytes because of filter_capacity and "
-            "filter_rate: allowed is up to 131,072 bytes",
+            "filter_rate, but at most 131,072 bytes are allowed",
         ),
     ],
 )
@@ -140,7 +140,7 @@ def test_unknown_key_is_named_with_a_near_one() -> None:
     """And all that there are."""
     with pytest.raises(TableError, match=r"casual_history is no setting \(did you"):
         changed(PLAN, {"casual_history": "2"})
-    with pytest.raises(TableError, match=r"^'a\\n' is no setting: allowed is parti"):
+    with pytest.raises(TableError, match=r"^'a\\n' is no setting: use one of parti"):
         changed(PLAN, {"a\n": "2"})
 
 

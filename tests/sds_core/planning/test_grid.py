@@ -66,7 +66,7 @@ def test_several_tables_add_up_and_an_equal_plan_runs_once() -> None:
         ({"target": 5}, "has no key 'target' (did you mean 'target_s'?)"),
         (
             {"grid": {"loss": [n / 1_000 for n in range(1_000)]}, "seeds": 1_000},
-            f"grid makes 1,000,000 runs: allowed is up to {MAX_RUNS:,}",
+            f"grid makes 1,000,000 runs, but at most {MAX_RUNS:,} are allowed",
         ),
     ],
 )

@@ -478,7 +478,9 @@ def test_messages_of_any_meta_are_read() -> None:
 def test_meta_that_is_too_long_is_refused() -> None:
     """Nodes would drop the messages (14/WAKU2-MESSAGE)."""
     ReliableChannelOptions(meta=bytes(64))
-    with pytest.raises(ValueError, match="meta has 65 bytes, at most 64"):
+    with pytest.raises(
+        ValueError, match="meta has 65 bytes, but at most 64 are allowed"
+    ):
         ReliableChannelOptions(meta=bytes(65))
 
 

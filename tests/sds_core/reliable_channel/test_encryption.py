@@ -115,7 +115,7 @@ def test_nobody_takes_a_ciphertext_for_a_frame_or_segment(
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_a_key_of_another_length_is_refused(length: int) -> None:
     """The error names both lengths."""
-    with pytest.raises(ValueError, match=f"{length} bytes, must be 32"):
+    with pytest.raises(ValueError, match=f"{length} bytes, but must have 32"):
         encryption(bytes(length))
 
 

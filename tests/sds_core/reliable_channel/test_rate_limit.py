@@ -246,7 +246,7 @@ def test_a_damaged_state_is_refused(state: bytes) -> None:
 )
 def test_rate_options_out_of_range_are_refused(option: str, value: float) -> None:
     """The error names option and value."""
-    with pytest.raises(ValueError, match=f"{option} is {value}, must be "):
+    with pytest.raises(ValueError, match=f"{option} is {value}, but must be "):
         replace(OPTIONS, **{option: value})
 
 

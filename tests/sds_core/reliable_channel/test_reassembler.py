@@ -350,7 +350,7 @@ def test_other_bytes_are_no_segment(layout: SegmentLayout, content: bytes) -> No
 def test_a_segment_that_the_transport_does_not_carry_is_refused() -> None:
     """Before it is read."""
     reassembler = Reassembler(SMALL)
-    with pytest.raises(SegmentTooLarge, match="4097 bytes, at most 4096"):
+    with pytest.raises(SegmentTooLarge, match="4097 bytes, but at most 4096"):
         reassembler.add(bytes(4_097), START_MS)
     with pytest.raises(NotASegment):
         reassembler.add(bytes(4_096), START_MS)

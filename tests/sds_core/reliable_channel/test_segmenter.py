@@ -191,5 +191,5 @@ def test_a_payload_beyond_the_limit_is_refused(
 )
 def test_options_out_of_range_are_refused(option: str, value: float) -> None:
     """The error names option and value."""
-    with pytest.raises(ValueError, match=f"{option} is {value}, must be "):
+    with pytest.raises(ValueError, match=f"{option} is {value}, but must be "):
         replace(SMALL, **{option: value})

@@ -135,7 +135,11 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
             "network.delay.low_ms",
             90,
             "network.delay",
+<<<<<<< HEAD
             ["low_ms = 90", "must not be above high_ms"],
+=======
+            ["low_ms = 90", "not exceed high_ms"],
+>>>>>>> m1
         ),
         ("network.delay.mean_ms", 90, "network.delay", ["'mean_ms'", "high_ms"]),
         (
@@ -161,7 +165,7 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
             "network.partitions",
             [{"from_s": 2, "until_s": 3, "participants": 4}],
             "network.partitions[0].participants",
-            ["4", "up to 3"],
+            ["4", "the maximum is 3"],
         ),
         ("network.bursts", {"mean_good_s": 3}, "network.bursts", ["'mean_bad_s'"]),
         ("taps.0.name", 7, "taps[0].name", ["7", "a text"]),

@@ -155,7 +155,7 @@ def test_every_command_with_kafka_has_these_flags() -> None:
 @pytest.mark.parametrize(
     ("topics", "error"),
     [
-        ("sds.eu,sds.eu", "sds.eu,sds.eu names a topic twice"),
+        ("sds.eu,sds.eu", "sds.eu,sds.eu contains a topic twice"),
         ("sds.eu,", "'' is no valid topic name"),
         ("sds.eu, sds.us", "' sds.us' is no valid topic name"),
     ],

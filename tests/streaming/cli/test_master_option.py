@@ -79,7 +79,10 @@ def test_unknown_form_of_a_master_is_refused_in_one_line(master: str) -> None:
     """With the value, and examples."""
     result = asked("--master", master)
     assert result.exit_code == 2
-    assert "is no master such as local[*], spark://HOST:7077" in result.output
+    assert (
+        "is no Spark master: use a master such as local[*], spark://HOST:7077"
+        in result.output
+    )
     assert repr(master) in result.output or f'"{master}"' in result.output
 
 

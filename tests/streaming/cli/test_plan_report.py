@@ -133,7 +133,7 @@ def test_command_writes_the_page_of_a_history(
     assert result.stdout.startswith("Channel town: 29 days")
     text = file.read_text()
     assert "<title>Forecast of channel town · sds-monitor</title>" in text
-    assert "First limit: filter of town, at the earliest 2026-09-" in text
+    assert "First limit: filter of town. Earliest time: 2026-09-" in text
     assert "<script" not in text
     assert [one.name for one in file.parent.iterdir()] == ["page.html"]
 

@@ -180,7 +180,7 @@ def test_running_monitor_gives_the_same_plan(
         ),
         (
             [word for n in range(21) for word in ("--variant", f"v{n}:loss=0")],
-            "21 variants: give at most 20",
+            "21 variants are given, but at most 20 are allowed",
         ),
     ],
 )

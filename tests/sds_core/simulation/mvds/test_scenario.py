@@ -35,8 +35,8 @@ def test_scenario_has_defaults_for_all_that_is_left_out() -> None:
     [
         ({"nodes": 1}, "nodes"),
         ({"nodes": 201}, "nodes"),
-        ({"senders": 4}, "senders is 4: allowed is up to 3"),
-        ({"nodes": 150, "epoch_ms": 100}, "nodes is 150: allowed is up to 100"),
+        ({"senders": 4}, "senders is 4, but the maximum is 3"),
+        ({"nodes": 150, "epoch_ms": 100}, "nodes is 150, but the maximum is 100"),
         ({"mode": "push"}, "mode"),
         ({"backoff": "random"}, "backoff"),
         ({"epochs": 3}, "epochs"),
@@ -47,7 +47,7 @@ def test_scenario_has_defaults_for_all_that_is_left_out() -> None:
                     "partitions": [{"from_s": 1, "until_s": 2, "participants": 3}]
                 }
             },
-            r"network.partitions\[0\].participants is 3: allowed is up to 2",
+            r"network.partitions\[0\].participants is 3, but the maximum is 2",
         ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
