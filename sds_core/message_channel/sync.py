@@ -25,9 +25,9 @@ class SyncTimer:
 
     A sync message acknowledges received content. Therefore, received content makes our
     next sync message earlier. A sync message of another participant replaces ours,
-    unless this participant sent the content. Traffic delays our sync message up to a
-    limit (`Profile.sync_put_off_limit`). While repair requests wait for a frame,
-    nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
+    unless that participant sent the received content. Traffic delays our sync message
+    up to a limit (`Profile.sync_put_off_limit`). While repair requests wait for a
+    frame, nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
@@ -93,7 +93,7 @@ class SyncTimer:
         self.next_ms = now_ms + self._delay_ms(factor)
 
     def _own_frame(self, now_ms: int) -> None:
-        """Restart the limit: our frame acknowledges all messages that we received."""
+        """Restart the limit on the delay; our frame acknowledges all messages."""
         self.own_frame_ms = now_ms
         self.owed_to = ""
 

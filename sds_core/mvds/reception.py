@@ -106,7 +106,7 @@ class Reception:
             self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
-        """Acknowledge a new message to peers that offered it, or offer it."""
+        """Acknowledge a new message to peers that offered it; offer it to others."""
         # A list, because the order of a set differs between processes.
         offered_by = [record.peer for record in self._state.records.of_message(one)]
         for peer in offered_by:

@@ -26,7 +26,7 @@ class ForecastSettings:
         days: Days to look ahead for limits, at least 7.
         coverage: Share of the simulated futures inside an interval, in (0, 1).
         epoch_messages: Rate-limit budget of one participant in an epoch.
-        epoch_share: Share of the budget that is the limit.
+        epoch_share: Share of the budget that counts as the limit.
         message_bytes: Maximum size of a message; 150 KiB (64/WAKU2-NETWORK).
         record_bytes: Bytes of a Kafka record in addition to the frame: key, headers,
             framing.

@@ -112,8 +112,8 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # By sender and message: the filters that reached the sender, while no other
-        # participant has the message.
+        # By sender and message, until another participant has the message: the filters
+        # that reached the sender.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 

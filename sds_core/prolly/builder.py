@@ -22,7 +22,8 @@ class Builder:
         # Leaves since the last boundary.
         self._keys: list[bytes] = []
         self._hashes: list[bytes] = []
-        # Index i has the nodes of level i + 1 since the last boundary of that level.
+        # Index i holds the nodes of level i + 1 that follow the last boundary of that
+        # level.
         self._levels: list[list[Node]] = []
 
     def add_leaf(self, key: bytes, node_hash: bytes) -> None:

@@ -138,7 +138,7 @@ class Inward:
     def is_of_channel(self, arrived: Arrived) -> bool:
         """Return whether a message is of another participant and has a causal history.
 
-        A query on connect stops at a message of another participant with a causal
+        A query on connect stops at another participant's message that has a causal
         history, because SDS finds the earlier messages.
         """
         frame = self._read(arrived)

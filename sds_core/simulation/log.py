@@ -26,11 +26,11 @@ class Transmission(NamedTuple):
 
     Attributes:
         number: Number of the transmission, counted from 0.
-        by: Participant that sent the frame. For a repair, the frame names another
-            sender.
+        by: Participant that sent the frame. For a repair, the frame names the original
+            sender instead.
         cause: Why the frame was sent; outside a simulation, only the sender knows this.
         frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, the
-            sender's library treats the frame as a message. Then all sendings have the
+            sender's library treats the frame as a message: all its sendings have the
             same id, and the id enters causal histories.
         value: The frame's bytes, which are equal in all sendings of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.

@@ -51,7 +51,7 @@ class TraceTapObject(TypedDict):
 
     Attributes:
         name: Id of the tap.
-        holes: Pairs of from and to, event time, Unix ms.
+        holes: Periods as pairs of start and end, event time, Unix ms.
     """
 
     name: str

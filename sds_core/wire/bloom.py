@@ -169,7 +169,7 @@ class BloomFilter:
     """A filter to which ids can be added, and in which they can be looked up.
 
     Attributes:
-        error_rate_millionths: Share of false positives by design, times 10**6.
+        error_rate_millionths: Designed share of false positives, in millionths.
     """
 
     __slots__ = ("bits", "capacity", "dialect", "error_rate_millionths", "k", "m_bits")

@@ -1,8 +1,8 @@
 """Recognises segments of larger payloads, and reads their headers.
 
 Three layouts are in use, and a segment does not contain its layout. All layouts have
-the hash of the whole payload in field 1. The types of the fields from field 2 on
-distinguish the layouts, but some segments fit two layouts:
+the hash of the whole payload in field 1. From field 2 on, the field types distinguish
+the layouts, but some segments fit two layouts:
 
     field  status-go, LIP-243        nim-segmentation
     2      index                     length of the whole payload

@@ -47,8 +47,8 @@ class SegmentationOptions:
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
     # RELIABLE-CHANNEL-API, "Message segmentation": 102,400 bytes of user payload. The
-    # last four values are the defaults of nim-segmentation; `max_segment_bytes` is also
-    # the limit of 64/WAKU2-NETWORK.
+    # values from `max_segment_bytes` on are the defaults of nim-segmentation;
+    # `max_segment_bytes` is also the limit of 64/WAKU2-NETWORK.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
     parity_from: int = 2

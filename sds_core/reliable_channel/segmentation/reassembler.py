@@ -112,8 +112,8 @@ class _Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    The whole state is the segments of incomplete payloads whose outcome was `STORED`.
-    After a restart, add the segments again.
+    The whole state is the `STORED` segments of incomplete payloads. After a restart,
+    add the segments again.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:

@@ -106,8 +106,8 @@ class SegmentSet:
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
         last data segment is recovered from parity, its padding looks like zeros at the
-        payload's end. The payload is tried with these zeros and without them. If
-        neither form has the hash, the set waits for the last segment itself.
+        payload's end. The payload is tried with these zeros and without them. If both
+        attempts give a wrong hash, the set waits until the last segment arrives.
 
         Raises:
             PayloadHashMismatch: The payload of these segments does not have their hash.
