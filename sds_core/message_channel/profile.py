@@ -47,7 +47,7 @@ class AfterRequest(StrEnum):
 
     ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing at
     T_req + T_max, the request is queued again. If another participant's frame carries
-    the request, our request waits until T_req + T_max too. YIELD: Like ASK_AGAIN, but
+    the request, our request also waits until T_req + T_max. YIELD: Like ASK_AGAIN, but
     another participant's request replaces ours. The next history that names the id
     queues our request again (SDS-R guide, "When RECEIVING", 3a). ONCE: The request
     stays until the message arrives, but is not sent again (js-waku). FORGET: The
@@ -168,9 +168,9 @@ class Profile:
     participant_forgotten_after_ms: int = 3_600_000
     participants_limit: int = 10_000  # the most silent participant is dropped
     requests_per_message: int = 3
-    # How many requests of a received frame are read. Frames of the guide and of both
-    # libraries carry 3 requests. Without a limit, one hostile frame of 20 kB could
-    # request all stored messages. None: all requests are read, as the guide says.
+    # How many requests of a received frame are read. In the guide and in both
+    # libraries, a frame carries 3 requests. Without a limit, one hostile frame of 20 kB
+    # could request all stored messages. None: all requests are read, as the guide says.
     requests_taken_per_message: int | None = 10
     # Maximum messages and bytes of our answers in one sweep period: 52 kB a second.
     # Further answers are sent later, or by another participant.
@@ -180,8 +180,8 @@ class Profile:
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # The guide says that participants keep messages for T_max. But participants request
-    # a missing message for longer, until the message counts as lost.
+    # In the guide, participants keep messages for T_max. But participants request a
+    # missing message for longer than T_max, until the message counts as lost.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
@@ -330,8 +330,7 @@ class Profile:
 def _with_wide_limits(profile: Profile) -> Profile:
     """Return a library's profile with limits so high that they have no effect.
 
-    The library's own traffic reaches the limits on numbers of entries before it reaches
-    these limits.
+    The library's traffic reaches the limits on numbers of entries first.
     """
     return replace(
         profile,

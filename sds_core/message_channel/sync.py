@@ -12,8 +12,8 @@ from typing import Final
 from sds_core.message_channel.profile import Profile
 
 # Factors on the drawn time of the next sync message, by the frame that caused the draw.
-# After received content, the next sync message comes earlier, because it acknowledges
-# the content. The factors come from js-waku's ReliableChannel.
+# After received content, the next sync message comes earlier, because a sync message
+# acknowledges the content. The factors come from js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -128,7 +128,7 @@ class SyncTimer:
     def _plan(
         self, factor: float, now_ms: int, latest_ms: float, *, requests_wait: bool
     ) -> None:
-        """Draw the next time, up to the limit; waiting requests never delay it."""
+        """Draw the next time, up to the limit; waiting requests never add a delay."""
         # If the interval is fixed (nim-sds), only our own sync messages set the next
         # time.
         if self._least_share is None:

@@ -27,7 +27,7 @@ class Loss(enum.StrEnum):
     UNREACHABLE = "unreachable"
     """The node was unreachable, so it may have restarted and lost its subscription."""
     PAGE_CUT_OFF = "page_cut_off"
-    """The node removed a page from its cache, but its answer arrived incomplete."""
+    """The node removed a page from its cache, but the page arrived incomplete."""
     UNCLEAN_START = "unclean_start"
     """The mirror was killed, possibly between reading a page and storing it."""
 

@@ -207,7 +207,7 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """Send all records for a peer in the next epoch, as it is reachable again."""
+        """In the next epoch, send all records for a peer that is reachable again."""
         next_epoch = self.epoch + 1
         for record in self.records:
             if record.peer == peer and record.send_epoch > next_epoch:

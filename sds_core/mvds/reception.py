@@ -1,7 +1,8 @@
 """Applies the records of a received payload to a node's state.
 
 Source: 2/MVDS, "Flow". An ACK, an OFFER or the MESSAGE itself shows that a peer holds a
-message. The node then no longer sends or offers the message to that peer.
+message. If a peer holds a message, the node no longer sends or offers the message to
+the peer.
 """
 
 from __future__ import annotations

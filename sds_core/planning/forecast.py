@@ -171,7 +171,7 @@ def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> For
 def sum_daily(views: Sequence[Daily]) -> Daily:
     """Return the sums of the views' figures, for the days that all views have.
 
-    Peak hours are summed too, although they may be at different times.
+    Figures of peak hours are also summed, although the peaks may be at different times.
     """
     days = min(map(_days, views))
     names = dict.fromkeys(name for view in views for name in view)

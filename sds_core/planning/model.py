@@ -43,7 +43,8 @@ def draw_paths(values: Floats, days: int) -> Floats:
     if np.ptp(logs) < _LEAST_CHANGE:
         return np.full((days, PATHS), values[-1])
     try:
-        # The import takes a second, and the module is an extra of the package.
+        # The import is here, because it takes one second and the module may not be
+        # installed.
         from statsmodels.tsa.statespace.structural import UnobservedComponents
     except ImportError as error:
         raise ModelMissing from error

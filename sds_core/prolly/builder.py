@@ -67,8 +67,8 @@ class Builder:
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # A bucket creates a new leaf on each access, but the empty tree is one
-        # constant.
+        # All empty trees share the constant `EMPTY`, although a bucket creates a new
+        # leaf on each access.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

@@ -129,8 +129,8 @@ class Inward:
     def is_ephemeral(self, arrived: Arrived) -> bool:
         """Return whether a message is ephemeral, so that it waits for no others.
 
-        The frame decides, not the Waku message's flag, because repairs have the flag
-        too.
+        The result depends on the frame. The flag of the Waku message is not used,
+        because repairs also have this flag.
         """
         frame = self._read(arrived)
         return frame is not None and frame.kind is FrameKind.EPHEMERAL

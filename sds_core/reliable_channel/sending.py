@@ -152,7 +152,7 @@ class Sending:
             return
         reason = self._budget.drop_reason(now_ms)
         if reason is None and not self._outward.allows(Cause.EPHEMERAL, now_ms):
-            # This message would overtake other chunks that wait.
+            # This message would overtake chunks that wait already.
             reason = DropReason.RATE_LIMIT_REACHED
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))

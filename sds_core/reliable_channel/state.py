@@ -96,7 +96,7 @@ class Chunks:
         return self._messages.get(message_id)
 
     def find(self, sds_id: str) -> tuple[Message, int] | None:
-        """Return the message and the index of a chunk; None if it is not tracked."""
+        """Return the message and the index of a chunk; None for an untracked chunk."""
         return self._message_of.get(sds_id)
 
     def drop(self, message: Message) -> None:

@@ -129,8 +129,8 @@ class GapCause(enum.StrEnum):
 class TapGap(NamedTuple):
     """A period in which a tap recorded nothing; logged when it begins.
 
-    Losses on the links to the tap do not count, because links to all receivers lose
-    messages.
+    Losses on the links to the tap are no gaps, because the links to participants also
+    lose messages.
 
     Attributes:
         at_ms: start of the period, by the tap's clock.

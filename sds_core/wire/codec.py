@@ -86,13 +86,13 @@ def encode(frame: Frame) -> bytes:
 def dialect_of(value: bytes) -> Dialect:
     """Return the dialect of a message.
 
-    Both libraries write fields in order, so field 2 is first or follows field 1. Any
-    other order is valid protobuf too. If the order is different, the protobuf library
-    searches for field 2; the cost of this search does not depend on the input. If field
-    2 is absent, as in an ephemeral message of nim-sds, fields 4 to 7 show the dialect,
-    because only nim-sds has these fields. No library writes field 2 in both wire types.
-    If a message has field 2 in both wire types, the field at the usual position
-    decides. If no field is at the usual position, the dialect is SPEC.
+    Both libraries write fields in order, so field 2 is first or follows field 1.
+    Protobuf also allows any other order. If the order is different, the protobuf
+    library searches for field 2; the cost of this search does not depend on the input.
+    If field 2 is absent, as in an ephemeral message of nim-sds, fields 4 to 7 show the
+    dialect, because only nim-sds has these fields. No library writes field 2 in both
+    wire types. If a message has field 2 in both wire types, the field at the usual
+    position decides. If no field is at the usual position, the dialect is SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.

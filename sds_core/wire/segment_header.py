@@ -56,8 +56,8 @@ class SegmentHeader:
     """Header of one segment.
 
     Attributes:
-        layouts: All layouts that fit, at least one; a data segment of status-go fits
-            LIP-243 too.
+        layouts: All layouts that fit, at least one; a data segment of status-go also
+            fits LIP-243.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
         index: Position among the segments of its kind, from 0.
         is_parity: Whether the segment is a parity segment (erasure code) or a data

@@ -68,7 +68,7 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
 
 def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str, Any]:
     """Return a channel's figures; `responses` are the frames that are responses."""
-    # A channel without frames has an entry too.
+    # A channel without frames also has an entry.
     parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
     return {
         "bytes": parts._asdict(),

@@ -185,7 +185,7 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return how a frame relates to previous frames, and its first copy if any."""
+        """Return how a frame relates to previous frames, and the frame's first copy."""
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)
