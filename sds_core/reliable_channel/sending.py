@@ -132,7 +132,8 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
             return
         try:
-            # Empty content is not encrypted, so that `send_ephemeral` refuses it.
+            # Empty content is not encrypted, so that `send_ephemeral` can refuse empty
+            # content.
             content = payload and self._contents.encrypt(payload)
             step = self._participant.send_ephemeral(content, now_ms)
         except sds.EmptyContent:

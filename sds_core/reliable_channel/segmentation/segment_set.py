@@ -23,7 +23,8 @@ class SegmentSet:
         layouts: The layouts that fit all segments.
         data_count: Number of data segments; None while only parity segments of
             status-go have arrived.
-        parity_count: Number of parity segments; None if no segment has named it.
+        parity_count: Number of parity segments; None while no received segment contains
+            this number.
         updated_ms: When the last segment was added, Unix ms.
     """
 

@@ -67,7 +67,7 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
 
 
 def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str, Any]:
-    """Return a channel's figures; `responses` are the frames that are responses."""
+    """Return a channel's figures; `responses` are its frames that answer requests."""
     # A channel without frames also has an entry.
     parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
     return {

@@ -191,7 +191,8 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # The first named sender suffices: all histories name the same sender, or none.
+    # All histories name the same sender or no sender, so the first named sender
+    # suffices.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)
 
