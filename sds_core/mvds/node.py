@@ -131,7 +131,7 @@ class Node:
         requests these messages.
 
         Raises:
-            BadGroupId: The id does not have `Options.group_id_bytes`.
+            BadGroupId: The id does not have the length `Options.group_id_bytes`.
             BadPeerId: A peer is the node itself.
         """
         expected_bytes = self.options.group_id_bytes

@@ -160,5 +160,5 @@ def sentence(text: str, names: Iterable[str]) -> str:
 
 
 def step_text(step: Step) -> str:
-    """Return the description of a step, without the participants that show it."""
+    """Return the text of a step, without the participants that show the step."""
     return sentence(step.text, step.names)
