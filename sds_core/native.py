@@ -18,7 +18,7 @@ IS_COMPILED = False
 
 
 def native(one: _Marked) -> _Marked:
-    """Mark a class whose objects become C structures, or a function of C types."""
+    """Mark a class whose objects become C structures, or a function with C types."""
     return one
 
 

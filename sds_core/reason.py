@@ -8,9 +8,9 @@ from enum import StrEnum
 class Reason(StrEnum):
     """Why a record is a dead letter: the value of header `dead-letter-reason`.
 
-    The list is closed (docs/records.md). The decoder of SDS gives the first six reasons
-    and the last reason. The other reasons concern the record around the frame, or
-    payloads of MVDS.
+    A dead letter has no other reason (docs/records.md). The decoder of SDS gives the
+    reasons from `EMPTY_VALUE` to `NO_CHANNEL`, and `NAME_TOO_LONG`. The other reasons
+    concern the record around the frame, or payloads of MVDS.
     """
 
     EMPTY_VALUE = "empty_value"

@@ -1,8 +1,8 @@
 """Adds readable times to JSON documents.
 
-A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``. A
-second field has the time as RFC 3339 in UTC. The second field's name has the suffix
-``_utc`` instead of a unit: ``since_utc`` for ``since``, and ``from_utc`` for
+A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``. For
+each time, an added field has the time as RFC 3339 in UTC. The added field's name has
+the suffix ``_utc`` instead of a unit: ``since_utc`` for ``since``, and ``from_utc`` for
 ``from_ns``.
 """
 

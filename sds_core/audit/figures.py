@@ -17,7 +17,7 @@ class AuditFigures:
 
     Attributes:
         result: Result of the newest audit that ended; None before the first.
-        result_ms: When that audit ended, Unix ms.
+        result_ms: When the audit of `result` ended, Unix ms.
         error: Why the newest audit failed; empty if it succeeded.
     """
 

@@ -56,9 +56,10 @@ class AuditResult(NamedTuple):
 
     @property
     def missing_before_begin(self) -> int:
-        """Number of `missing_here` that were sent before the mirror's first record.
+        """Number of missing messages that were sent before the mirror's first record.
 
-        Either the mirror had not started yet, or retention deleted its records.
+        Either the mirror had not started yet, or retention deleted the mirror's
+        records.
         """
         if self.mirror_begin_ms is None:
             return 0

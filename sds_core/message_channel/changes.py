@@ -1,9 +1,9 @@
 """Change records, which an application stores after each call instead of a snapshot.
 
 A record is one call that changed the state, with its arguments. The same calls after
-the same snapshot give the same state, because a participant has no clock. Each record
-contains the only random value, the time of the next sync message. Records and snapshots
-have a checksum (`sds_core.sealed`).
+the same snapshot give the same state, because a participant has no clock. The time of
+the next sync message is the only random value, and each record contains this time.
+Records and snapshots have a checksum (`sds_core.sealed`).
 """
 
 from __future__ import annotations

@@ -138,12 +138,12 @@ class MessageChannel(ParticipantView):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
 
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
-        """Mark messages that the application received elsewhere as received.
+        """Mark messages as received, because the application received them elsewhere.
 
         For example, the application read the messages from its own storage. Marked
-        messages are no longer missing or lost, the filter holds them, and a later copy
-        is a duplicate. Marked messages enter no log and no causal history. Messages
-        that wait only for marked messages are delivered.
+        messages are no longer missing or lost. The filter holds marked messages, and
+        later copies are duplicates. Marked messages enter no log and no causal history.
+        Messages that wait only for marked messages are delivered.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text; nothing
@@ -311,7 +311,7 @@ class MessageChannel(ParticipantView):
         profile: Profile = _DEFAULT_PROFILE,
         was_off: bool = True,
     ) -> MessageChannel:
-        """Return the participant that a snapshot was taken of.
+        """Return a participant that is restored from a snapshot.
 
         Args:
             blob: Result of `snapshot`, of this version or a previous one.

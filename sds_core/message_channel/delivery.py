@@ -1,7 +1,7 @@
 """How content messages enter the local log (SDS, "Deliver Message").
 
-A message is delivered once every message that it depends on is delivered. An
-undelivered message waits in the incoming buffer.
+A message is delivered after all messages on which it depends. An undelivered message
+waits in the incoming buffer.
 """
 
 from __future__ import annotations

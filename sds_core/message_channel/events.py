@@ -27,7 +27,7 @@ class Broadcast(NamedTuple):
     """One frame that the transport must send to all participants of the channel.
 
     Attributes:
-        cause: content for a message's first sending; retry or repair for a later
+        cause: `CONTENT` for a message's first sending; `RETRY` or `REPAIR` for a later
             sending.
         value: the bytes to send; all sendings of a message have equal bytes.
     """
@@ -222,7 +222,7 @@ class IgnoredReason(StrEnum):
 
 
 class Ignored(_Event, frozen=True):
-    """A received frame is ignored; at most, it cancels our answer to a request.
+    """A received frame is ignored, but it can cancel our answer to a request.
 
     If a frame is older than the log, its message may have been delivered before. So the
     frame has all its effects except the delivery.

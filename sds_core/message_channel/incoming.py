@@ -108,7 +108,7 @@ class IncomingBuffer:
             self._waiters.setdefault(dependency, []).append(message_id)
 
     def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
-        """Update the entry of a missing message from another entry that names it.
+        """Update the entry of a missing message with the values of `entry`.
 
         The first known sender is kept, because a hostile participant must not replace
         it. Returns the updated entry; None if it did not change.

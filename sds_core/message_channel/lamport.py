@@ -7,9 +7,9 @@ from sds_core.message_channel.profile import LamportRule, Profile
 CENTURY_MS = 36_525 * 86_400_000
 """Maximum time by which a timestamp may be ahead of the clock, ms.
 
-A timestamp that is further ahead is ignored. Because the limit moves with the clock, no
-participant can raise a channel's timestamps so far that all later timestamps are
-refused.
+If a timestamp exceeds this maximum, the timestamp is ignored. Because the limit moves
+with the clock, no participant can raise a channel's timestamps so far that all later
+timestamps are refused.
 """
 
 
@@ -51,11 +51,11 @@ class LamportTimestamp:
         return (now_ms + self._max_ahead_ms) // self._unit_ms
 
     def _raise_to(self, value: int, now_ms: int) -> None:
-        """Increase the timestamp up to half of the allowed distance from the clock.
+        """Increase the timestamp up to half of the maximum lead over the clock.
 
-        Half of the distance stays reserved for sent frames. Without this reserve, a
-        timestamp at the limit would soon exceed the limit, and all participants would
-        refuse all further frames.
+        The other half of the lead stays reserved for sent frames. Without this
+        reserve, a timestamp at the limit would soon exceed the limit, and all
+        participants would refuse all further frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

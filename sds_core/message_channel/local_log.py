@@ -16,9 +16,9 @@ class LocalLog:
 
     Attributes:
         entries: Entry for causal histories, by message id.
-        forgotten: Lamport timestamps of the newest dropped ids. `forgotten` holds at
-            most as many ids as the log. A dependency on a forgotten id is met, and a
-            second copy of the forgotten message is recognised.
+        forgotten: Lamport timestamps of the newest dropped ids. `forgotten` and the log
+            have the same maximum number of ids. A dependency on a forgotten id is met,
+            and a second copy of the forgotten message is recognised.
         horizon: (lamport, message id) of the last message that is neither in the log
             nor in `forgotten`; None if no such message exists.
     """
@@ -121,7 +121,8 @@ class LocalLog:
         """Restore the log from a snapshot; each argument has its original order.
 
         A snapshot of a version up to 0.14 lacks the Lamport timestamps of dropped
-        messages. Then all messages before the log's first entry count as forgotten.
+        messages. With such a snapshot, all messages before the log's first entry count
+        as forgotten.
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0

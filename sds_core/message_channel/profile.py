@@ -45,9 +45,9 @@ class LogOrder(StrEnum):
 class AfterRequest(StrEnum):
     """What happens to a repair request after one of our frames carried it.
 
-    ASK_AGAIN: It waits until T_req + T_max. If the message is still missing at that
-    time, the request is queued again. If another participant's frame carries the
-    request, our request waits until T_req + T_max too. YIELD: Like ASK_AGAIN, but
+    ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing at
+    T_req + T_max, the request is queued again. If another participant's frame carries
+    the request, our request also waits until T_req + T_max. YIELD: Like ASK_AGAIN, but
     another participant's request replaces ours. The next history that names the id
     queues our request again (SDS-R guide, "When RECEIVING", 3a). ONCE: The request
     stays until the message arrives, but is not sent again (js-waku). FORGET: The
@@ -109,8 +109,8 @@ class Profile:
     # threshold, all filters count. js-waku counts all filters; nim-sds requires one
     # filter.
     possible_acks_threshold: int | None = 2
-    # Whether one filter of each other participant suffices while the number of heard
-    # participants is below the threshold.
+    # Whether one filter of each other participant is enough for an acknowledgement
+    # while the number of heard participants is below the threshold.
     possible_acks_capped: bool = False
     # A filter above the maximum false-positive rate does not count. Filters of one
     # channel hold nearly the same ids and have the same false positives, so each filter
@@ -127,8 +127,8 @@ class Profile:
     # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
-    # Incoming buffer. In SDS, a dependency in the local log is met. In js-waku, a
-    # dependency in the incoming buffer is met too.
+    # Incoming buffer. SDS counts a dependency as met if the local log holds it. js-waku
+    # also counts a dependency in the incoming buffer as met.
     buffered_meets_dependencies: bool = False
     # None: while the buffer has room, a message waits for a missing dependency.
     lost_after_ms: int | None = 600_000
@@ -144,15 +144,15 @@ class Profile:
 
     # A sync message is due after (this share + random()) x interval x a factor, see
     # sync.py. With None, a sync message is due after each interval, whatever others
-    # send (nim-sds). If the share is 0, as in js-waku, some participant of a large
-    # group always draws a short time.
+    # send (nim-sds). If the share is 0, as in js-waku, a large group always has a
+    # participant that draws a short time.
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content only makes a sync message earlier. After our last frame, traffic
-    # delays a sync message by at most this factor x interval x number of participants.
-    # With None, the delay has no limit (js-waku). With the factor 3, nearly every
-    # participant sends a sync message before the limit. So the limit seldom makes
-    # several participants send at once.
+    # Received content can make a sync message earlier, but never later. After our last
+    # frame, traffic delays a sync message by at most this factor x interval x number of
+    # participants. With None, the delay has no limit (js-waku). With the factor 3,
+    # nearly every participant sends a sync message before the limit. So the limit
+    # seldom makes several participants send at once.
     sync_put_off_limit: int | None = 3
     # While repair requests wait for a frame, the delay is multiplied by this factor
     # (js-waku).
@@ -168,9 +168,9 @@ class Profile:
     participant_forgotten_after_ms: int = 3_600_000
     participants_limit: int = 10_000  # the most silent participant is dropped
     requests_per_message: int = 3
-    # How many requests of a received frame are read. Frames of the guide and of both
-    # libraries carry 3 requests. Without a limit, one hostile frame of 20 kB could
-    # request all stored messages. None: all requests are read, as the guide says.
+    # How many requests of a received frame are read. In the guide and in both
+    # libraries, a frame carries 3 requests. Without a limit, one hostile frame of 20 kB
+    # could request all stored messages. None: all requests are read, as the guide says.
     requests_taken_per_message: int | None = 10
     # Maximum messages and bytes of our answers in one sweep period: 52 kB a second.
     # Further answers are sent later, or by another participant.
@@ -180,8 +180,8 @@ class Profile:
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # The guide says that participants keep messages for T_max. But participants request
-    # a missing message for longer, until the message counts as lost.
+    # In the guide, participants keep messages for T_max. But participants request a
+    # missing message for longer than T_max, until the message counts as lost.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
@@ -280,7 +280,7 @@ class Profile:
 
     @classmethod
     def js_sds(cls) -> Profile:
-        """Return `@waku/sds` with the timers of js-waku's ReliableChannel."""
+        """Return the values of `@waku/sds`, with the timers of js-waku."""
         profile = cls(
             causal_history_size=200,
             bloom_rollover_ids=None,
@@ -300,7 +300,7 @@ class Profile:
 
     @classmethod
     def nim_sds(cls) -> Profile:
-        """Return nim-sds with its own defaults."""
+        """Return the default values of nim-sds."""
         profile = cls(
             dialect=Dialect.NIM,
             lamport_rule=LamportRule.TICK,
@@ -330,8 +330,7 @@ class Profile:
 def _with_wide_limits(profile: Profile) -> Profile:
     """Return a library's profile with limits so high that they have no effect.
 
-    The library's own traffic reaches the limits on numbers of entries before it reaches
-    these limits.
+    The library's traffic reaches the limits on numbers of entries first.
     """
     return replace(
         profile,

@@ -167,5 +167,5 @@ class Reception(Behaviour):
 
 
 def ignored(reason: IgnoredReason, message_id: str, detail: str = "") -> Step:
-    """Return the step of a frame that has no effect."""
+    """Return the step for an ignored frame."""
     return Step((), (Ignored(reason, message_id, detail),))

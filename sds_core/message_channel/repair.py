@@ -19,7 +19,7 @@ from sds_core.wire import HistoryEntry, HistoryEntryLike
 Priority = TypeVar("Priority", int, tuple[bool, int])
 
 _MOST_OUTDATED = 64
-"""The heap is rebuilt if outdated pairs outnumber the entries by more than this."""
+"""If outdated pairs outnumber entries by more than this number, the heap is rebuilt."""
 
 
 class PriorityQueue(Generic[Priority]):
@@ -139,7 +139,7 @@ def in_response_group(
     groups: int,
     hashed_with: RepairHash,
 ) -> bool:
-    """Return whether a participant may answer for a message (SDS-R guide, 3)."""
+    """Return whether a participant may send a message as an answer (SDS-R guide, 3)."""
     ours = hash_of(participant_id + message_id, hashed_with)
     theirs = hash_of(sender_id + message_id, hashed_with)
     return ours % groups == theirs % groups
@@ -156,8 +156,8 @@ class RepairRequests:
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
         # Entries that wait for a frame, by T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
-        # Requests that we or others have sent, by the time from which we may repeat
-        # them.
+        # Requests that we or others have sent; the priority is the time from which we
+        # may repeat the request.
         self._held: PriorityQueue[int] = PriorityQueue()
         # All entries in order of eviction: requests that were sent come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()

@@ -54,14 +54,14 @@ class AnswerBudget:
         self.given = AnswersGiven(0, 0, 0)
 
     def allows(self, now_ms: int) -> bool:
-        """Return whether another answer may be sent now."""
+        """Return whether the limits allow an answer now."""
         period = (now_ms - self._started_ms) // self._profile.repair_sweep_ms
         if period > self.given.period:
             self.given = AnswersGiven(period, 0, 0)
         return not self._is_spent()
 
     def spend(self, size_bytes: int) -> None:
-        """Record an answer; a period's last answer may exceed the limit on bytes."""
+        """Record an answer; the last answer of a period may exceed the byte limit."""
         period, answers, so_far = self.given
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 

@@ -33,7 +33,7 @@ class SizedDict(MutableMapping[str, V]):
         return self._entries[message_id]
 
     def __setitem__(self, message_id: str, value: V) -> None:
-        """Add or replace a value; a replacement takes the place of the old value."""
+        """Add or replace a value; a new value keeps the position of the old value."""
         replaced = self._entries.get(message_id)
         if replaced is not None:
             self.size_bytes -= self._size_of(replaced)

@@ -56,7 +56,7 @@ FREE: Final = frozenset(
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
-    """One entry of the outgoing buffer; `retry_ms` is None if it is not sent again.
+    """One entry of the outgoing buffer; `retry_ms` is None if no retry is planned.
 
     `filters` is None in older snapshots.
     """
@@ -154,15 +154,15 @@ def state_of(parts: Parts) -> State:
 
 
 def restored(state: State, profile: Profile, random: Random) -> Parts:
-    """Return the parts of the participant that a snapshot was taken of.
+    """Return the parts of a participant that is restored from a snapshot.
 
     The state must fit the profile; see `check_fit`.
 
     Raises:
         SnapshotError: A stored filter or message cannot be read.
     """
-    # Older snapshots contain neither the time of the own frame nor the time of the last
-    # call.
+    # Older snapshots lack two times: the time of the participant's last frame, and the
+    # time of the last call.
     own_frame_ms = state.own_frame_ms or state.started_ms
     sync = SyncTimer.planned(
         profile, random, state.next_sync_ms, own_frame_ms, state.owed_to

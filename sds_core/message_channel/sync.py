@@ -12,8 +12,8 @@ from typing import Final
 from sds_core.message_channel.profile import Profile
 
 # Factors on the drawn time of the next sync message, by the frame that caused the draw.
-# After received content, the next sync message comes earlier, because it acknowledges
-# the content. The factors come from js-waku's ReliableChannel.
+# After received content, the next sync message comes earlier, because a sync message
+# acknowledges the content. The factors come from js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -25,9 +25,9 @@ class SyncTimer:
 
     A sync message acknowledges received content. Therefore, received content makes our
     next sync message earlier. A sync message of another participant replaces ours,
-    unless this participant sent the content. Traffic delays our sync message up to a
-    limit (`Profile.sync_put_off_limit`). While repair requests wait for a frame,
-    nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
+    unless that participant sent the received content. Traffic delays our sync message
+    up to a limit (`Profile.sync_put_off_limit`). While repair requests wait for a
+    frame, nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
@@ -93,7 +93,7 @@ class SyncTimer:
         self.next_ms = now_ms + self._delay_ms(factor)
 
     def _own_frame(self, now_ms: int) -> None:
-        """Restart the limit: our frame acknowledges all messages that we received."""
+        """Restart the limit on the delay; our frame acknowledges all messages."""
         self.own_frame_ms = now_ms
         self.owed_to = ""
 
@@ -128,7 +128,7 @@ class SyncTimer:
     def _plan(
         self, factor: float, now_ms: int, latest_ms: float, *, requests_wait: bool
     ) -> None:
-        """Draw the next time, up to the limit; waiting requests never delay it."""
+        """Draw the next time, up to the limit; waiting requests never add a delay."""
         # If the interval is fixed (nim-sds), only our own sync messages set the next
         # time.
         if self._least_share is None:

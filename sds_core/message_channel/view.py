@@ -13,7 +13,7 @@ class SyncStatus(NamedTuple):
     """Numbers of messages that a participant has received, misses, or has lost.
 
     The numbers match `syncStatus` of js-waku (packages/sdk
-    src/reliable_channel/sync_status.ts), but survive a restart.
+    src/reliable_channel/sync_status.ts), but a restart does not reset these numbers.
 
     Attributes:
         missing: Messages that a causal history named and that may still arrive.

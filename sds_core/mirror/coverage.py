@@ -27,8 +27,8 @@ class Coverage:
     Args:
         patience_ms: Maximum age at which a node's last answer counts as current. Nodes
             are read at different moments.
-        goes_on: Whether the mirror ran before. After an earlier run, messages that
-            nodes have stored since that run can be lost too.
+        goes_on: Whether the mirror ran before. If so, messages that nodes stored after
+            the earlier run can also be lost.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class Coverage:
         """Record that a node may have lost messages since its last answer.
 
         Returns:
-            Whether the messages may be lost forever, because no other node answered
-            without a break since the node's last answer. Until the node answers again,
-            further calls return False. If a new mirror has not read the node yet, the
-            result is False.
+            Whether the messages may be lost forever: no other node has answered without
+            a break since the node's last answer. Until the node answers again, further
+            calls return False. If a new mirror has not read the node yet, the result is
+            False.
         """
         from_ms = self._spans[node].until_ms
         self._spans[node] = _Span()

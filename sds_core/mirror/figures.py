@@ -25,9 +25,9 @@ class Loss(enum.StrEnum):
     RESUBSCRIBED = "resubscribed"
     """The node had lost the subscription and its cache."""
     UNREACHABLE = "unreachable"
-    """The node was unreachable: it may have restarted without a subscription."""
+    """The node was unreachable, so it may have restarted and lost its subscription."""
     PAGE_CUT_OFF = "page_cut_off"
-    """The node removed a page from its cache, but its answer arrived incomplete."""
+    """The node removed a page from its cache, but the page arrived incomplete."""
     UNCLEAN_START = "unclean_start"
     """The mirror was killed, possibly between reading a page and storing it."""
 
@@ -37,8 +37,8 @@ class NodeFigures:
     """One node; `NODE_METRICS` explains the counts.
 
     Attributes:
-        swept_ms: Sender's time up to which its store is mirrored, Unix ms; None before
-            the first sweep.
+        swept_ms: The node's store is mirrored up to this sender's time, Unix ms; None
+            before the first sweep.
     """
 
     is_up: bool = False

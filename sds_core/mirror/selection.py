@@ -25,8 +25,8 @@ class Selection:
 
     If content topics are given, all their messages are mirrored. An undecodable message
     becomes a dead letter later. If no content topics are given, the mirror reads whole
-    shards. The mirror then selects SDS messages, and messages with the mark of the
-    Reliable Channel API.
+    shards, and selects SDS messages, and messages with the mark of the Reliable Channel
+    API.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:

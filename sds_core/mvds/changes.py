@@ -84,7 +84,7 @@ class ChangeLog:
             self.groups[group_id] = None
 
     def mark_record(self, peer: bytes, message_id: bytes) -> None:
-        """Record that a record changed."""
+        """Remember that a record changed."""
         if self.is_on:
             self.records[peer, message_id] = None
 

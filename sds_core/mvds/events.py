@@ -46,7 +46,7 @@ class Duplicate(_Event, frozen=True):
 
 
 class Acknowledged(_Event, frozen=True):
-    """A peer acknowledged, offered or sent a message that this node sent to it."""
+    """A peer's ACK, OFFER or MESSAGE shows that the peer holds our message."""
 
     message_id: bytes
     peer: bytes

@@ -105,8 +105,8 @@ class MessageStore:
     def forget_surplus_ids(self) -> None:
         """Drop the oldest ids beyond the limit, once `surplus` returns None."""
         while len(self._known) > self._options.max_known_ids:
-            # `_dropped` is not empty here, because the limit is at least the number of
-            # messages in both pools.
+            # `_dropped` is not empty here, because `max_known_ids` is at least the
+            # number of messages in both pools.
             oldest = next(iter(self._dropped))
             del self._dropped[oldest], self._known[oldest]
             self._mark(oldest)

@@ -131,7 +131,7 @@ class Node:
         requests these messages.
 
         Raises:
-            BadGroupId: The id does not have `Options.group_id_bytes`.
+            BadGroupId: The id does not have the length `Options.group_id_bytes`.
             BadPeerId: A peer is the node itself.
         """
         expected_bytes = self.options.group_id_bytes
@@ -207,7 +207,7 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """Send all records for a peer in the next epoch, as it is reachable again."""
+        """In the next epoch, send all records for a peer that is reachable again."""
         next_epoch = self.epoch + 1
         for record in self.records:
             if record.peer == peer and record.send_epoch > next_epoch:

@@ -46,7 +46,7 @@ class BadPeerId(NodeError, ValueError):
 
 
 class MessageExists(NodeError, ValueError):
-    """A message of the group has the same timestamp and body, so its id is the same."""
+    """The group has a message with the same timestamp and body, so the id exists."""
 
     def __init__(self, message_id: bytes) -> None:
         super().__init__(

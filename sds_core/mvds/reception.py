@@ -1,7 +1,8 @@
 """Applies the records of a received payload to a node's state.
 
 Source: 2/MVDS, "Flow". An ACK, an OFFER or the MESSAGE itself shows that a peer holds a
-message. The node then no longer sends or offers the message to that peer.
+message. If a peer holds a message, the node no longer sends or offers the message to
+the peer.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ class Reception:
             self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
-        """Acknowledge a new message to peers that offered it, or offer it."""
+        """Acknowledge a new message to peers that offered it; offer it to others."""
         # A list, because the order of a set differs between processes.
         offered_by = [record.peer for record in self._state.records.of_message(one)]
         for peer in offered_by:

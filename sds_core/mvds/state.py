@@ -120,7 +120,8 @@ class NodeState:
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
         self.foreign = ForeignMessages(options.max_requests)
-        # Refused messages, by peer, to request now that their group is shared.
+        # Previously refused messages, by peer. Their group is now shared, so the node
+        # requests them.
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:

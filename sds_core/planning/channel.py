@@ -46,8 +46,8 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     """A channel; docs/planning.md ("Keys of a plan") defines the keys.
 
     Keys that end in `_s` are seconds, and keys that end in `_ms` are milliseconds.
-    Shares are in [0, 1]. None stands for the profile's value. But in `fetch_after_s`,
-    None means never, and `steady_ids` explains None in `filter_ids`.
+    Shares are in [0, 1]. None stands for the profile's value, except in two fields: in
+    `fetch_after_s`, None means never; for `filter_ids`, see `steady_ids`.
     """
 
     participants: Annotated[int, Meta(ge=2, le=2_000)]

@@ -58,7 +58,7 @@ def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
 
 
 def first_pass(plan: ChannelPlan) -> float | None:
-    """Return the share of deliveries by the first sending of a message.
+    """Return the share of deliveries that the first sending of a message achieves.
 
     The share is 1 - loss, because each link loses each transmission independently. A
     payload of d data and p parity segments is complete if any d segments arrive
@@ -141,8 +141,9 @@ def steady_ids(plan: ChannelPlan) -> Floats:
     """Return possible numbers of ids in a long-running channel's filters, shape (n,).
 
     All numbers are equally likely. If filters roll over, the numbers range from
-    `bloom_kept_ids` to the maximum. If filters never roll over, the number has no
-    limit, and the capacity is used. `ChannelPlan.filter_ids` replaces these numbers.
+    `bloom_kept_ids` to `bloom_rollover_ids`. If filters never roll over, the number has
+    no limit, so the function returns the capacity. `ChannelPlan.filter_ids` replaces
+    these numbers.
     """
     profile = plan.participant()
     if plan.filter_ids is not None:
@@ -153,7 +154,7 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 
 
 def false_acknowledgement_rate(plan: ChannelPlan) -> float:
-    """Return the probability that filters acknowledge a message without receivers.
+    """Return the probability that filters acknowledge a message that never arrived.
 
     Filters of a channel hold nearly the same ids and have the same size. An id is
     therefore a false positive in all filters or in none. The probability is therefore

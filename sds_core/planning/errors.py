@@ -30,7 +30,7 @@ class Silent(NoForecast):
 
 
 class ClockJumped(NoForecast):
-    """A row is in the future; its minute is Unix ms."""
+    """A row of the history is in the future; `at_ms` is the row's time, Unix ms."""
 
     def __init__(self, at_ms: int) -> None:
         super().__init__(

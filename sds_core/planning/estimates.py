@@ -13,7 +13,7 @@ from sds_core.planning.errors import ModelMissing
 
 
 class Estimate(NamedTuple):
-    """A figure. The values of an exact figure are equal; without a run, they are NaN.
+    """A figure. An exact figure has three equal values; a figure of no run has NaN.
 
     Attributes:
         value: Mean.

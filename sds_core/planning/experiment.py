@@ -36,22 +36,22 @@ LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
 """Maximum interval between messages in a simulation, s.
 
-If a channel sends less often, the simulation uses this interval. Retries, repairs and
-waits for missing messages end within the interval.
+If the messages of a channel have a longer interval, the simulation uses this maximum.
+Retries, repairs and waits for missing messages end within the interval.
 """
 
 _LEADS = (20, 50, 200, 1_000)
 """Allowed numbers of warm-up messages.
 
-The choice is small, so that variants of a plan have equal traffic.
+Only these few numbers are allowed, so that variants of a plan have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
 """Number of participants above which the warm-up has no losses.
 
-After the warm-up, the channel is silent for T_max, at most 300 s. Each loss causes sync
-messages in proportion to the group, so a warm-up with losses would cause most of the
-receptions. The first minute with losses has as many sync messages as later minutes.
+After the warm-up, the channel is silent for T_max, at most 300 s. The larger the group,
+the more sync messages each loss causes, so a warm-up with losses would cause most of
+the receptions. The first minute with losses has as many sync messages as later minutes.
 """
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
@@ -85,10 +85,10 @@ class Times(NamedTuple):
 def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """Return the phases of a run.
 
-    A run measures from `LEAST_MESSAGES` to `MOST_MESSAGES` messages. The number depends
-    on the planned receptions: a rough estimate counts the sync messages and repairs
-    that a message causes. If participants are offline, the measured time is at least
-    one mean cycle. This minimum increases the number of messages at most fivefold.
+    A run measures from `LEAST_MESSAGES` to `MOST_MESSAGES` messages. The number of
+    messages depends on the planned receptions. A rough estimate counts the sync
+    messages and repairs that a message causes. If participants are offline, the
+    measured time is extended to one mean cycle, but at most to five times its length.
 
     Args:
         plan: The channel.

@@ -9,11 +9,11 @@ import numpy as np
 from sds_core.planning.hours import Floats
 
 _ROLLED_OVER = 0.2
-"""If a filter loses a larger share of its ids, a roll-over has occurred."""
+"""If a filter loses more than this share of its ids, a roll-over has occurred."""
 
 
 def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
-    """Return the estimated ids in filters; 0 for an absent filter.
+    """Return the estimated numbers of ids in filters; 0 for an absent filter.
 
     The formula is -(m/k) ln(1 - X/m), as in `sds_core.wire.estimated_ids`. In a full
     filter, one bit counts as unset.
@@ -27,8 +27,8 @@ def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
 def designed_ids(m_bits: float, k: float) -> float:
     """Return the number of ids at which a filter has its designed false-positive rate.
 
-    k hash functions are optimal for m bits if half of the bits are set. In this case,
-    the rate is 0.5^k, and the filter holds m ln 2 / k ids.
+    k hash functions are optimal for m bits if half of the bits are set. At this fill
+    level, the rate is 0.5^k, and the filter holds m ln 2 / k ids.
     """
     return float(m_bits * math.log(2) / k)
 
@@ -42,6 +42,6 @@ def added_ids(ids: Floats) -> Floats:
 
 
 def rolled_over_at(ids: Floats) -> float | None:
-    """Return the maximum ids before a roll-over; None if no filter rolled over."""
+    """Return the maximum number of ids before a roll-over; None without a roll-over."""
     falls = np.flatnonzero(ids[1:] < (1 - _ROLLED_OVER) * ids[:-1])
     return float(ids[falls].max()) if len(falls) else None

@@ -99,7 +99,7 @@ def _total(
         except NotFitted:
             return None
     # For a single view, the forecast of the sum is the forecast of the view. A new
-    # computation would take a second.
+    # computation would take one second.
     (view,) = views.values()
     names = {*summed[0], "kafka.storage"}
     figures = {name: one for name, one in view.figures.items() if name in names}

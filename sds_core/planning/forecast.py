@@ -26,7 +26,7 @@ class ForecastSettings:
         days: Days to look ahead for limits, at least 7.
         coverage: Share of the simulated futures inside an interval, in (0, 1).
         epoch_messages: Rate-limit budget of one participant in an epoch.
-        epoch_share: Share of the budget that is the limit.
+        epoch_share: Share of the budget that counts as the limit.
         message_bytes: Maximum size of a message; 150 KiB (64/WAKU2-NETWORK).
         record_bytes: Bytes of a Kafka record in addition to the frame: key, headers,
             framing.
@@ -171,7 +171,7 @@ def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> For
 def sum_daily(views: Sequence[Daily]) -> Daily:
     """Return the sums of the views' figures, for the days that all views have.
 
-    Peak hours are summed too, although they may be at different times.
+    Figures of peak hours are also summed, although the peaks may be at different times.
     """
     days = min(map(_days, views))
     names = dict.fromkeys(name for view in views for name in view)

@@ -27,7 +27,7 @@ figures.
 """
 
 CLOCK_MS = DAY_MS
-"""If a row is ahead of now by more than this time, ms, its clock was wrong."""
+"""If a row is more than this time, ms, ahead of now, the clock of the row was wrong."""
 
 LEAST_DAYS = 14
 """Minimum days of history: each weekday occurs twice, since one value may be chance."""

@@ -17,7 +17,7 @@ class NotMeasured(ValueError):
 
 
 class Measure(msgspec.Struct):
-    """One measure, with a value for each repetition; in a row, `what` is unique."""
+    """One measure, with a value for each repetition; `what` is unique in a `row`."""
 
     row: str
     what: str
@@ -109,7 +109,7 @@ class Runs(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """Maximum state of one channel: `benchmarks.state`."""
+    """Maximum state of one channel, measured by `benchmarks.state`."""
 
     participants: int
     messages_a_day: int
@@ -117,7 +117,7 @@ class State(msgspec.Struct):
 
 
 class HistoryCost(msgspec.Struct):
-    """Bytes per channel and day of `benchmarks.history`.
+    """Bytes per channel and day, measured by `benchmarks.history`.
 
     Attributes:
         running_bytes: Files of one day, before compaction.

@@ -19,9 +19,9 @@ PATHS = 500
 
 _SEED = 20_261_124
 _WEEK = 7
-# This limit prevents the overflow of a steep line; e^41 bytes are 600 PB.
+# This limit prevents the overflow of a steep line. In bytes, the limit e^41 is 600 PB.
 _GREATEST_LOG = 41.0
-# Sums of floats that should be equal differ by less than this.
+# Because of rounding, equal sums of floats can differ, but by less than this.
 _LEAST_CHANGE = 1e-9
 
 
@@ -43,7 +43,8 @@ def draw_paths(values: Floats, days: int) -> Floats:
     if np.ptp(logs) < _LEAST_CHANGE:
         return np.full((days, PATHS), values[-1])
     try:
-        # The import takes a second, and the module is an extra of the package.
+        # The import is here, because it takes one second and the module may not be
+        # installed.
         from statsmodels.tsa.statespace.structural import UnobservedComponents
     except ImportError as error:
         raise ModelMissing from error

@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
     """Figures of a simulation; NaN for a figure without events.
 
     docs/planning.md ("Figures") defines the figures; shares are in [0, 1]. A message is
-    a payload; if it has segments, it is received when enough segments have arrived. A
+    a payload. A payload with segments is received when enough segments have arrived. A
     delivery is a pair of a message and another participant of the channel, present or
     not. The names of figures that a monitor derives from frames (docs/figures.md, 4 and
     5) begin with ``monitor_``.
@@ -112,8 +112,8 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # By sender and message: the filters that reached the sender, while no other
-        # participant has the message.
+        # By sender and message, until another participant has the message: the filters
+        # that reached the sender.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 

@@ -57,7 +57,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 Plans = Mapping[str, Plan]
-"""Forecasts by the prefix of their kind of view."""
+"""Forecasts by kind of view; the key is the prefix of the kind."""
 
 NO_PLAN = Plan(problem="only the command run computes forecasts")
 
@@ -78,7 +78,7 @@ def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
 
 
 def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
-    """Metrics of the forecast of each view of a kind."""
+    """Return the metrics of each view's forecast, for views of one kind."""
     one, prefix = kind.names.one, f"{kind.prefix}_plan"
     figures: list[Metric[Forecast]] = [
         Metric(
@@ -120,7 +120,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
 
 
 def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
-    """Metrics of all forecasts of a kind together."""
+    """Return the metrics of all forecasts together, for views of one kind."""
     many, prefix = kind.names.many, f"{kind.prefix}_plan"
     return [
         one_sample(

@@ -20,8 +20,8 @@ from sds_core.planning.measured import Performance, Run, Scaling
 MIX = ((1, 10), (5, 5), (25, 3))
 """The classes of `mix` in benchmarks/data.py: numbers of channels and participants.
 
-Numbers of channels are per 10 frames/s. A third of all frames belongs to each class.
-Each class occurs with and without a filter.
+At 10 frames/s, a class has the given number of channels with a filter, and the same
+number without a filter. A third of all frames belongs to each class.
 """
 
 USUAL = 5
@@ -109,7 +109,7 @@ class CostRows:
         self._performance, self._scaling = performance, scaling
 
     def frames(self) -> list[FitRow]:
-        """Return the microseconds that a frame costs, for numbers of participants."""
+        """Return the CPU time of a frame, microseconds, by number of participants."""
         row, what = "growth of one channel", "read and apply a frame: {:,} participants"
         return [
             (what.format(n), [n], self._performance.median(row, what.format(n)))
@@ -130,7 +130,7 @@ class CostRows:
 
     @property
     def local_runs(self) -> list[Run]:
-        """Runs on all cores with the default number of state partitions."""
+        """The runs on all cores with the default number of state partitions."""
         runs = self._scaling.runs.sizes
         local = max(run.cores for run in runs), 2, 0
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]

@@ -31,7 +31,7 @@ _PART = "bytes."
 
 
 def part_of(figure: str) -> str:
-    """Return which part of the bytes a figure counts; empty if no single part."""
+    """Return the part of the bytes that a figure counts; empty for other figures."""
     return figure.removeprefix(_PART) if figure.startswith(_PART) else ""
 
 

@@ -22,7 +22,8 @@ class Builder:
         # Leaves since the last boundary.
         self._keys: list[bytes] = []
         self._hashes: list[bytes] = []
-        # Index i has the nodes of level i + 1 since the last boundary of that level.
+        # Index i holds the nodes of level i + 1 that follow the last boundary of that
+        # level.
         self._levels: list[list[Node]] = []
 
     def add_leaf(self, key: bytes, node_hash: bytes) -> None:
@@ -66,8 +67,8 @@ class Builder:
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # A bucket creates a new leaf on each access, but the empty tree is one
-        # constant.
+        # All empty trees share the constant `EMPTY`, although a bucket creates a new
+        # leaf on each access.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

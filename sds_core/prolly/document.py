@@ -2,8 +2,8 @@
 
 A reference in the document is a time (`int64`), but several messages may have the same
 time. If several nodes of a level have the same time, this server uses the node with the
-smallest hash. A client can descend with `GetNonBoundaryNodesRequest` alone, which also
-contains the message hash of the nodes.
+smallest hash. A client can descend with `GetNonBoundaryNodesRequest` alone, because
+this request also contains the message hashes of the nodes.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class FrameReader:
     """Splits a stream into frames.
 
     Args:
-        first_bytes: Maximum length of the first message; None: `max_bytes`.
+        first_bytes: Maximum length of the first message; if None, `max_bytes` applies.
     """
 
     def __init__(self, max_bytes: int, first_bytes: int | None = None) -> None:

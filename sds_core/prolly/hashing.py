@@ -1,11 +1,11 @@
 """Hashes of nodes, and the rule that decides which nodes are boundaries.
 
-A node's hash depends only on its key and level, so two trees of the same messages have
-the same shape, whatever the order of insertion. A leaf's hash is the SHA-256 of its
-encoded key; the tail's hash is the SHA-256 of an empty string. At each higher level,
-the hash of the level below is hashed again. A node is a *boundary* if the first four
-bytes of its hash, as a number, are below 2**32 / fan-out. A boundary ends a bucket, and
-is also a node of the next level. The tail ends the last bucket of each level.
+A node's hash depends only on its key and level, so the order of insertion does not
+change the shape of a tree. A leaf's hash is the SHA-256 of its encoded key; the tail's
+hash is the SHA-256 of an empty string. At each higher level, the hash of the level
+below is hashed again. A node is a *boundary* if the first four bytes of its hash, as a
+number, are below 2**32 / fan-out. A boundary ends a bucket, and is also a node of the
+next level. The tail ends the last bucket of each level.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class Item(NamedTuple):
     """A message in a tree; items sort like their encoded keys.
 
     Attributes:
-        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`); 0 means that
-            a reference is absent.
+        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`); the time 0
+            marks an absent reference.
         message_hash: Deterministic message hash, 32 bytes.
     """
 

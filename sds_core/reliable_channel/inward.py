@@ -129,8 +129,8 @@ class Inward:
     def is_ephemeral(self, arrived: Arrived) -> bool:
         """Return whether a message is ephemeral, so that it waits for no others.
 
-        The frame decides, not the Waku message's flag, because repairs have the flag
-        too.
+        The result depends on the frame. The flag of the Waku message is not used,
+        because repairs also have this flag.
         """
         frame = self._read(arrived)
         return frame is not None and frame.kind is FrameKind.EPHEMERAL
@@ -138,7 +138,7 @@ class Inward:
     def is_of_channel(self, arrived: Arrived) -> bool:
         """Return whether a message is of another participant and has a causal history.
 
-        A query on connect stops at a message of another participant with a causal
+        A query on connect stops at another participant's message that has a causal
         history, because SDS finds the earlier messages.
         """
         frame = self._read(arrived)

@@ -2,8 +2,9 @@
 
 The journal stores every input before the outputs are executed. The whole state may be a
 hundred times as long as an input. So the state replaces the journal only from time to
-time. A restart loads the last state and applies the later inputs again. The outputs are
-discarded: either they were executed, or `Restarted` causes them again.
+time. A restart loads the last state and applies the later inputs again. The restart
+discards the outputs of these inputs: an output was executed already, or `Restarted`
+causes the output again.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CHECKPOINT_ENTRIES = 500
 """Number of entries after which the state replaces the journal."""
 
 CHECKPOINT_BYTES = 16 * 1024 * 1024
-"""Size of the entries after which the state replaces the journal."""
+"""If the entries reach this size, the state replaces the journal."""
 
 
 class Stored(NamedTuple):

@@ -223,7 +223,7 @@ class Outward:
         return self._under_way.pop(number, None)
 
     def requeue(self) -> None:
-        """After a restart, return dispatched frames without an answer to the queue."""
+        """After a restart, requeue the dispatched frames that have no answer."""
         for queued, _ in reversed(self._under_way.values()):
             if queued.cause is Cause.CONTENT:
                 self._bytes += len(queued.payload)

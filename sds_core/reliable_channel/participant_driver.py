@@ -108,8 +108,8 @@ class ParticipantDriver:
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed, now_ms)
-            # Repair requests wait for the next sync message too; otherwise they would
-            # wake the channel repeatedly.
+            # Repair requests wait for the next sync message, because they would
+            # otherwise wake the channel repeatedly.
             self.sync_timer.requests_ms = self.sync_timer.next_ms
             return
         step = self._participant.sync(now_ms)

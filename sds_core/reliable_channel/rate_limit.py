@@ -60,8 +60,8 @@ class RateLimitOptions:
     Attributes:
         messages_per_epoch: Maximum number of messages in an epoch; with 0, nothing is
             sent.
-        approached_share: Share of the budget, in (0, 1], from which the limit counts as
-            approached.
+        approached_share: If this share of the budget, in (0, 1], is spent, the limit
+            counts as approached.
     """
 
     # 64/WAKU2-NETWORK: 100 messages in 600 s.
@@ -82,7 +82,7 @@ class RateLimitOptions:
 
     @property
     def approached_messages(self) -> int:
-        """Number of sent messages from which the limit counts as approached."""
+        """If this number of messages has been sent, the limit counts as approached."""
         share = Fraction(round(self.approached_share * _SHARE_STEPS), _SHARE_STEPS)
         exact = share * self.messages_per_epoch
         return -(-exact.numerator // exact.denominator)

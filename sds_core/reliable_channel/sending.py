@@ -132,7 +132,8 @@ class Sending:
             out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
             return
         try:
-            # Empty content is not encrypted, so that `send_ephemeral` refuses it.
+            # Empty content is not encrypted, so that `send_ephemeral` can refuse empty
+            # content.
             content = payload and self._contents.encrypt(payload)
             step = self._participant.send_ephemeral(content, now_ms)
         except sds.EmptyContent:
@@ -152,12 +153,12 @@ class Sending:
             return
         reason = self._budget.drop_reason(now_ms)
         if reason is None and not self._outward.allows(Cause.EPHEMERAL, now_ms):
-            # This message would overtake other chunks that wait.
+            # This message would overtake chunks that wait already.
             reason = DropReason.RATE_LIMIT_REACHED
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        # The application's id replaces the frame's id, because only events use it.
+        # The application's id replaces the frame's id, because only events use this id.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS sends, and its results
@@ -247,8 +248,8 @@ class Sending:
     def _split(self, payload: bytes) -> list[bytes]:
         """Return the contents of a message's chunks.
 
-        If a message has one chunk, the size of its final frame may later be too large.
-        If a message has several chunks, every chunk must fit into a frame.
+        If a message has one chunk, the final frame may still turn out too large. If a
+        message has several chunks, every chunk must fit into a frame.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.
@@ -302,7 +303,7 @@ class Sending:
             return
         if dropped is not None:
             out.events.append(LimitReached("queue", dropped))
-            # The retry happens after another interval.
+            # The retry happens one interval later.
             self.retries.sending_ended(dropped, now_ms)
 
     def _mark(

@@ -96,7 +96,7 @@ class Chunks:
         return self._messages.get(message_id)
 
     def find(self, sds_id: str) -> tuple[Message, int] | None:
-        """Return the message and the index of a chunk; None if it is not tracked."""
+        """Return the message and the index of a chunk; None for an untracked chunk."""
         return self._message_of.get(sds_id)
 
     def drop(self, message: Message) -> None:
@@ -123,7 +123,7 @@ VERSION = 1
 
 
 class RunningState(msgspec.Struct, array_like=True, kw_only=True):
-    """The part that `Restarted` resets. Times are Unix ms."""
+    """The part of a channel's state that `Restarted` resets. Times are Unix ms."""
 
     is_started: bool
     is_online: bool
@@ -134,7 +134,7 @@ class RunningState(msgspec.Struct, array_like=True, kw_only=True):
     sync_ms: int | float
     latest_sync_ms: int | float
     fetching: FetchingState
-    # States before 0.15.0 do not have this time; inf applies until the next frame.
+    # States before 0.15.0 lack this time, so the value is inf until the next frame.
     requests_sync_ms: int | float = inf
 
 

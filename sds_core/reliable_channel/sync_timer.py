@@ -16,7 +16,7 @@ from math import inf
 from random import Random
 
 MOST_POSTPONEMENT = 2
-"""Maximum delay by traffic after our last frame, in intervals.
+"""Maximum number of intervals by which traffic delays a sync message.
 
 Without a limit, a participant that only listens to a steady sender would never
 acknowledge anything.
@@ -57,7 +57,7 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        requests_factor: Factor on the drawn time. The product is the minimum time
+        requests_factor: The drawn time, multiplied by this factor, is the minimum time
             between our last frame and a sync message with repair requests.
 
     Attributes:

@@ -86,8 +86,8 @@ class Flight:
             application removed the content, the transmission has a different frame and
             different bytes.
         retrieval_hint: Retrieval hint of the transmission.
-        receivers: Members that the transmission has not reached yet; the next member is
-            last.
+        receivers: Members that the transmission has not reached yet; the last element
+            is reached next.
         times_ms: Arrival time at each member of `receivers`, in the order of
             `receivers`.
     """

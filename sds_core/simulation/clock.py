@@ -108,7 +108,8 @@ class Clock(NamedTuple):
         if not self.drift_ppm:
             return due_ms
         elapsed_ms = (due_ms - self.start_ms) / (1 + self.drift_ppm / _MILLION)
-        # `reading` rounds, so the search starts one ms early and counts up.
+        # `reading` returns a rounded time, so the search starts one ms early and counts
+        # up.
         due_ms = self.start_ms + math.floor(elapsed_ms) - 1
         while self._without_jumps(due_ms) < reading_ms:
             due_ms += 1

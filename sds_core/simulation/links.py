@@ -18,8 +18,8 @@ Delays = NDArray[np.int64]
 class Links:
     """Links from senders to receivers, with equal settings and independent draws.
 
-    Loss and delay are drawn for every link, even for unused results. The random streams
-    therefore do not depend on who is present.
+    Loss and delay are drawn for every link, even if nothing uses the drawn values. The
+    random streams therefore do not depend on who is present.
 
     Args:
         senders, receivers: Number of senders and number of receivers. An index

@@ -26,11 +26,11 @@ class Transmission(NamedTuple):
 
     Attributes:
         number: Number of the transmission, counted from 0.
-        by: Participant that sent the frame. For a repair, the frame names another
-            sender.
+        by: Participant that sent the frame. For a repair, the frame names the original
+            sender instead.
         cause: Why the frame was sent; outside a simulation, only the sender knows this.
         frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, the
-            sender's library treats the frame as a message. Then all sendings have the
+            sender's library treats the frame as a message: all its sendings have the
             same id, and the id enters causal histories.
         value: The frame's bytes, which are equal in all sendings of one message.
         waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
@@ -129,8 +129,8 @@ class GapCause(enum.StrEnum):
 class TapGap(NamedTuple):
     """A period in which a tap recorded nothing; logged when it begins.
 
-    Losses on the links to the tap do not count, because links to all receivers lose
-    messages.
+    Losses on the links to the tap are no gaps, because the links to participants also
+    lose messages.
 
     Attributes:
         at_ms: start of the period, by the tap's clock.

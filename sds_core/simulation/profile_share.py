@@ -18,8 +18,8 @@ class ProfileShare(Table, frozen=True, kw_only=True):
 
     Attributes:
         base: the profile's name. To reproduce the traffic of published figures,
-            acknowledgements are as in versions up to 0.14 (`possible_acks_capped`). To
-            reproduce this traffic, "spec" also has the repair options of "default".
+            acknowledgements are as in versions up to 0.14 (`possible_acks_capped`). For
+            the same purpose, "spec" also has the repair options of "default".
             `overrides` can restore the profile's own values.
         share: weight relative to the other shares.
         overrides: values that replace fields of the base profile; `bloom` is a table
@@ -29,8 +29,8 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             its library, and removes the content before the broadcast. To the library,
             these sync messages are ordinary: their ids enter causal histories, and
             other participants repair the messages. Applications of nim-sds send such
-            messages. Give each participant of a channel the same setting. Also override
-            sync_interval_ms: nim-sds sends only these sync messages.
+            sync messages, and the library sends no others, so also override
+            `sync_interval_ms`. Give each participant of a channel the same setting.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"

@@ -189,7 +189,8 @@ class Network(Link, frozen=True, kw_only=True):
 
     Attributes:
         partitions: periods in which participants are cut off.
-        lossless_until_s: time from the start until which the links lose nothing.
+        lossless_until_s: the links lose nothing before this time, which counts from the
+            start.
     """
 
     partitions: tuple[Partition, ...] = ()
@@ -204,7 +205,7 @@ class Absences(Table, frozen=True, kw_only=True):
         mean_present_s: mean time until a participant leaves.
         mean_away_s: mean time until an absent participant returns.
         lengths: distribution of the times: `exponential`, or `regular`. With `regular`,
-            each time is the mean, but the first presence has a random length.
+            every time equals its mean; only the first presence has a random length.
         least_away_s, most_away_s: limits of the time offline; a drawn time outside is
             set to the nearer limit.
         fetch_after_s: time from the return until the participant fetches the missed

@@ -84,7 +84,7 @@ class Draws(Generic[ScalarT]):
         self._used = 0
 
     def take(self, count: int) -> NDArray[Any]:
-        """Return the next `count` values; do not change them."""
+        """Return the next `count` values; the caller must not change the values."""
         start = self._used
         end = start + count
         if end > len(self._block):

@@ -51,7 +51,7 @@ class TraceTapObject(TypedDict):
 
     Attributes:
         name: Id of the tap.
-        holes: Pairs of begin and end of a period, event time, Unix ms.
+        holes: Periods as pairs of start and end, event time, Unix ms.
     """
 
     name: str
@@ -160,5 +160,5 @@ def sentence(text: str, names: Iterable[str]) -> str:
 
 
 def step_text(step: Step) -> str:
-    """Return the description of a step, without the participants that show it."""
+    """Return the text of a step, without the participants that show the step."""
     return sentence(step.text, step.names)

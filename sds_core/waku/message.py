@@ -47,7 +47,7 @@ def parse_content_topic(topic: str) -> ContentTopic:
     The leading number is the generation of the sharding; only 0 exists.
 
     Raises:
-        BadContentTopic: The topic does not have this form, or its generation is not 0.
+        BadContentTopic: The form of the topic is wrong, or its generation is not 0.
     """
     root, *parts = topic.split("/")
     if root or len(parts) not in (4, 5):

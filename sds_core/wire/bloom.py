@@ -136,8 +136,8 @@ def filter_bits(
 ) -> tuple[bytes | memoryview, int, int]:
     """Return (bits, m_bits, k) of a filter as it was on the wire, without copying it.
 
-    A filter of NIM contains its parameters; a filter of SPEC does not, so they are an
-    argument.
+    A filter of NIM contains its parameters. A filter of SPEC does not contain them, so
+    the caller gives `parameters`.
 
     Raises:
         BloomWrongLength: The length of a SPEC filter does not fit `parameters`.
@@ -169,7 +169,7 @@ class BloomFilter:
     """A filter to which ids can be added, and in which they can be looked up.
 
     Attributes:
-        error_rate_millionths: Share of false positives by design, times 10**6.
+        error_rate_millionths: Designed share of false positives, in millionths.
     """
 
     __slots__ = ("bits", "capacity", "dialect", "error_rate_millionths", "k", "m_bits")
@@ -296,10 +296,10 @@ def _split_nim(
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
     """Return the checked bits of a nim-sds filter, its header, and m_bits and k.
 
-    nim-sds writes the bits first, so only the rest needs to be parsed. A filter whose
-    bits are not first is valid protobuf too, but costs a copy. The size in the header
-    never causes an allocation. nim-sds requires all fields; this function requires only
-    the fields that it uses.
+    nim-sds writes the bits first, so only the rest needs to be parsed. Protobuf also
+    allows a filter whose bits are not first, but such a filter costs a copy. The size
+    in the header never causes an allocation. nim-sds requires all fields; this function
+    requires only the fields that it uses.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)

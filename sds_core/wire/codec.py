@@ -69,8 +69,9 @@ def decode(value: bytes) -> Frame:
 def encode(frame: Frame) -> bytes:
     """Encode `frame` in its dialect, byte for byte as the dialect's own library does.
 
-    If a frame has an id, a channel and a matching kind, and at most MAX_VALUE_BYTES,
-    `decode` returns an equal frame. `Frame.build` ensures the kind.
+    `decode` returns an equal frame on three conditions: the frame has an id and a
+    channel, its kind matches its fields, and its encoding has at most MAX_VALUE_BYTES.
+    `Frame.build` ensures the kind.
 
     Raises:
         ValueError: A lamport timestamp is not in [0, 2**64), or UTF-8 cannot represent
@@ -85,19 +86,19 @@ def encode(frame: Frame) -> bytes:
 def dialect_of(value: bytes) -> Dialect:
     """Return the dialect of a message.
 
-    Both libraries write fields in order, so field 2 is first or follows field 1. Any
-    other order is valid protobuf too. If the order is different, the protobuf library
-    searches for field 2; the cost of this search does not depend on the input. If field
-    2 is absent, as in an ephemeral message of nim-sds, fields 4 to 7 decide, because
-    only nim-sds has them. No library writes field 2 in both wire types. If a message
-    has field 2 in both, the field at the usual position decides. If no field is at the
-    usual position, the dialect is SPEC.
+    Both libraries write fields in order, so field 2 is first or follows field 1.
+    Protobuf also allows any other order. If the order is different, the protobuf
+    library searches for field 2; the cost of this search does not depend on the input.
+    If field 2 is absent, as in an ephemeral message of nim-sds, fields 4 to 7 show the
+    dialect, because only nim-sds has these fields. No library writes field 2 in both
+    wire types. If a message has field 2 in both wire types, the field at the usual
+    position decides. If no field is at the usual position, the dialect is SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.
     """
     tag = value[0]
-    # A field 1 of up to 127 bytes has a length of one byte.
+    # If field 1 has up to 127 bytes, one byte encodes its length.
     if tag == _FIELD_1_LENGTH_DELIMITED and len(value) > 1 and value[1] < 0x80:
         after_field_1 = 2 + value[1]
         if after_field_1 < len(value):

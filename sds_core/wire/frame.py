@@ -72,9 +72,9 @@ class HistoryEntry(NamedTuple):
 class Frame(NamedTuple):
     """One SDS message as a value.
 
-    Every record makes a frame. A named tuple is the immutable type that is created
-    fastest. `decode` leaves the entries in protobuf's containers, which cannot be
-    pickled or hashed; `detached` copies them.
+    A frame is created for every record, and a named tuple is the immutable type that is
+    created fastest. `decode` leaves the entries in protobuf's containers, which cannot
+    be pickled or hashed; `detached` copies them.
 
     Attributes:
         sender_id: Id of the sender; empty if unknown, as in most frames of nim-sds.

@@ -1,4 +1,4 @@
-"""Frames and the protobuf messages of both dialects, whose fields have equal names."""
+"""Frames and the protobuf messages of both dialects; the dialects share field names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def read_message(
     if not message_id:
         raise NoMessageId(dialect)
     lamport: int | None = message.lamport_timestamp
-    # `HasField` costs as much as the access, so only a timestamp of 0 needs this check.
+    # `HasField` is as slow as reading the field, so only a timestamp of 0 is checked.
     if not lamport and not message.HasField("lamport_timestamp"):
         lamport = None
     content = message.content

@@ -42,8 +42,8 @@ MAX_OUTLINED_BYTES = _LONG
 class Outline(NamedTuple):
     """A frame with a Lamport timestamp, whose history has not been decoded.
 
-    If `entry_bytes` of all entries do not add up to `sizes.history`, the frame has
-    other fields, and the outline is invalid.
+    If the sum of `entry_bytes` differs from `sizes.history`, the frame has other
+    fields, and the outline is invalid.
 
     Attributes:
         sender_id: Id of the sender, which may be invalid UTF-8; empty if unknown.

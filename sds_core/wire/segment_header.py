@@ -1,8 +1,8 @@
 """Recognises segments of larger payloads, and reads their headers.
 
 Three layouts are in use, and a segment does not contain its layout. All layouts have
-the hash of the whole payload in field 1. The types of the fields from field 2 on
-distinguish the layouts, but some segments fit two layouts:
+the hash of the whole payload in field 1. From field 2 on, the field types distinguish
+the layouts, but some segments fit two layouts:
 
     field  status-go, LIP-243        nim-segmentation
     2      index                     length of the whole payload
@@ -56,8 +56,8 @@ class SegmentHeader:
     """Header of one segment.
 
     Attributes:
-        layouts: All layouts that fit, at least one; a data segment of status-go fits
-            LIP-243 too.
+        layouts: All layouts that fit, at least one; a data segment of status-go also
+            fits LIP-243.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
         index: Position among the segments of its kind, from 0.
         is_parity: Whether the segment is a parity segment (erasure code) or a data

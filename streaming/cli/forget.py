@@ -37,14 +37,8 @@ def command(
     seconds. If no monitor runs, the next monitor forgets the channel at startup.
 
     The channel disappears from page and metrics. The history keeps the channel's
-<<<<<<< HEAD
-    incidents and per-minute aggregates. Sums over all channels keep the
-    forgotten channel's counts. If a forgotten channel sends again, it counts as a new
-    channel.
-=======
     incidents and per-minute aggregates. Sums over all channels keep the channel's
     counts. If the channel sends again, the channel counts as new.
->>>>>>> m1
     """
     if not (dry_run or yes or sys.stdin.isatty()):
         message = "standard input is no terminal: give --yes, or --dry-run"

@@ -215,13 +215,8 @@ mirroring_options = option_group(
             "--spool-bytes",
             type=click.IntRange(1_000_000),
             default=_DEFAULTS.spool_bytes,
-<<<<<<< HEAD
-            help="Maximum bytes of records on disk that wait for Kafka. Above this "
-            "size, the mirror stops reading from the nodes.",
-=======
             help="Maximum bytes of records on disk that wait for Kafka. At the "
             "maximum, the mirror stops reading from the nodes.",
->>>>>>> m1
         ),
     ),
     _mirroring,

@@ -79,13 +79,7 @@ class ParticipantsAnswer(TypedDict):
     channel_name: Name
     clock: Clock
     participants: Annotated[list[ParticipantObject], Meta(max_length=MOST_PARTICIPANTS)]
-<<<<<<< HEAD
-    others: Annotated[
-        int, Meta(description="Number of participants besides those in `participants`.")
-    ]
-=======
     others: Annotated[int, Meta(description="Number of omitted participants.")]
->>>>>>> m1
 
 
 def routes(sources: Sources) -> list[BaseRoute]:

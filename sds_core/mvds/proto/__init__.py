@@ -1,4 +1,4 @@
 """The protobuf of both field numberings.
 
-sds_core/wire/proto/generate.sh makes the Python from the .proto.
+`sds_core/wire/proto/generate.sh` makes the modules from the .proto files.
 """

@@ -30,8 +30,9 @@ from sds_core.prolly.tree import ProllyTree
 _MANY_MORE: Final = 6
 """Above this ratio, the client requests messages instead of comparing nodes.
 
-The ratio is the number of the server's differing nodes, divided by ours. Above the
-ratio, a comparison of the nodes costs more than a transfer of the common messages.
+The ratio is the number of the server's differing nodes, divided by the number of the
+client's differing nodes. Above the ratio, a comparison of the nodes costs more than a
+transfer of the common messages.
 """
 
 

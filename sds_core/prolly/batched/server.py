@@ -32,7 +32,7 @@ ITEMS_PER_MESSAGE: Final = 20_000
 """Some 800 kB."""
 
 _MOST_SKIPPED: Final = 512
-"""Maximum number of nodes after a skipped level; 512 fingerprints have 3 kB."""
+"""Maximum number of nodes after a skipped level; their fingerprints have 3 kB."""
 
 
 class BatchedServer:
@@ -94,8 +94,8 @@ class BatchedServer:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
-            # The last child of a tail is the tail below; its children are already
-            # known.
+            # The last child of a tail is the tail of the level below. The children of
+            # that tail are already known.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1
@@ -157,7 +157,7 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return fingerprints of the tail's children on a level of the client's tree."""
+    """Return the fingerprints of the children that the client's tail has on a level."""
     above = level - request.height
     if above < 0:
         return request.tail_children[-above - 1]

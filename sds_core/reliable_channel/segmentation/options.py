@@ -37,7 +37,8 @@ class SegmentationOptions:
             in [0, 1]; 0: no parity. The default of nim-segmentation is also 0; the
             default of status-go and LIP-243 is 0.125.
         parity_from: Minimum number of data segments for which parity is sent.
-            nim-segmentation sends parity of a single segment too, which is a copy.
+            nim-segmentation also sends parity for a single segment: a copy of the
+            segment.
         max_segment_bytes: Maximum length of an accepted segment; the routing layer's
             limit.
         max_sets, max_buffered_bytes: Maximum number of incomplete payloads, and maximum
@@ -47,8 +48,8 @@ class SegmentationOptions:
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
     # RELIABLE-CHANNEL-API, "Message segmentation": 102,400 bytes of user payload. The
-    # last four values are the defaults of nim-segmentation; `max_segment_bytes` is also
-    # the limit of 64/WAKU2-NETWORK.
+    # values from `max_segment_bytes` on are the defaults of nim-segmentation;
+    # `max_segment_bytes` is also the limit of 64/WAKU2-NETWORK.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
     parity_from: int = 2

@@ -3,8 +3,8 @@
 The limits come from nim-segmentation. Repeated segments do not extend the time after
 which an incomplete payload is dropped.
 
-Two arrivals of the same payload count as two payloads, because SDS drops repeated
-messages and an application may send equal payloads. If the second copy begins to arrive
+Two arrivals of the same payload count as two payloads, because an application may send
+equal payloads. SDS already drops repeated messages. If the second copy begins to arrive
 before the first is complete, both copies count as one payload.
 """
 
@@ -71,8 +71,8 @@ class Progress:
     Attributes:
         received: Number of different segments so far, data and parity.
         needed: Number of segments that suffice, which is the number of data segments.
-            Parity segments of status-go do not contain this number, so it is None while
-            only parity segments have arrived.
+            Parity segments of status-go do not contain this number, so `needed` is None
+            while only parity segments have arrived.
         total: Number of all segments, as far as known.
         payload: The payload, once it is complete.
     """
@@ -112,8 +112,8 @@ class _Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    The whole state is the segments of incomplete payloads whose outcome was `STORED`.
-    After a restart, add the segments again.
+    The whole state is the `STORED` segments of incomplete payloads. After a restart,
+    add the segments again.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:

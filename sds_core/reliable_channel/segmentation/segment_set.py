@@ -23,7 +23,8 @@ class SegmentSet:
         layouts: The layouts that fit all segments.
         data_count: Number of data segments; None while only parity segments of
             status-go have arrived.
-        parity_count: Number of parity segments; None if no segment has named it.
+        parity_count: Number of parity segments; None while no received segment contains
+            this number.
         updated_ms: When the last segment was added, Unix ms.
     """
 
@@ -106,8 +107,8 @@ class SegmentSet:
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
         last data segment is recovered from parity, its padding looks like zeros at the
-        payload's end. The payload is tried with these zeros and without them. If
-        neither form has the hash, the set waits for the last segment itself.
+        payload's end. The payload is tried with these zeros and without them. If both
+        attempts give a wrong hash, the set waits until the last segment arrives.
 
         Raises:
             PayloadHashMismatch: The payload of these segments does not have their hash.

@@ -58,7 +58,7 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
 
 
 def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
-    """Return the first frame of another participant that names the message."""
+    """Return the first frame that names the message and has another sender."""
     for frame in view.namings.get(message.composition.message_id, ()):
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
             return None
@@ -98,7 +98,7 @@ def probable_for(
 def fate_of(
     message: SeenFrame, view: TapView, evidence: SeenFrame | None, end_ms: int
 ) -> Fate:
-    """Return the final state of a message from the first evidence of its receipt."""
+    """Return a message's final state; `evidence` is the first sign of its receipt."""
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
@@ -112,10 +112,10 @@ def fate_of(
 
 
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
-    """Return whether a frame could have acknowledged a message, but does not.
+    """Return whether a frame can acknowledge a message but does not.
 
-    Neither the frame's filter nor its history holds the message. The frame's sender did
-    not return from a long silence since the message.
+    Neither the frame's filter nor its history holds the message. Between the message
+    and the frame, the frame's sender did not return from a long silence.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (

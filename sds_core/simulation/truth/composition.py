@@ -67,8 +67,8 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
 
 
 def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str, Any]:
-    """Return a channel's figures; `responses` are the frames that are responses."""
-    # A channel without frames has an entry too.
+    """Return a channel's figures; `responses` are its frames that answer requests."""
+    # A channel without frames also has an entry.
     parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
     return {
         "bytes": parts._asdict(),

@@ -1,7 +1,7 @@
 """Conclusions about each message from the frames that taps recorded.
 
-A comparison with the stories (messages.py), which hold what actually happened, shows
-how accurate the rules in docs/figures.md are.
+The stories (messages.py) hold what actually happened. A comparison with the stories
+shows how accurate the rules in docs/figures.md are.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ class Delivery(NamedTuple):
 
 
 class _Past(NamedTuple):
-    """State of a participant at one of its first copies.
+    """State of a participant when one of its messages was first seen.
 
     Attributes:
         rollover_ms: when the participant's filter last rolled over; 0 if never.

@@ -81,7 +81,7 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
 def unseen_in(view: TapView) -> Iterator[Gap]:
     """Yield each id that a frame names after the warm-up, before any tap shows it.
 
-    If an id that was sent before the monitor's start is named, it is ignored
+    If a frame names an id that was sent before the monitor's start, the id is ignored
     permanently.
     """
     if view.began_ms is None:
@@ -89,8 +89,8 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     warm_up_end_ms = view.began_ms + WARM_UP_MS
     l0 = _highest_lamports(view, warm_up_end_ms)
     before = _histories_before(view)
-    # For each id that a history named before a tap showed it: whether the message was
-    # sent after the start.
+    # The keys are ids that a history named before a tap showed them. A value is whether
+    # the message was sent after the start.
     decided: dict[str, bool] = {}
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
@@ -124,7 +124,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
             first = view.shown.get(message_id)
             if first is not None and first.index <= frame.index:
                 continue
-            # A frame that names its own id is itself the named message.
+            # If a frame names its own id, no message is missing.
             if message_id not in decided and message_id != own_id:
                 is_gap = is_after_start and not was_held(message_id, frame)
                 decided[message_id] = is_gap
@@ -133,11 +133,11 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return, by index of a first copy, the sender's previous history if it is usable.
+    """Return, by index of a first copy, the sender's previous history that is usable.
 
     A log only grows. A usable history is older than the history of the first copy, and
-    is not longer. Both have the same dialect, and the sender has not restarted in
-    between.
+    has at most as many entries. Both histories have the same dialect, and the sender
+    has not restarted in between.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():
@@ -191,7 +191,8 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # The first named sender suffices: all histories name the same sender, or none.
+    # All histories name the same sender or no sender, so the first named sender
+    # suffices.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)
 

@@ -87,7 +87,7 @@ class TapView:
         messages: first copies of content, by id, in topic order.
         shown: first copies of content and of nim-sds sync frames, by id. Histories name
             these sync frames, and participants repair them.
-        first_copies: first copies of all kinds with a known sender, by sender.
+        first_copies: by sender, if known: the first copies of frames of all kinds.
         copies: for each id, the first copy and its rebroadcasts.
         namings: by id: frames that are not old and whose causal history names the id.
         requests: frames that request an id, by id.
@@ -126,8 +126,8 @@ class TapView:
     def active_others(self, message: SeenFrame) -> Iterator[str]:
         """Yield the other participants that were active when a message was first seen.
 
-        A participant was active if a tap recorded its first copy of any message at most
-        `HORIZON_MS` before this message.
+        A participant was active if a tap recorded the first copy of one of the
+        participant's messages at most `HORIZON_MS` before `message`.
         """
         begin_ms = message.at_ms - HORIZON_MS
         for participant, frames in self.first_copies.items():
@@ -141,7 +141,7 @@ class TapView:
                 yield participant
 
     def latest_request(self, message_id: str, before: SeenFrame) -> SeenFrame | None:
-        """Return the latest frame that requests an id before another frame."""
+        """Return the latest frame that requests an id and precedes `before`."""
         asking = self.requests.get(message_id, [])
         place = bisect_left(asking, before.index, key=_index)
         return asking[place - 1] if place else None
@@ -185,7 +185,7 @@ class TapView:
             self.requests[requested].append(frame)
 
     def _copy_of(self, composition: Composition) -> tuple[Copy, SeenFrame | None]:
-        """Return how a frame relates to previous frames, and its first copy if any."""
+        """Return how a frame relates to previous frames, and the frame's first copy."""
         first = None
         if composition.kind is FrameKind.CONTENT:
             first = self.messages.get(composition.message_id)

@@ -157,9 +157,9 @@ class Truth:
         """Return all values in a form that JSON can represent, with sorted keys.
 
         `channels` and `totals` hold the report's figures. For each channel and message
-        id, `messages` holds facts that no report can contain. These facts are what
-        happened to the message, and what recorded frames show. `taps` holds the periods
-        in which each tap recorded nothing, by its own clock.
+        id, `messages` holds facts that no report can contain: what happened to the
+        message, and what recorded frames show. `taps` holds the periods in which each
+        tap recorded nothing, by its own clock.
         """
         concluded = self.concluded()
         nothing = Conclusions(TapView([]), self._last_ms or 0)

@@ -1,1 +1,1 @@
-"""The protobuf of both dialects; `generate.sh` makes the Python from the .proto."""
+"""The protobuf of both dialects; `generate.sh` makes the modules from .proto files."""

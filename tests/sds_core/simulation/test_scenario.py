@@ -135,11 +135,7 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
             "network.delay.low_ms",
             90,
             "network.delay",
-<<<<<<< HEAD
-            ["low_ms = 90", "must not be above high_ms"],
-=======
             ["low_ms = 90", "not exceed high_ms"],
->>>>>>> m1
         ),
         ("network.delay.mean_ms", 90, "network.delay", ["'mean_ms'", "high_ms"]),
         (
