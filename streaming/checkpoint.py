@@ -48,7 +48,7 @@ class CheckpointIdentity(msgspec.Struct):
         report_detail: Whether the checkpoint stores definite acknowledgements.
         starts: Number of jobs that were started on the checkpoint, including this one.
         files: Names of the other files in ``monitor/``. If a release up to 0.6 lists no
-            files, all existing files count.
+            files, all existing files count as listed.
         observer: All settings of the model. Empty in a checkpoint of a release that had
             only the defaults.
         unfinished: The planned batch that the newest start found without a commit; None

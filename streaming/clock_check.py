@@ -10,7 +10,7 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two requests to Kafka, seconds; the wait of the alert is far longer."""
+"""Time between two requests to Kafka, seconds. The alert waits far longer than this."""
 
 _LONGEST_MS = 2_000
 """Maximum duration of a request; the maximum error is half of this duration."""

@@ -62,8 +62,8 @@ _FORESEEN = (
     SecurityUnusable,
     TopicMissing,
 )
-"""Errors whose text contains the remedy. Messages of other errors also name the
-class."""
+"""Errors whose text contains the remedy. If an error has another class, its message
+also names the class."""
 
 _NO_WORKER = "Python worker failed to connect back"
 """Spark's message if a Python process that it started has not connected within 10 s."""

@@ -255,8 +255,8 @@ def _show(
 ) -> None:
     """Publish the job's known figures, after a check that its executors can work.
 
-    The job's own counters precede the totals. Otherwise, a counter would start at 0 and
-    jump to its old value, which looks like growth.
+    The job's own counters precede the totals. If the totals came first, a counter would
+    start at 0 and jump to its old value, which looks like growth.
     """
     log, identity, stores = checkpoint[:3]
     if not board.snapshot.primed:
@@ -358,7 +358,8 @@ def _end_of(query: StreamingQuery) -> threading.Event:
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
     if job.query.isActive or job.query.exception():
-        # A user waits for the job's end, or a new query exports the remaining rows.
+        # The time is limited, because a user waits for the end or a new query can
+        # export the rest.
         exporter.limit_remaining_time()
 
 

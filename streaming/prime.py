@@ -47,8 +47,8 @@ def find_unreviewed(
 ) -> list[str]:
     """Return keys of silent views that Spark would forget too late.
 
-    A job with a longer `forget_ms`, or of a release before 0.8.0, has set the late
-    timeouts. With a `forget_ms` of 0, no view is forgotten.
+    The timeout of such a view was set by a job with a longer `forget_ms`, or by a
+    release before 0.8.0. With a `forget_ms` of 0, no view is forgotten.
     """
     if not forget_ms:
         return []

@@ -55,7 +55,7 @@ class Retries:
         `has_worked` says whether the query has finished a batch since its start.
         """
         if failure.too_large:
-            # The batch is small enough after few starts, so no time limit applies.
+            # Few restarts make the batch small enough, so no time limit applies.
             self._give_up_s = None
             return _FIRST_S
         if not (has_worked if failure.passes is None else failure.passes):

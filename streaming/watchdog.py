@@ -19,7 +19,7 @@ from streaming.failure import JobFailed
 
 STALL_S = 300.0
 """Time without progress after which a query is ended, seconds. A batch takes far less
-time."""
+time than this."""
 
 _PAUSE_S = 30.0
 """If more seconds than this lie between two checks, the process has paused."""

@@ -79,8 +79,8 @@ class ParquetHistory:
     def compact(self, now_ms: int) -> None:
         """Merge the files of each day that is due; keep the latest row of each key.
 
-        The latest row is that with the highest `told`. A day with more files than the
-        limit is due. A day with at least two files is also due if every file is at
+        The latest row is the row with the highest `told`. A day with more files than
+        the limit is due. A day with at least two files is also due if every file is at
         least an hour older than the wall time `now_ms`. A crash at any moment loses no
         row.
 

@@ -83,9 +83,10 @@ class DeadLetterWriter:
     def write(self, letters: Sequence[DeadLetter]) -> int:
         """Copy the records; return the number of dead letters that Kafka refuses.
 
-        All other dead letters are acknowledged. A record that retention has already
-        removed is not copied, but stays counted. A record that Kafka refuses is cut to
-        the smallest size and written again. The first refusal is logged.
+        Kafka has acknowledged every dead letter that it does not refuse. A record that
+        retention has already removed is not copied, but stays counted. A record that
+        Kafka refuses is cut to the smallest size and written again. The first refusal
+        is logged.
 
         Raises:
             KafkaUnreachable: No broker answered, or the client may not write.

@@ -187,7 +187,7 @@ class NewFiles:
         """
         entries = frozenset(self._entries())
         new = [Path(path) for path, _ in entries - self._known]
-        # The first sync writes the file system's journal, so the others are short.
+        # The first sync writes the file system's journal, so the other syncs are short.
         # Threads would cost more CPU time than the syncs.
         for path in new:
             _sync_if_there(path)

@@ -16,7 +16,7 @@ from connectors.storage.database import Format, SqliteFile
 from sds_core.message_channel import MessageChannel, Profile
 
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
-"""Fewer bytes of changes load quickly, so no snapshot replaces the changes."""
+"""Changes below this size load quickly, so no snapshot replaces the changes."""
 
 _FORMAT: Final = Format(
     b"SDSp",

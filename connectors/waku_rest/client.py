@@ -50,7 +50,7 @@ base64), or of 10,000 messages of 4 KiB.
 """
 
 _LARGE_BYTES = 1024 * 1024
-"""Larger answers are parsed in a thread."""
+"""An answer above this size is parsed in a thread."""
 
 _QUOTED_CHARACTERS = 200
 

@@ -1,9 +1,9 @@
 """The state of a mirror on disk: records that wait for Kafka, and known hashes.
 
 The node deletes each page that was read. Each page is therefore stored before the next
-is read, in one transaction with its sequence numbers and hashes. A mirror that is
-killed loses at most the page that it was reading. If the mirror writes a record to
-Kafka twice, both copies have the same `seq`.
+page is read. One transaction stores the page with its sequence numbers and hashes. A
+mirror that is killed loses at most the page that it was reading. If the mirror writes a
+record to Kafka twice, both copies have the same `seq`.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class Spool:
         last_seq: The last sequence number of a frame.
         count: Number of waiting records, including heartbeats.
         size_bytes: Size of the waiting records, bytes.
-        forgotten_ms: Hashes from before this time, Unix ms, are deleted; 0 if none is
-            deleted.
+        forgotten_ms: Hashes that were accepted before this time, Unix ms, are deleted;
+            0 if no hash is deleted.
 
     Raises:
         StateUnusable: Another mirror uses the directory, it belongs to another tap, or

@@ -144,7 +144,7 @@ HeldObject.__doc__ = "An alert that is held back: taps may have missed messages.
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:
-    """Return an alert that is held back as an object of the API."""
+    """Return the object of the API for an alert that is held back."""
     return {
         "alert": one.alert,
         "channel": channel,

@@ -163,7 +163,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             msgspec.structs.replace(
                 query.query(views.totals),
                 after=None if place is None else place.find(views.totals),
-                # If the result has one incident above the page's length, more incidents
+                # One incident more than the page's length shows that more incidents
                 # exist.
                 limit=query.length + 1,
             ),

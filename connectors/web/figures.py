@@ -22,7 +22,7 @@ class PageFigure:
         text: Returns the value as text, from the totals of a view.
         value: Returns the number by which views are sorted, from the totals of a view;
             None if nothing was measured.
-        grave: Whether any value but zero is a fault.
+        grave: Whether every value except zero is a fault.
         column: Position in the table of all views; 0 for a figure without a column.
     """
 

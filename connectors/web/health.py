@@ -36,7 +36,8 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     async def readyz(request: Request) -> Response:
         """Answer 200 while figures are complete and fresh, else 503.
 
-        If a request has a login, or requires no login, the answer has the reason.
+        An answer 503 states the reason, except to a request that lacks a required
+        login.
         """
         # A thread runs `obstacle`, because `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):

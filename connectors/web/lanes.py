@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 _EDGE = 8.0
 _TICK_APART = 18.0
-"""Percent of the width that a label needs on a phone."""
+"""Width that a label needs on a phone, in percent of the picture's width."""
 _NUMBER_APART = 7.0
 """At twice the width (a desktop), labels and numbers appear one zoom step earlier."""
 

@@ -56,9 +56,9 @@ class _Made(NamedTuple):
 class Metrics:
     """Answers scrapes, one after the other in a separate thread.
 
-    With thousands of channels, an answer takes a large part of a second. During the
-    answer, the event loop must answer other requests. Scrapes that arrive in this time
-    share the next answer.
+    With thousands of channels, an answer takes a large part of a second. While a thread
+    creates an answer, the event loop must answer other requests. Scrapes that arrive in
+    this time share the next answer.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -166,5 +166,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # This place follows all ids that begin with the same characters.
+    # This place follows all ids that begin with the same characters as `long_id`.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

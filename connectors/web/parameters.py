@@ -67,7 +67,7 @@ class ViewQuery:
         return None if self.find(names) is None else self.existing(names)
 
     def existing(self, names: Collection[str]) -> str:
-        """Return the name of the view, which must be given."""
+        """Return the name of the view; raise `NoChannel` if no such view exists."""
         name = self.find(names) or ""
         if name not in names:
             raise NoChannel("id", name)
@@ -80,7 +80,7 @@ class IncidentSelection(ViewQuery):
 
     Attributes:
         kind: Incidents of this kind.
-        since: Incidents found at this event time or later, Unix ms, and incidents that
+        since: Incidents found at this event time (Unix ms) or later, and incidents that
             have not ended.
         standing: Whether to select only incidents that have not ended.
     """
@@ -159,8 +159,8 @@ Query = TypeVar("Query")
 def parameters_of(form: type, label: str = "id") -> Sequence[Parameter]:
     """Return the parameters that a dataclass describes.
 
-    `label` is the name of the field `id` in addresses. For any other field, the field's
-    metadata may define the parameter's name.
+    `label` is the name of the field `id` in addresses. The metadata of every field
+    except `id` may define the parameter's name.
     """
     types = get_type_hints(form, include_extras=True)
     return [

@@ -158,7 +158,8 @@ class Planning(TypedDict):
         total: Forecast of the sum over all channels or groups.
         without_forecast: Channels or groups without a forecast, up to the limit of the
             computation.
-        not_computed: Number of channels or groups above the limit of the computation.
+        not_computed: Number of channels or groups for which nothing was computed,
+            because of the limit.
     """
 
     clock: Clock

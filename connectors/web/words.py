@@ -106,7 +106,7 @@ def whole(text: str) -> str:
 
 
 def share(part: int, of: int, decimals: int = 0) -> str:
-    """Return a share in percent, rounded down, so that only the whole is 100 %."""
+    """Return a share in percent, rounded down, so that 100 % means the whole."""
     if not of:
         return NOTHING
     if part == of:

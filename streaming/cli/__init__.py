@@ -125,8 +125,8 @@ def group() -> None:
 def main() -> None:
     """Entry point: errors in one line, exit codes as documented."""
     arguments = sys.argv[1:]
-    # Arrow's own allocator keeps the memory of each compaction of the history. pyarrow
-    # reads this variable on import.
+    # pyarrow reads this environment variable on import. Arrow's own allocator keeps the
+    # memory of each compaction of the history.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))

@@ -178,9 +178,9 @@ def replay_command(
 ) -> None:
     """Write dead letters that are now valid back to their topic.
 
-    The new record has the key, value, time and headers of the original record, but its
-    header source is replay. If the record is more than an hour behind the monitor's
-    clock, the monitor counts the frame, but no message.
+    The new record has the key, value, time and headers of the original record. Only the
+    header `source` changes: its value is `replay`. If the record is more than an hour
+    behind the monitor's clock, the monitor counts the frame, but no message.
 
     The dead letters remain in their topic, and nothing marks them as replayed. Replay
     each dead letter only once. If a dead letter is refused or does not exist, the exit

@@ -36,7 +36,7 @@ class Question(NamedTuple):
 
 
 def changes_of(flag: str, texts: Iterable[str]) -> Changes:
-    """Return the changes that a flag gives.
+    """Return the changes in the values of a flag.
 
     Raises:
         click.UsageError: A text is not of the form KEY=VALUE, or repeats a key.

@@ -228,7 +228,7 @@ class RunSettings:
 
     @property
     def retry_for_s(self) -> float | None:
-        """Seconds for `streaming.retries.Retries`; 0 by default for a job that ends."""
+        """The `longest_s` for restarts, seconds; by default, 0 for a job that ends."""
         ends = self.job.until_caught_up
         return 0.0 if self.retry_for is None and ends else self.retry_for
 

@@ -114,7 +114,8 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
 
     Raises:
         click.UsageError: Other machines can read the server's answers. The message has
-            the option and the `remedy`: what the web configuration file must have.
+            the option and the `remedy`, which says what the web configuration file must
+            have.
     """
     if not (is_allowed or is_loopback(host)):
         message = (

@@ -12,7 +12,7 @@ from streaming.cli.values import Duration, Time
 from streaming.settings import Window
 
 ALL_TIMES = Window(-(2**63), 2**63 - 1)
-"""Every time that a Kafka record can have."""
+"""The range of all times that a Kafka record can have."""
 
 
 def window_options(*, required: bool) -> Decorator:

@@ -73,7 +73,7 @@ def find_short_memory(cgroup: Path = _CGROUP) -> Iterator[str]:
 def find_full_disks(
     places: Mapping[str, Path], scratch: Path | None = None
 ) -> Iterator[str]:
-    """Yield a finding for each place without space.
+    """Yield a finding for each place without enough free space.
 
     Args:
         places: Option -> the directory that it names, which need not exist.

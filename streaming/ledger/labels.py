@@ -1,10 +1,11 @@
 """Decides which channels and taps have a metric label of their own.
 
 If the limit allows, a name gets a label when it is first seen. A name keeps its label
-until the name is forgotten. Later names are exported as ``other``. A series never moves
-into ``other``. A series leaves ``other`` only if a job starts with a larger limit or
-another channel table. These rules about labels keep counters from falling. At startup,
-freed labels go only to names that were not in ``other`` yet.
+until the name is forgotten. If the limit is reached, further names are exported as
+``other``. A series never moves into ``other``. A series leaves ``other`` only if a job
+starts with a larger limit or another channel table. These rules about labels keep
+counters from falling. At startup, freed labels go only to names that were not in
+``other`` yet.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ class RecentMinutes:
                 ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
     def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
-        """Store minutes by channel, each channel's in order; drop old minutes."""
+        """Store the minutes of each channel, in order; drop old minutes."""
         if not minutes:
             return
         newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())

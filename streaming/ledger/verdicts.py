@@ -30,7 +30,10 @@ WHERE prefix = ? AND name = ? AND minute_ms >= ? AND minute_ms < ? ORDER BY minu
 
 
 def kept_since_ms(observed_ms: int) -> int:
-    """Return the start of the day 24 hours ago; all later rows are stored here."""
+    """Return the start of the day before the observation.
+
+    All later rows are stored here.
+    """
     return day_begin_ms(observed_ms - DAY_MS)
 
 

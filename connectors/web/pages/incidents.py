@@ -117,7 +117,7 @@ def _read(
         named = _named(find, query, participant)
         query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        # If the result has one incident above the groups' limit, more incidents exist.
+        # One incident more than the groups' limit shows that more incidents exist.
         limit = READ_INCIDENTS + 1
         shown += find(
             msgspec.structs.replace(query, standing=True, after=after, limit=limit)

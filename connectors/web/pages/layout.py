@@ -93,7 +93,7 @@ class Layout:
         return HTMLResponse(visible(html), status, headers=_HEADERS)
 
     def unread(self, request: Request, snapshot: Snapshot, title: str) -> Response:
-        """Return the page to show, instead of zeros, before figures exist."""
+        """Return the page to show until figures exist."""
         return self.page(request, snapshot, "unread.html", title=title)
 
     def problem(

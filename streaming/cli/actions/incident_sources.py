@@ -72,8 +72,8 @@ class ReadIncidents(NamedTuple):
     Attributes:
         causes: Likely causes by channel; a history and monitors up to 0.12 have none.
         clock_ms: Event time of the source, Unix ms; for a history, the current time.
-        settings: Settings of the model. A history and monitors up to 0.15 give none, so
-            the defaults apply.
+        settings: Settings of the model. A history and monitors up to 0.15 have no such
+            settings, so the defaults apply.
     """
 
     incidents: list[Incident]

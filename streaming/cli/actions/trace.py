@@ -200,7 +200,7 @@ class _Output:
         self._shown = traces
 
     def finish(self, html: Path | None) -> None:
-        """Print the conclusions of traces that grew, and write the page of all."""
+        """Print the conclusions of traces that grew, and write all traces as a page."""
         for one in self._shown:
             printer = self._printers.get(one.message_id)
             if printer is not None:
