@@ -17,7 +17,7 @@ _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """Offsets at which all partitions reach one record time, or a batch ends.
+    """The end of a batch, or offsets at which all partitions reach one record time.
 
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after the cut is earlier,

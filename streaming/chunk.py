@@ -30,7 +30,7 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maximum records of a chunk, and maximum bytes of their kept parts.
+"""Maximum number of records of a chunk, and maximum bytes of its records.
 
 These maxima limit the reader's memory, but allow enough records for ids and filters to
 repeat.

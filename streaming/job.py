@@ -165,8 +165,8 @@ def running_job(
             board may hold figures of an earlier job of this process on the same
             checkpoint.
         protocols: Protocols that the job observes.
-        watch: A watch of the topic, with the same board, that already has its first
-            answer; None to create a watch.
+        watch: A watch of the topic with the same board; it must have its first answer.
+            None to create a watch.
 
     Raises:
         streaming.failure.JobFailed: Spark cannot read the state, or the executors of a

@@ -99,8 +99,9 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
     """Return a path of the checkpoint that Spark's reader accepts.
 
     The reader does not find a checkpoint whose path has a space or a percent sign, so a
-    temporary link replaces the path. With executors, no link is used: executors do not
-    see the driver's temporary files, and refuse such a path earlier.
+    temporary link replaces the path. With executors, no link is used, because executors
+    do not see the driver's temporary files. Executors refuse such a path before this
+    call.
     """
     if has_executors(spark):
         yield location(spark, checkpoint)

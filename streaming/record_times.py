@@ -34,8 +34,8 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
-"""An entry is trusted up to this time ahead of the clock: twice the time between
-heartbeats."""
+"""An entry is trusted if it is at most this time ahead of the clock: twice the interval
+of heartbeats."""
 
 
 class Offsets(Protocol):
@@ -95,7 +95,7 @@ class Scan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordTimes:
-    """Record times of the unread range of each partition, seen at one wall time.
+    """Record times of each partition's unread range, seen at one wall time.
 
     Attributes:
         offsets: The broker's index.

@@ -143,7 +143,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._unreadable = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """State for the workers: without the driver's connections."""
+        """Return the state for the workers, without the driver's connections."""
         return self.__dict__ | {"_offsets": None, "_register": None}
 
     def check(self, start: Position) -> None:

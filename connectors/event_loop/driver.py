@@ -151,7 +151,7 @@ class ChannelDriver(Driver):
         self._keep(lambda: self._store(self._participant))
 
     async def mark_dependencies_met(self, message_ids: Iterable[str]) -> None:
-        """Mark messages as received that the application received by other means.
+        """Mark messages as received if the application received them by other means.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text.
@@ -160,7 +160,8 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     async def _run(self) -> None:
-        # After a restore, this call covers the time since the last call.
+        # After a restore, this first call covers the time since the last call before
+        # the restore.
         await self._perform(self._channel.advance(self._now_ms()))
         while True:
             now_ms = self._now_ms()

@@ -256,7 +256,7 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             # Hides warnings about a broker that restarts.
             "log_level": 2,
             # librdkafka retries without end, even if a broker refuses it. `consume`
-            # raises the error of this function.
+            # then raises the error that `check_admission` raises.
             "error_cb": lambda error: check_admission(settings),
         }
     )

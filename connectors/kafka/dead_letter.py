@@ -185,7 +185,7 @@ class DeadLetterWriter:
         return unwritten
 
     def _refusal(self, future: FutureRecordMetadata) -> RecordRefused | None:
-        """Return why Kafka refused a record; None if it accepted it."""
+        """Return why Kafka refused a record; None if Kafka accepted the record."""
         try:
             future.get()
         except KafkaError as error:

@@ -85,7 +85,7 @@ class NodeCalls:
 
         Raises:
             TimeoutError: The node does not answer in time.
-            Exception: The node raised another error.
+            Exception: The node raised an error.
         """
         try:
             async with asyncio.timeout(self._timeout_s):

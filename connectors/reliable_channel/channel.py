@@ -118,7 +118,7 @@ async def create_reliable_channel(
         StateError: The stored state is unusable or belongs to another channel.
         ValueError: An id is empty or too long, or an option is out of its range.
         TimeoutError: The node did not subscribe in time.
-        Exception: Another error occurred when the node subscribed.
+        Exception: The node raised an error while it subscribed.
     """
     options = ReliableChannelOptions() if options is None else options
     clock = SteadyClock() if now_ms is None else now_ms
@@ -239,7 +239,7 @@ class ReliableChannel:
 
         Raises:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
-            Exception: The node raised another error; the channel is stopped.
+            Exception: The node raised an error; the channel is stopped.
         """
         begins = not self.is_started()
         if begins:

@@ -127,7 +127,7 @@ class NodeClient:
             raise NodeRefused(self.url, answer.request, answer.status, status)
 
     async def filter_messages(self, content_topic: str) -> Page:
-        """Read and empty the node's cache of a content topic of its filter.
+        """Read and empty the cache of the node's filter for a content topic.
 
         Raises:
             NotSubscribed: Subscribe first.

@@ -45,7 +45,7 @@ class Lanes:
         names: Label of each lane, from the top.
         events: The events in order of time.
         ticks: Text of the time of each event.
-        anchor: Prefix of the ids of the rows, which have numbers from 1 on.
+        anchor: Prefix of the row ids, which end in the row number.
         ZOOMS: Factors of the width; a text is shown from the first factor at which it
             fits.
         LANE_PX: Name of a lane height in the stylesheet.

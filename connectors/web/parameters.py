@@ -129,7 +129,7 @@ class Parameter(NamedTuple):
 
     Attributes:
         name: Name of the parameter in an address.
-        field: Field of the dataclass with the parameter's value.
+        field: Field of the dataclass that has the parameter's value.
         default: Value if the parameter is omitted; `dataclasses.MISSING` if it is
             required.
     """

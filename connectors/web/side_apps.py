@@ -56,7 +56,7 @@ class AuditAnswer(TypedDict):
 
 
 def create_mirror_app(figures: MirrorFigures) -> Starlette:
-    """Return a mirror's application, ready if a node answers and spool is free."""
+    """Return a mirror's application, ready if a node answers and the spool has room."""
 
     def obstacle() -> str:
         if figures.is_paused:

@@ -129,7 +129,7 @@ def lines(
 
 
 def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Panel:
-    """Return a heatmap of buckets over time; each is a series with the label `le`."""
+    """Return a heatmap over time; each bucket is a series with the label `le`."""
     panel = (
         heatmap.Panel()
         .calculate(False)

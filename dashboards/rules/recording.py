@@ -38,8 +38,8 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 class Indicator:
     """The events that an SLO counts, and the failed events.
 
-    `ended` and `failed` are recorded names; `kind` is the kind of the findings that
-    report failures.
+    `ended` and `failed` are recorded names; `kind` selects the findings that report
+    failures.
     """
 
     objective: str

@@ -60,7 +60,7 @@ _PLACES = {
     "prepare": "broker.prepare_command",
     "rebuild": "run.rebuild_command",
 }
-"""Command -> module and function of a command without a module of its own."""
+"""Command without a module of its own -> its module and function."""
 
 
 class _LazyGroup(Group):

@@ -38,7 +38,7 @@ def command(
 
     The channel disappears from page and metrics. The history keeps the channel's
     incidents and per-minute aggregates. Sums over all channels keep the channel's
-    counts. If the channel sends again, it counts as a new one.
+    counts. If the channel sends again, the channel counts as a new channel.
     """
     if not (dry_run or yes or sys.stdin.isatty()):
         message = "standard input is no terminal: give --yes, or --dry-run"

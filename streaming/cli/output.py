@@ -71,7 +71,7 @@ def write_page(html: str, path: Path) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print a document with sorted keys and `sds_core.times` in one line."""
+    """Print a document in one line, with sorted keys, and with times also as text."""
     click.echo(json.dumps(with_utc(document), sort_keys=True))
 
 

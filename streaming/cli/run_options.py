@@ -103,7 +103,7 @@ history_options = option_group(
 
 
 def checked_url(text: str) -> str | None:
-    """Return a URL, or None for an empty text, which overrides the URL of a file."""
+    """Return a URL; None for an empty text, so that it overrides the URL of a file."""
     if text and not text.startswith(("http://", "https://")):
         message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
         raise ValueError(message)

@@ -41,7 +41,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
-    """Check the machine for a job, except Java, quickly; writes nothing."""
+    """Check quickly whether the machine can run a job, except Java; writes nothing."""
     if not is_cluster:
         # The executors of a cluster have their own memory.
         yield checked("memory", find_short_memory)

@@ -21,7 +21,7 @@ MAX_LABEL_CHARACTERS = 200
 """Maximum length of a label: a scrape repeats it in some hundred series."""
 
 EXTRA_LABELS = 200
-"""Names that the operator requests may have this many labels beyond the limit."""
+"""Beyond the limit, names that the operator requests may have this many labels."""
 
 
 class LabelLedger:

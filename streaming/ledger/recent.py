@@ -72,7 +72,7 @@ class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
     Here, "channel" stands for a view or group of any kind. If a release stored other
-    figures of the kind, its minutes are dropped.
+    figures of the kind, the stored minutes are dropped.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise

@@ -56,7 +56,8 @@ class ViewRegister:
         """Remove the requests up to a number: committed batches have processed them."""
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
-            # A new file must not use numbers that the position has already passed.
+            # Committed batches have processed the numbers up to `taken`, so new
+            # requests get higher numbers.
             self._ledger.write("DELETE FROM sqlite_sequence WHERE name = 'requests'")
             self._ledger.write(
                 "INSERT INTO sqlite_sequence SELECT 'requests', "

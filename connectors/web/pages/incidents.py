@@ -28,7 +28,8 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""An answer may read a month of history, so this interval is longer than the others."""
+"""An answer may read a month of history, so this interval is longer than on other
+pages."""
 
 
 class _Place(NamedTuple):

@@ -93,7 +93,7 @@ class _Turns:
 
     @contextmanager
     def turn(self, address: str) -> Iterator[None]:
-        # An address can have one trace at a time, and all addresses together
+        # One address can have one trace at a time; all addresses together can have
         # `MOST_AT_ONCE`.
         with self._lock:
             known = self._addresses

@@ -51,7 +51,7 @@ class ParticipantObject(TypedDict):
         heard: When the participant was last heard, event time, Unix ms.
         lacks: Messages that the participant lacks now.
         lacks_since: Event time, Unix ms, since which the participant lacks a message.
-        undelivered: Messages past the deadline that the participant lacks.
+        undelivered: Messages that the participant lacks after their deadline.
         delivered: Successful deliveries to the participant.
         failed: Failed deliveries to the participant.
         delivered_ratio: Share of successful deliveries among the ended deliveries to

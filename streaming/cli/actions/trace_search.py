@@ -123,7 +123,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
 
 
 def set_since(begun: Search, times_ms: Sequence[int]) -> None:
-    """Search around the begin of incidents of the messages, Unix ms."""
+    """Search around the times, Unix ms, at which the messages' incidents began."""
     begun.since_ms = min(times_ms)
     if begun.window == ALL_TIMES:
         # An incident may begin up to a retention window after its message appeared.
