@@ -26,9 +26,10 @@ SLICE_INTERVAL = timedelta(minutes=1)
 class BurnRate:
     """One pair of windows of an alert on an error budget.
 
-    The long window shows that enough of the budget is used up. The short window shows
-    that the failures continue. If the long window has fewer than `least_events` events,
-    the share of failures is not significant. `factor` is the burn rate.
+    The long window shows that the failures use up a significant part of the budget. The
+    short window shows that the failures continue. If the long window has fewer than
+    `least_events` events, the share of failures is not significant. `factor` is the
+    burn rate.
     """
 
     factor: float

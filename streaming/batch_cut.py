@@ -67,8 +67,8 @@ def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
         return low
-    # The records of one time exceed the limit. T stays, because no record of the batch
-    # is later.
+    # The records with one record time exceed the limit. T stays, because no record of
+    # the batch is later.
     return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 

@@ -45,7 +45,8 @@ CLOCK_KEY = "clock:"
 """Key of the row that carries the admission time of a batch, without a view."""
 
 FORGET = b"forget"
-"""Replaces a digest: the view is forgotten before the batch's records."""
+"""Takes the place of a digest: the view is forgotten before the batch's records are
+processed."""
 
 REVIEW = b"review"
 """This value, in place of a digest, advances the view to the admission time and sets

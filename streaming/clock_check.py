@@ -24,7 +24,7 @@ ADVICE = "set both clocks by NTP"
 def measure(
     kafka_ms: Callable[[], int | None], wall_ms: Callable[[], int]
 ) -> tuple[int | None, int]:
-    """Return Kafka's clock minus this machine's, and the duration of the request, ms.
+    """Return Kafka's clock minus this machine's clock, and the request's duration, ms.
 
     The difference is None if Kafka does not report its time.
     """

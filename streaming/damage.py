@@ -38,7 +38,7 @@ class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing, so another start also fails.
 
     Attributes:
-        place: The damaged file, or another damaged part of the checkpoint.
+        place: The damaged part of the checkpoint, for example a file.
         problem: The error; continues a sentence that begins with `place`.
         remedy: What the operator can do.
     """

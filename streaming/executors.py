@@ -79,7 +79,7 @@ def send_code(context: SparkContext, directory: Path) -> None:
 
     Python cannot load compiled modules from a zip, so Spark unpacks the zip. On an
     executor with another Python or platform, the rules run interpreted. The archive's
-    directory must exist as long as the context.
+    directory must exist as long as the context is used.
     """
     archive = directory / f"{_UNPACKED}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:

@@ -1,7 +1,7 @@
 """Exports rows of the outbox to the history's Parquet files and Kafka topics.
 
-A separate thread exports, so that no batch waits for it. While Kafka or the disk of the
-history fails, rows wait in the outbox.
+A separate thread exports, so that no batch waits for an export. While Kafka or the disk
+of the history fails, rows wait in the outbox.
 """
 
 from __future__ import annotations

@@ -200,8 +200,8 @@ def running_job(
             NewFiles(settings.checkpoint, SPARKS).sync,
         )
         # An earlier job of this process may have published an uncommitted batch, which
-        # is now repeated. With the older totals of the checkpoint, counters would seem
-        # to fall.
+        # is now repeated. The checkpoint has older totals, with which counters would
+        # seem to fall.
         if not board.snapshot.primed:
             _prime(spark, settings, sink, board, checkpoint, kinds)
         for prefix, store in stores.by_kind.items():

@@ -121,8 +121,8 @@ def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
 
 def _waits_for_records(query: StreamingQuery) -> bool:
     status = query.status
-    # Before the first batch of a query, no trigger is active, so the message is also
-    # compared.
+    # Before the first batch of a query, no trigger is active, so the message of the
+    # status is also checked.
     return not status["isTriggerActive"] and status["message"].startswith("Waiting")
 
 

@@ -63,7 +63,8 @@ ReadTimes = Callable[[int, int, int], Sequence[TimedOffset]]
 """(partition, start, end) -> offset and time of each record in [start, end)."""
 
 IsRecord = Callable[[int, int], bool]
-"""(partition, offset) -> whether it is a record, not the end of a transaction."""
+"""(partition, offset) -> whether the offset holds a record, not the end of a
+transaction."""
 
 
 class Scan(NamedTuple):

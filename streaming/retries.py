@@ -40,7 +40,7 @@ class Retries:
         self._started_s = self._worked_s = float("-inf")
 
     def note_start(self, now_s: float) -> None:
-        """Record a start, at a time in seconds of a monotonic clock."""
+        """Record that a query starts at a time, seconds of a monotonic clock."""
         self._started_s = self._worked_s = now_s
 
     def note_work(self, now_s: float) -> None:

@@ -126,7 +126,7 @@ def _compiled(jvm: Any, name: str, source: str) -> Any:
 
 
 def archive_of_spark(java: Path) -> ClassArchive:
-    """Return the archive of the classes of Spark's JVM, which need not exist."""
+    """Return the archive of Spark's classes; the archive need not exist."""
     return ClassArchive.of("spark", PREPARED, java, [JARS], "two jobs, no code")
 
 
@@ -221,7 +221,7 @@ def make_session(
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
         # UseSerialGC, Xms: a batch has some ten MB of objects. The default collector
-        # and the default initial heap, a 64th of the memory, would add 100 MB.
+        # and the default initial heap (a 64th of the memory) would add 100 MB.
         # The archive does not fit the class path of a cluster's settings.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.

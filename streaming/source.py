@@ -83,7 +83,7 @@ class ReadTask(InputPartition):
     """The part of a batch that one worker reads.
 
     Attributes:
-        ranges: Offset ranges, each the whole share of a Kafka partition.
+        ranges: Offset ranges; each is the whole share of a Kafka partition.
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
         carries_clock: Whether the part also yields the row with T. The row moves the

@@ -27,7 +27,7 @@ class VerdictRecorder:
     """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
     If a change of taps or of the job affects all views, all views are processed;
-    otherwise, only changed views.
+    otherwise, only changed views are processed.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:

@@ -36,7 +36,7 @@ class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
     The watchdog also detects that the wall clock was set back. Before Spark plans the
-    next batch, it waits for a time of the wall clock.
+    next batch, Spark waits until the wall clock reaches a time.
 
     Attributes:
         limit_s: Time after which a query counts as stalled, seconds.
@@ -59,8 +59,8 @@ class Watchdog:
 
         Args:
             works: See `streaming.progress.Progress.works`.
-            knows_topic: Whether Kafka answers and has the topic; otherwise the query
-                may wait for it.
+            knows_topic: Whether Kafka answers and has the topic. If not, the query may
+                wait for the topic.
             now_s: Time of a monotonic clock, seconds.
             wall_s: Wall time, Unix s.
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import gc
 import os
 
-# A fork has only the thread that forks, so no other thread may be started before.
+# A fork has only the thread that forks, so no other thread may be started before a
+# fork.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 

@@ -139,7 +139,7 @@ class ChannelDriver(Driver):
         return await self._sent(self._channel.send_ephemeral(content, self._now_ms()))
 
     async def receive(self, value: bytes, *, retrieval_hint: bytes = b"") -> None:
-        """Process a frame of the channel, which may be invalid."""
+        """Process a frame of the channel; the frame may be invalid."""
         step = self._channel.receive(
             value, self._now_ms(), retrieval_hint=retrieval_hint
         )

@@ -62,7 +62,7 @@ class ParquetHistory:
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
         """Add rows, one file per day; all are durable when this returns.
 
-        After a crash or an error some days may lack rows: write all rows again.
+        After a crash or an error, some days may lack rows: write all rows again.
 
         Raises:
             OSError: A file cannot be written.

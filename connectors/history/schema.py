@@ -309,7 +309,7 @@ class KindTables(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name of the field with the name of the view."""
+        """Name of the field that has the view's name."""
         return self.kind.names.label
 
 

@@ -228,7 +228,7 @@ class ReliableChannel:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Missing messages that others named, in the order of their first naming."""
+        """Missing messages, in the order in which others first named them."""
         return self._core.missing
 
     async def start(self) -> None:
@@ -313,7 +313,7 @@ class ReliableChannel:
             self._take(Arrived(message, message_hash))
 
     def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
-        """Receive the state of the node's connections, which may be unchanged."""
+        """Receive the state of the node's connections; the state may be unchanged."""
         connection = ConnectionChanged(is_online, has_store)
         if connection != self._connection:
             self._connection = connection

@@ -48,7 +48,7 @@ class _Stored(NamedTuple):
 
 
 class ParticipantStore(SqliteFile):
-    """A file with the state of participants; arguments and errors: `SqliteFile`.
+    """A file with the state of participants; arguments and errors as `SqliteFile`.
 
     Call `append` after each call to a participant, before its broadcasts are sent. Even
     after a crash, the participant then knows everything that others have received from

@@ -286,7 +286,7 @@ class _Answer:
     async def made(
         self, make: Callable[[_Argument], _Result], argument: _Argument
     ) -> _Result:
-        """Return the result of `make`, which runs in a thread if the body is large."""
+        """Return the result of `make`; for a large body, `make` runs in a thread."""
         if len(self.body) > _LARGE_BYTES:
             return await asyncio.to_thread(make, argument)
         return make(argument)

@@ -276,7 +276,7 @@ class Spool:
         ]
 
     def written(self, records: Sequence[Spooled]) -> None:
-        """Delete the next records in order, which Kafka has acknowledged."""
+        """Delete the next records in order; Kafka has acknowledged them."""
         with self._database as database:
             freed = database.execute(
                 "DELETE FROM spool WHERE id <= ? "
@@ -334,7 +334,10 @@ def _unusable(directory: Path, reason: object) -> StateUnusable:
 def open_spool(
     directory: Path, observer: str | None, new_observer: str
 ) -> Iterator[Spool]:
-    """Open a spool and close it after the block; an error leaves it marked as open."""
+    """Open a spool while the block runs.
+
+    After an error, the spool stays marked as open.
+    """
     spool = Spool(directory, observer, new_observer)
     try:
         yield spool

@@ -100,7 +100,7 @@ def held_words(
     name: str | None = None,
     most: int | None = LISTED_HELD,
 ) -> HeldHead:
-    """Describe the alerts that are held back: at most `most`, or all if it is None.
+    """Describe the alerts that are held back: at most `most`, or all if `most` is None.
 
     `name` selects one view; None selects all.
     """

@@ -25,7 +25,7 @@ class Extras:
 
     Attributes:
         reason: Returns the reason of a verdict with its counts, from the totals of a
-            view; empty if it has no counts.
+            view; empty if the verdict has no counts.
         section: Template of a further section of a view's page; empty if none.
         values: Returns the values of the section, from the totals of a view.
         json: Path in the API and name of the section's content.

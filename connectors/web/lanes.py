@@ -39,7 +39,7 @@ class LaneEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """A picture of events, which links to the rows of a table.
+    """A picture that shows events and links them to the rows of a table.
 
     Attributes:
         names: Label of each lane, from the top.

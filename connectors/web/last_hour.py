@@ -31,8 +31,8 @@ class Lately(NamedTuple):
     """The figures of a view since a point in time.
 
     Attributes:
-        figures: Totals with the growth since then, see `GrowthSince`; None if the
-            figures at that time are unknown.
+        figures: Totals with the growth since an earlier time, see `GrowthSince`; None
+            if the figures at that time are unknown.
         since_ms: The point in time, Unix ms of event time; None if it is unknown.
     """
 

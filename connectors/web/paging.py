@@ -57,7 +57,7 @@ class PageQuery:
         """Return the place after which the page begins; None for the first page.
 
         Raises:
-            WrongParameter: `after` was not returned by this list.
+            WrongParameter: `after` is not a place that this list has returned.
         """
         if self.after is None:
             return None

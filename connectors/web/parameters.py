@@ -1,7 +1,7 @@
 """Query parameters of pages and API, as fields of dataclasses.
 
 The types of the fields define the allowed values, also in the API's description. A
-value that is not allowed raises `WrongParameter`, and an unknown name
+value that is not allowed raises `WrongParameter`; an unknown name raises
 `UnknownParameter`. A view that does not exist raises `NoChannel`.
 """
 
@@ -230,7 +230,7 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
 
 
 def _given(kind: Any) -> Any:
-    # Return the type without None, which means a missing parameter.
+    # Return the type without None; None means that the parameter is missing.
     options = [one for one in get_args(kind) if one is not type(None)]
     return options[0] if type(None) in get_args(kind) else kind
 

@@ -100,7 +100,7 @@ class Sources:
         runbooks: Directory of the files `<Alert>.md`.
         firing: Returns the alerts that fire.
         plans: Returns the newest forecasts, by prefix of their kind.
-        trace: Creates the trace of a message, which takes seconds, or raises a
+        trace: Creates the trace of a message in some seconds, or raises a
             `connectors.web.refusals.Refusal`.
     """
 

@@ -85,7 +85,7 @@ def past_reason(code: str) -> str:
 
 
 def lately(window_ms: int) -> str:
-    """Return words for the window of a figure, which ends at the clock."""
+    """Return words for a figure's window, which ends at the clock."""
     return f"the last {duration(window_ms)}"
 
 

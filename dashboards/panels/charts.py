@@ -86,8 +86,8 @@ def lines(
 ) -> timeseries.Panel:
     """Return a chart of figures over time; see `finished`.
 
-    Stacked series are the parts of a whole. Bars suit counts per step that are
-    mostly zero. Limits are dashed lines.
+    Stacked series are the parts of a whole. Bars suit counts per step, because most of
+    these counts are zero. Limits are dashed lines.
     """
     shown = common_models.GraphDrawStyle
     panel = (

@@ -64,7 +64,7 @@ _PLACES = {
 
 
 class _LazyGroup(Group):
-    """Imports a command's module when it is called."""
+    """Imports the module of a command when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_NAMES)
@@ -92,7 +92,7 @@ class _LazyGroup(Group):
     def format_options(  # type: ignore[override]
         self, ctx: RichContext, formatter: RichHelpFormatter
     ) -> None:
-        """List the commands by their short help, without their modules."""
+        """List the commands with their short help, without importing their modules."""
         listed = Group(
             params=self.params,
             commands=[

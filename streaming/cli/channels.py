@@ -63,7 +63,7 @@ class ChannelTableFile:
         try:
             entries = read_entries(self._path)
             if not entries:
-                # A file that is half written must not end every muting.
+                # A half-written file must not end the muting of every channel.
                 raise BadChannelTable(self._path, "contains no entry: add one")
         except BadChannelTable as error:
             logger.error("the channel table remains unchanged: %s", error)

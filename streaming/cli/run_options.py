@@ -205,7 +205,7 @@ job_options = option_group(
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Settings of a monitor that runs; None disables a part.
+    """Settings of a monitor that runs; a setting that is None disables its part.
 
     Attributes:
         prometheus: URL of the Prometheus that evaluates the alerts.

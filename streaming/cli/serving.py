@@ -1,4 +1,4 @@
-"""Server of page, API and metrics; it runs before the job starts and after its end."""
+"""Server of page, API and metrics; runs before the job starts and after it ends."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def serving_options(
 ) -> Decorator:
     """Add the options of a server; the command gets ``address``, an `Address`.
 
-    Help texts name the `content`. Without `with_host`, the host is loopback, and no
+    Help texts name the `content`. If `with_host` is false, the host is loopback, and no
     option sets who may read. The command also gets the options `shared`.
     """
     port_option = setting(

@@ -23,7 +23,7 @@ class MemberOf(click.Choice[enum.StrEnum]):
     """One value of an enumeration of texts, converted to its member."""
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
-        """Return the value of a member; click would take its name."""
+        """Return the value of a member; click itself would return the member's name."""
         return str(choice)
 
 

@@ -57,8 +57,8 @@ _NS = 1_000_000
 class AuditSpan(NamedTuple):
     """Sender's times to compare, Unix ms: `from_ms` inclusive, `to_ms` exclusive.
 
-    By default, the span ends `settle_s` before now, and has a length of `last_s`, both
-    seconds.
+    By default, the span ends `settle_s` seconds before now, and is `last_s` seconds
+    long.
     """
 
     from_ms: int | None

@@ -25,7 +25,7 @@ EXTRA_LABELS = 200
 
 
 class LabelLedger:
-    """The labels given so far to the views of one kind, whose number is limited.
+    """The labels given so far to the views of one kind; their number is limited.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file has invalid content.

@@ -317,7 +317,7 @@ def told_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        # The lowest byte of an extended error code is the code.
+        # The lowest byte of an extended error code is the primary code.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _DAMAGE:
             raise damaged_database(path, error) from error

@@ -104,7 +104,7 @@ class ViewRegister:
         )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
-        """Add the counts of forgotten views of a batch, even of views that returned."""
+        """Add a batch's counts of forgotten views, even of views that returned."""
         by_prefix: dict[str, list[ForgottenView]] = {}
         for one in forgotten:
             by_prefix.setdefault(one.kind.prefix, []).append(one)

@@ -46,10 +46,10 @@ class _List:
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """Return the list of incidents of the views of a kind."""
+    """Return the routes of the list of incidents."""
 
     def page(request: Request) -> Response:
-        """Query parameters: those of the API except `limit`, and also `participant`."""
+        """The API's query parameters except `limit`, and also `participant`."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         views = views_of(request, snapshot)

@@ -41,7 +41,7 @@ POLL_S = 2
 
 
 def page_environment() -> Environment:
-    """Return the templates of pages and reports, which escape all values."""
+    """Return the templates of pages and reports; the templates escape all values."""
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,

@@ -27,7 +27,7 @@ _OF_ONE_TAP = frozenset({"observer", "seq", "source"})
 
 
 class Differences(NamedTuple):
-    """Missing messages of mirror and other side, and numbers of compared messages.
+    """Messages that mirror or other side lacks, and numbers of compared messages.
 
     `missing_here` has message hashes; `missing_there` is in order of time.
     """

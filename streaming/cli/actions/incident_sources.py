@@ -221,7 +221,7 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
 
 
 def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
-    """Return the settings with these values; skip names of other releases."""
+    """Return the settings with these values; names of other releases are ignored."""
     names = {field.name for field in fields(ObserverSettings)}
     known: dict[str, Any] = {k: v for k, v in values.items() if k in names}
     return replace(DEFAULTS, **known)
