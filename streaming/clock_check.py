@@ -59,12 +59,12 @@ class ClockCheck:
         self.figures = ClockFigures()
 
     def observe(self, records: Iterable[NewRecord]) -> None:
-        """Compare with new records; see `TapClocks.observe`."""
+        """Compare this machine's clock with new records; see `TapClocks.observe`."""
         self._taps.observe(records, self._monotonic_s())
         self._publish()
 
     def compare(self) -> None:
-        """Compare with Kafka's clock, but only at intervals.
+        """Compare this machine's clock with Kafka's clock, but only at intervals.
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: No broker answered.

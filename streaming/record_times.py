@@ -7,9 +7,9 @@ Entries of two kinds hide later records, and so make the index's answer useless:
 - Ends of transactions, which are not records. An end of a transaction has the wall time
   of the commit, however old the transaction's records are.
 
-If the index returns an entry of either kind, the partition is *scanned*: the times of
-its records are read instead. If the records after an entry may show that the entry is
-from the future, the partition is also scanned (`sds_core.observer.ahead`).
+If the index returns an entry of these two kinds, the partition is *scanned*: the times
+of its records are read instead. If the records after an entry may show that the entry
+is from the future, the partition is also scanned (`sds_core.observer.ahead`).
 
 `RecordTimes` never changes. A lookup that scans returns new record times, which include
 the scans. Repeated lookups on the same record times give the same result.

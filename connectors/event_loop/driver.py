@@ -84,7 +84,7 @@ class Driver:
         """End the driver, if the block ends without an error."""
 
     async def _run(self) -> None:
-        """Process deadlines until cancelled."""
+        """Process deadlines until the task is cancelled."""
         raise NotImplementedError
 
 

@@ -45,7 +45,7 @@ class ParquetHistory:
         directory: Directory of the history; created if missing.
         file_limit: If a day has more files than this limit, `compact` merges the files
             of the day.
-        tables: Tables that are compacted and expire.
+        tables: Tables whose files are compacted and whose rows expire.
     """
 
     def __init__(

@@ -152,7 +152,7 @@ def _records_of(
         _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
-    # `dict` keeps each partition's last offset.
+    # If a partition occurs repeatedly, `dict` keeps its last offset.
     reached = {
         partition: offset + 1
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items()

@@ -108,8 +108,8 @@ class Metrics:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    # Samples have no cycles. The garbage collector would search all channels without
-    # any result, and take as long as the answer.
+    # Samples have no reference cycles. The garbage collector would search all channels
+    # without any result, and take as long as the answer.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -71,7 +71,7 @@ class Duration(Number):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the duration in its unit."""
+        """Return the duration as a number, in the unit `plain`."""
         try:
             number = parse_duration_ms(str(value), self.plain) / UNITS_MS[self.plain]
         except ValueError as error:

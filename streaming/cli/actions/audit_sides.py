@@ -81,7 +81,7 @@ class StoreSide:
     async def compare(
         self, mirror: Mirrored, start_ns: int, end_ns: int
     ) -> Differences:
-        """Compare with a listing of hashes.
+        """Compare the mirror with a listing of the hashes in the stores.
 
         Raises:
             NodeError: A node cannot be reached, refuses, or answers with nonsense.
