@@ -350,8 +350,9 @@ def _end_of(query: StreamingQuery) -> threading.Event:
             query.awaitTermination()
         ended.set()
 
-    # The main thread must not wait in the JVM, because it would not notice signals. To
-    # ask the JVM several times a second costs more CPU time than a thread that waits.
+    # The main thread must not wait in the JVM, because it would not notice signals. A
+    # thread that waits costs less CPU time than several requests to the JVM in each
+    # second.
     threading.Thread(target=wait, name="end of the query", daemon=True).start()
     return ended
 

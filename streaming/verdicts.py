@@ -35,8 +35,8 @@ class VerdictRecorder:
         self._board = board
         self._logs: dict[str, VerdictLog] = {}
         self._waiting: dict[str, list[tuple[str, ShownVerdict]]] = {}
-        # Before the first observation, this is the time of the last observation of an
-        # earlier run.
+        # Before the first observation, this time is the last observation of an earlier
+        # run.
         self._looked_ms: int | None = None
         for prefix, store in stores.items():
             observed_ms = store.observed_ms

@@ -25,8 +25,8 @@ _PAUSE_S = 30.0
 """If more seconds than this lie between two checks, the process has paused."""
 
 _SET_BACK_S = 5.0
-"""A wall clock that loses more seconds than this against the monotonic clock was set
-back."""
+"""If the wall clock loses more seconds than this against the monotonic clock, the wall
+clock was set back."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""

@@ -77,7 +77,7 @@ def _use_file(context: click.Context, path: Path) -> None:
     options = _options(context.command)
     values = _values(path, given, context)
     if any(isinstance(options.get(name), Secret) for name in values):
-        # The warning comes later, because the file may set the format of the log.
+        # The warning is logged later, because the file may set the format of the log.
         context.meta[FILE_WITH_SECRETS] = path
     context.meta[FILE] = path
     context.default_map = {
