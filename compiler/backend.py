@@ -80,7 +80,7 @@ def build_editable(
 
 
 class CompiledWheel(bdist_wheel):
-    """A wheel for this Python and platform if the core is compiled, else for any."""
+    """A wheel; with a compiled core, only for this Python and platform."""
 
     def finalize_options(self) -> None:
         """See `Command`."""

@@ -24,8 +24,8 @@ from compiler.tree import Tree
 from sds_core.compiled import MODULES, SHARED, TAG, directory, find
 
 FLAGS = ("-O1", "-g0", "-DNDEBUG", "-fwrapv", "-fno-strict-aliasing")
-"""-O2 compiles 2.5 times as long for five percent more speed. -fwrapv: signed integers
-wrap around. Cython's structures need -fno-strict-aliasing."""
+"""With -O2, compilation takes 2.5 times as long, for five percent more speed. -fwrapv:
+signed integers wrap around. Cython's structures need -fno-strict-aliasing."""
 
 _BUILDER = "builder"
 """File in a compiled core that names its compiler and flags."""

@@ -72,7 +72,7 @@ class Derived(NamedTuple):
 
 
 def derive(tree: Tree, module: Module, compiled: Iterable[Module]) -> Derived:
-    """Derive the files of one module; `compiled` are all modules that are compiled.
+    """Derive the files of one module; `compiled` has all modules that are compiled.
 
     Raises:
         NotCompilable: The compiled module would differ from the source.

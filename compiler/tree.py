@@ -104,7 +104,7 @@ class Tree:
         return self._modules[name]
 
     def origin(self, module: Module, name: str) -> tuple[Module, str]:
-        """Return the module and the name that a name stands for, through imports."""
+        """Follow a name's imports; return the defining module and the name there."""
         while name in module.imports:
             other, original = module.imports[name]
             found = self.module(other)

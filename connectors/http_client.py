@@ -1,7 +1,7 @@
 """Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
-Logins are not in URLs or command lines, which logs, errors and the list of processes
-show.
+Logs, errors and the list of processes show URLs and command lines, so these contain no
+logins.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ def find_java() -> Path:
     If JAVA_HOME is set, PATH is not searched: Spark's launcher does the same.
 
     Raises:
-        JavaMissing: No Java was found, or it is too old or does not run.
+        JavaMissing: Java is missing, is too old, or does not run.
     """
     home = os.environ.get("JAVA_HOME")
     if home:

@@ -1,8 +1,8 @@
 """Scratch directories for temporary files of JVMs.
 
 A JVM unpacks native libraries (15 MB for Spark's) and deletes them when it ends. A
-killed JVM does not delete them. Each start of the program therefore removes the scratch
-directories of processes that have ended.
+killed JVM leaves its unpacked libraries behind. Each start of the program therefore
+removes the scratch directories of processes that have ended.
 """
 
 from __future__ import annotations

@@ -135,8 +135,8 @@ def opened_sweep(
 ) -> Iterator[SweepWriter]:
     """Open a directory exclusively, to add runs; it is created if missing.
 
-    A directory belongs to one grid, which its file contains, and one version of the
-    simulator.
+    A directory belongs to one grid and to one version of the simulator. A file in the
+    directory contains the grid.
 
     Raises:
         SweepRefused: The directory has other content or cannot be written to, or

@@ -21,8 +21,8 @@ def read_toml(file: Traversable) -> dict[str, Any]:
         return tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
         raise UnreadableToml(error.strerror or str(error)) from error
-    # Numbers with thousands of digits and deeply nested brackets also raise these
-    # errors.
+    # Deeply nested brackets also raise these errors, and so do numbers with thousands
+    # of digits.
     except (ValueError, RecursionError) as error:
         message = f"is not TOML: {error}"
         raise UnreadableToml(message) from error

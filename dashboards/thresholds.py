@@ -26,9 +26,10 @@ SLICE_INTERVAL = timedelta(minutes=1)
 class BurnRate:
     """One pair of windows of an alert on an error budget.
 
-    The long window shows that enough of the budget is used up. The short window shows
-    that the failures continue. If the long window has fewer than `least_events` events,
-    the share of failures is not significant. `factor` is the burn rate.
+    The long window shows that the failures use up a significant part of the budget. The
+    short window shows that the failures continue. If the long window has fewer than
+    `least_events` events, the share of failures is not significant. `factor` is the
+    burn rate.
     """
 
     factor: float
@@ -47,8 +48,8 @@ BURN_RATES = (
 """Factors and windows for a period of 30 days.
 
 Google, The Site Reliability Workbook, chapter 5, "Recommended parameters". The windows
-for one day are from slok/sloth (internal/alert/windows/google-30d.yaml): an alert at
-10 % of the budget in a day.
+for one day are from slok/sloth (internal/alert/windows/google-30d.yaml): if a day uses
+10 % of the budget, an alert fires.
 """
 
 BEFORE_WINDOW = timedelta(days=1)
@@ -60,8 +61,8 @@ BLIND_FOR = timedelta(minutes=1)
 minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
-"""One capture gap makes the verdict blind for less time than this, so further gaps
-occur."""
+"""A single capture gap makes the verdict blind for less time than this. A longer
+blindness means further gaps."""
 
 LOSS_WINDOW = timedelta(minutes=15)
 LOST_MESSAGES = 1
@@ -98,7 +99,8 @@ TAP_SEEN_WITHIN = timedelta(days=1)
 """A tap with records within this time is expected, even if the monitor forgot it."""
 
 TAP_CLOCK_SECONDS = WRONG_MS / 1000
-"""Live records become dead letters at twice this clock difference from Kafka."""
+"""If a clock differs from Kafka's clock by twice this number of seconds, live records
+become dead letters."""
 
 TAP_CLOCK_FOR = timedelta(minutes=2)
 """For up to a minute, records are compared with an old clock, so the alert waits
@@ -177,7 +179,8 @@ BUDGET_NEARLY_SPENT = 0.9
 """Share of `ObserverSettings.epoch_messages` at which Reliable Channel also warns."""
 
 LIMIT_WITHIN = timedelta(days=7)
-"""Wall time, at any pace, in which operators can change clients or split a channel."""
+"""Operators need this wall time, at any speed of the traffic, to change clients or
+split a channel."""
 
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)

@@ -40,7 +40,8 @@ _LEAST_LEAD_MS = 30_000
 """A smaller lead counts as 0, because the taps' clocks nearly agree."""
 
 _UNSAMPLED_ROWS = 500
-"""The size of this many records is not sampled, to save a fetch."""
+"""If at most this many records are unread, their size is not sampled, to save a
+fetch."""
 
 
 def ends_of_window(

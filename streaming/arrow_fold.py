@@ -42,11 +42,12 @@ _STATES = {
 
 
 _StateRow = tuple[str, bytes, bytes | None, int]
-"""A row of `_STATES`; the last item is the timeout before the group was folded, ms."""
+"""A row of `_STATES`; its last item is the group's timeout as it was before the fold,
+ms."""
 
 
 def use_arrow_fold() -> None:
-    """Make the Python workers of this process, and its forks, fold with Arrow."""
+    """Make Python workers fold with Arrow, in this process and in its forks."""
     read_udfs: Any = worker.read_udfs
     make_serializer: Any = ArrowStreamSerializer
 

@@ -17,7 +17,7 @@ _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """Offsets at which all partitions reach one record time, or a batch ends.
+    """The end of a batch, or offsets at which all partitions reach one record time.
 
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after the cut is earlier,
@@ -39,7 +39,7 @@ class Cut(NamedTuple):
 
 
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
-    """The end at the maximum T, at most `latest_ms`, whose records fit the limit.
+    """The end at the maximum T up to `latest_ms` whose records fit the limit.
 
     If the records of one time alone exceed the limit, the batch ends among them and T
     is that time. If late records alone exceed the limit, T does not move.
@@ -67,8 +67,8 @@ def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
         return low
-    # The records of one time exceed the limit. T stays, because no record of the batch
-    # is later.
+    # The records with one record time exceed the limit. T stays, because no record of
+    # the batch is later.
     return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 
@@ -91,8 +91,8 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
     """Move a fitting cut ahead in doubling strides, until the next cut no longer fits.
 
     Returns the last cut that fits, and the next cut. The fitting cut is moved up to the
-    earliest later record. The next cut has too many records, or lies after the latest
-    time.
+    earliest record after it. The next cut has too many records, or lies after the
+    latest time.
     """
     times, stride_ms = low.times, _FIRST_STRIDE_MS
     while True:

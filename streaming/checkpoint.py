@@ -1,4 +1,4 @@
-"""Identity and lock of a checkpoint: it belongs to one topic and one running job."""
+"""Identity and lock of a checkpoint, which belongs to one topic and one running job."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class CheckpointIdentity(msgspec.Struct):
             up to 0.15 refuse the checkpoint: they do not know the ledger.
         report_detail: Whether the checkpoint stores definite acknowledgements.
         starts: Number of jobs that were started on the checkpoint, including this one.
-        files: Names of the other files in ``monitor/``. If a release up to 0.6 lists no
-            files, all existing files count.
+        files: Names of the files in ``monitor/``, except the file of this identity. If
+            a release up to 0.6 lists no files, all existing files count as listed.
         observer: All settings of the model. Empty in a checkpoint of a release that had
             only the defaults.
         unfinished: The planned batch that the newest start found without a commit; None
@@ -89,8 +89,8 @@ def check_identity(
 ) -> CheckpointIdentity:
     """Return the identity of a locked checkpoint, after checking that it fits a job.
 
-    A new checkpoint gets the settings of the model that the operator sets, and the
-    defaults of all others.
+    A new checkpoint gets the operator's settings of the model, and defaults for all
+    other settings.
 
     Raises:
         CheckpointMismatch: The checkpoint was begun on another topic, without

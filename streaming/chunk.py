@@ -30,7 +30,7 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maximum records of a chunk, and maximum bytes of their kept parts.
+"""Maximum number of records of a chunk, and maximum bytes of its records.
 
 These maxima limit the reader's memory, but allow enough records for ids and filters to
 repeat.
@@ -45,7 +45,8 @@ CLOCK_KEY = "clock:"
 """Key of the row that carries the admission time of a batch, without a view."""
 
 FORGET = b"forget"
-"""Replaces a digest: the view is forgotten before the batch's records."""
+"""Takes the place of a digest: the view is forgotten before the batch's records are
+processed."""
 
 REVIEW = b"review"
 """This value, in place of a digest, advances the view to the admission time and sets

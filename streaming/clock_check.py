@@ -10,7 +10,7 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two requests to Kafka, seconds; the wait of the alert is far longer."""
+"""Time between two requests to Kafka, seconds. The alert waits far longer than this."""
 
 _LONGEST_MS = 2_000
 """Maximum duration of a request; the maximum error is half of this duration."""
@@ -24,7 +24,7 @@ ADVICE = "set both clocks by NTP"
 def measure(
     kafka_ms: Callable[[], int | None], wall_ms: Callable[[], int]
 ) -> tuple[int | None, int]:
-    """Return Kafka's clock minus this machine's, and the duration of the request, ms.
+    """Return Kafka's clock minus this machine's clock, and the request's duration, ms.
 
     The difference is None if Kafka does not report its time.
     """
@@ -59,12 +59,12 @@ class ClockCheck:
         self.figures = ClockFigures()
 
     def observe(self, records: Iterable[NewRecord]) -> None:
-        """Compare with new records; see `TapClocks.observe`."""
+        """Compare this machine's clock with new records; see `TapClocks.observe`."""
         self._taps.observe(records, self._monotonic_s())
         self._publish()
 
     def compare(self) -> None:
-        """Compare with Kafka's clock, but only at intervals.
+        """Compare this machine's clock with Kafka's clock, but only at intervals.
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: No broker answered.

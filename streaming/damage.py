@@ -38,7 +38,7 @@ class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing, so another start also fails.
 
     Attributes:
-        place: The damaged file, or another damaged part of the checkpoint.
+        place: The damaged part of the checkpoint, for example a file.
         problem: The error; continues a sentence that begins with `place`.
         remedy: What the operator can do.
     """
@@ -56,12 +56,12 @@ class DamagedCheckpoint(ValueError):
 
 
 def state_of(key: str) -> str:
-    """Name the state of the view with this key."""
+    """Return a phrase for the stored state of the view with this key."""
     return f"the state of view {key!r:.200} in the checkpoint"
 
 
 def do_without(path: Path) -> str:
-    """Return the remedy for a damaged file in ``monitor/`` that is not needed."""
+    """Return the remedy for a damaged file of ``monitor/`` that a job does not need."""
     return (
         "restore the checkpoint from a backup; or move this file away and remove its "
         f'name from "files" in {path.with_name(IDENTITY)}, to continue without '

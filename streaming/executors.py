@@ -77,9 +77,9 @@ def location(spark: SparkSession, checkpoint: Path) -> str:
 def send_code(context: SparkContext, directory: Path) -> None:
     """Make Spark send the modules and the compiled rules to every executor.
 
-    Python cannot load compiled modules from a zip, so Spark unpacks the zip. An
-    executor of another Python or machine interprets the rules. The archive's directory
-    must exist as long as the context.
+    Python cannot load compiled modules from a zip, so Spark unpacks the zip. On an
+    executor with another Python or platform, the rules run interpreted. The archive's
+    directory must exist as long as the context is used.
     """
     archive = directory / f"{_UNPACKED}.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as files:

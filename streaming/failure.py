@@ -62,8 +62,8 @@ _FORESEEN = (
     SecurityUnusable,
     TopicMissing,
 )
-"""Errors whose text contains the remedy. Messages of other errors also name the
-class."""
+"""Errors whose text contains the remedy. If an error has another class, its message
+also names the class."""
 
 _NO_WORKER = "Python worker failed to connect back"
 """Spark's message if a Python process that it started has not connected within 10 s."""
@@ -157,7 +157,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
     An error outside our code has no mark, for example if a worker cannot load our code.
-    Without a mark, the cause is the line of Spark's message that names the error.
+    If no mark is found, the cause is the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:
@@ -174,8 +174,7 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
 
 
 def _add_meaning(error: Exception) -> None:
-    # If a task fails, Spark raises an error in the sink, which contains the task's
-    # mark.
+    # If a task fails, the sink gets an error of Spark that contains the task's mark.
     if _MARK in str(error):
         return
     # The mark is in ASCII, so that no character of the mark can end the line.
@@ -204,7 +203,7 @@ def _meaning_of(error: Exception) -> JobFailed:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error that ends the query in one line; disk errors get a remedy."""
+    """Return the error that ends a query, in one line; disk errors get a remedy."""
     explained = disk.with_remedy(cause)
     if explained == cause:
         return cause

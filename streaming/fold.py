@@ -63,7 +63,7 @@ class Fold:
     def __call__(
         self, key: tuple[str], frames: Iterator[pd.DataFrame], state: GroupState
     ) -> Iterator[pd.DataFrame]:
-        """Yield the one row of a group, as Spark calls it."""
+        """Yield the only row of a group; Spark calls this method."""
         packed, clock_ms = _rows(frames)
         # If pandas detects the types of four columns, that takes four times as long as
         # creating an object array.

@@ -1,7 +1,7 @@
 """Exports rows of the outbox to the history's Parquet files and Kafka topics.
 
-A separate thread exports, so that no batch waits for it. While Kafka or the disk of the
-history fails, rows wait in the outbox.
+A separate thread exports, so that no batch waits for an export. While Kafka or the disk
+of the history fails, rows wait in the outbox.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
 """Event time for which incidents stay beside the checkpoint. The views forget incidents
-sooner than that."""
+after a shorter time."""
 
 _HISTORY_TIMEOUT_S = 10.0
 """Maximum time that one write to the history's topics waits for Kafka, seconds."""
@@ -168,7 +168,7 @@ class HistoryExporter:
             for task in tasks:
                 if task.due_s <= time.monotonic():
                     task.attempt()
-        # A Kafka cluster that failed shortly before would only delay the end.
+        # If the last write to Kafka failed, another attempt would only delay the end.
         if to_topics.failed:
             tasks.remove(to_topics)
         for task in tasks:
@@ -200,8 +200,8 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # Rows that wait for the files may be older than the days that the history
-        # keeps, so these rows expire first.
+        # Rows in the outbox may be older than the days that the history keeps, so the
+        # outbox expires first.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)
@@ -237,7 +237,7 @@ class _Task:
         """Do the work once; a failure is logged."""
         try:
             self._work()
-        except Exception as error:  # any: the rows wait, and the job continues
+        except Exception as error:  # Any error: the job continues.
             unforeseen = not isinstance(error, _FORESEEN)
             cause = with_remedy(str(error))
             _log.warning("%s: %s", self._trouble, cause, exc_info=unforeseen)
@@ -260,7 +260,7 @@ def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
 def exporting(
     settings: JobSettings, stores: Stores, board: Board
 ) -> AbstractContextManager[HistoryExporter | None]:
-    """Exports findings to the history while the block runs, if one is configured."""
+    """If a history is configured, exports findings to it while the block runs."""
     history, kafka = settings.history, settings.source.kafka
     if history is None:
         return nullcontext()

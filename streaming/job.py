@@ -165,8 +165,8 @@ def running_job(
             board may hold figures of an earlier job of this process on the same
             checkpoint.
         protocols: Protocols that the job observes.
-        watch: A watch of the topic, with the same board, that already has its first
-            answer; None to create a watch.
+        watch: A watch of the topic with the same board; it must have its first answer.
+            None to create a watch.
 
     Raises:
         streaming.failure.JobFailed: Spark cannot read the state, or the executors of a
@@ -200,8 +200,8 @@ def running_job(
             NewFiles(settings.checkpoint, SPARKS).sync,
         )
         # An earlier job of this process may have published an uncommitted batch, which
-        # is now repeated. With the older totals of the checkpoint, counters would seem
-        # to fall.
+        # is now repeated. The checkpoint has older totals, with which counters would
+        # seem to fall.
         if not board.snapshot.primed:
             _prime(spark, settings, sink, board, checkpoint, kinds)
         for prefix, store in stores.by_kind.items():
@@ -255,8 +255,8 @@ def _show(
 ) -> None:
     """Publish the job's known figures, after a check that its executors can work.
 
-    The job's own counters precede the totals. Otherwise, a counter would start at 0 and
-    jump to its old value, which looks like growth.
+    The job's own counters precede the totals. If the totals came first, a counter would
+    start at 0 and jump to its old value, which looks like growth.
     """
     log, identity, stores = checkpoint[:3]
     if not board.snapshot.primed:
@@ -350,15 +350,17 @@ def _end_of(query: StreamingQuery) -> threading.Event:
             query.awaitTermination()
         ended.set()
 
-    # The main thread must not wait in the JVM, because it would not notice signals. To
-    # ask the JVM several times a second costs more CPU time than a thread that waits.
+    # The main thread must not wait in the JVM, because it would not notice signals. A
+    # thread that waits costs less CPU time than several requests to the JVM in each
+    # second.
     threading.Thread(target=wait, name="end of the query", daemon=True).start()
     return ended
 
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
     if job.query.isActive or job.query.exception():
-        # A user waits for the job's end, or a new query exports the remaining rows.
+        # The time is limited, because a user waits for the end or a new query can
+        # export the rest.
         exporter.limit_remaining_time()
 
 

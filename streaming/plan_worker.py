@@ -95,7 +95,7 @@ def read_history(
 
 
 def compute(order: Order) -> Plan:
-    """Return the forecasts; its `problem` says what cannot be computed."""
+    """Return the forecasts; their `problem` says what cannot be computed."""
     begun_s = time.monotonic()
     settings = ForecastSettings(epoch_messages=order.epoch_messages)
     tables = tables_of(kinds_of(PROTOCOLS).of(order.prefix))

@@ -33,11 +33,12 @@ class Bounds(NamedTuple):
     """Limits of a computation.
 
     Attributes:
-        first_s: Time from the first figures to the first computation, seconds. A job
-            that is younger may still catch up, or end soon.
+        first_s: Time from the first figures to the first computation, seconds. Before
+            this time, a job may still catch up, or end soon.
         every_s: Minimum time between two computations, seconds.
         views: Maximum number of views of a kind; equal to the default label limit.
-        seconds: Time for the views of a kind; each takes about 1.5 s of CPU time.
+        seconds: Maximum seconds for all views of a kind; one view takes about 1.5 s of
+            CPU time.
     """
 
     first_s: float = 60.0

@@ -60,9 +60,9 @@ class Position:
             deleted, at least the unread records up to this end are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Before the previous batch, the last look without unread records was at
-            this wall time, Unix ms; 0 if the previous batch was the first. All records
-            of the previous batch were written after this look.
+        quiet_ms: Wall time, Unix ms, at which a plan last found no unread records
+            before the previous batch; 0 if no plan did. All records of the previous
+            batch were written after that plan.
     """
 
     clock_ms: int = 0
@@ -118,7 +118,7 @@ class Position:
         return replace(self, partitions=partitions, requests=number)
 
     def last_look(self, partition: int, quiet_ms: int) -> Look:
-        """The last look at a partition's end before the batch after this position.
+        """The last look at a partition's end before the batch that starts here.
 
         `quiet_ms` is taken from the position at the batch's end.
         """
@@ -178,7 +178,7 @@ class Unread:
         return count_rows(self.start.next_offsets(), self.ends)
 
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
-        """T if everything is read: the minimum newest time of active partitions.
+        """T if everything is read: the minimum newest time of all active partitions.
 
         If all partitions are idle, T is the maximum newest time.
         """

@@ -19,7 +19,8 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""After a count of waiting rows, the pause is this many times as long as the count."""
+"""After a count of waiting rows, the pause is this many times the duration of the
+count."""
 
 
 class Progress:
@@ -120,8 +121,8 @@ def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
 
 def _waits_for_records(query: StreamingQuery) -> bool:
     status = query.status
-    # Before the first batch of a query, no trigger is active, so the message is also
-    # compared.
+    # Before the first batch of a query, no trigger is active, so the message of the
+    # status is also checked.
     return not status["isTriggerActive"] and status["message"].startswith("Waiting")
 
 

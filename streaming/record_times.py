@@ -7,9 +7,9 @@ Entries of two kinds hide later records, and so make the index's answer useless:
 - Ends of transactions, which are not records. An end of a transaction has the wall time
   of the commit, however old the transaction's records are.
 
-If the index returns an entry of either kind, the partition is *scanned*: the times of
-its records are read instead. If the records after an entry may show that the entry is
-from the future, the partition is also scanned (`sds_core.observer.ahead`).
+If the index returns an entry of these two kinds, the partition is *scanned*: the times
+of its records are read instead. If the records after an entry may show that the entry
+is from the future, the partition is also scanned (`sds_core.observer.ahead`).
 
 `RecordTimes` never changes. A lookup that scans returns new record times, which include
 the scans. Repeated lookups on the same record times give the same result.
@@ -34,8 +34,8 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
-"""An entry is trusted up to this time ahead of the clock: twice the time between
-heartbeats."""
+"""An entry is trusted if it is at most this time ahead of the clock: twice the interval
+of heartbeats."""
 
 
 class Offsets(Protocol):
@@ -63,7 +63,8 @@ ReadTimes = Callable[[int, int, int], Sequence[TimedOffset]]
 """(partition, start, end) -> offset and time of each record in [start, end)."""
 
 IsRecord = Callable[[int, int], bool]
-"""(partition, offset) -> whether it is a record, not the end of a transaction."""
+"""(partition, offset) -> whether the offset holds a record, not the end of a
+transaction."""
 
 
 class Scan(NamedTuple):
@@ -95,7 +96,7 @@ class Scan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordTimes:
-    """Record times of the unread range of each partition, seen at one wall time.
+    """Record times of each partition's unread range, seen at one wall time.
 
     Attributes:
         offsets: The broker's index.

@@ -40,7 +40,7 @@ class Retries:
         self._started_s = self._worked_s = float("-inf")
 
     def note_start(self, now_s: float) -> None:
-        """Record a start, at a time in seconds of a monotonic clock."""
+        """Record that a query starts at a time, seconds of a monotonic clock."""
         self._started_s = self._worked_s = now_s
 
     def note_work(self, now_s: float) -> None:
@@ -55,7 +55,7 @@ class Retries:
         `has_worked` says whether the query has finished a batch since its start.
         """
         if failure.too_large:
-            # The batch is small enough after few starts, so no time limit applies.
+            # Few restarts make the batch small enough, so no time limit applies.
             self._give_up_s = None
             return _FIRST_S
         if not (has_worked if failure.passes is None else failure.passes):

@@ -126,7 +126,7 @@ def _compiled(jvm: Any, name: str, source: str) -> Any:
 
 
 def archive_of_spark(java: Path) -> ClassArchive:
-    """Return the archive of the classes of Spark's JVM, which need not exist."""
+    """Return the archive of Spark's classes; the archive need not exist."""
     return ClassArchive.of("spark", PREPARED, java, [JARS], "two jobs, no code")
 
 
@@ -221,7 +221,7 @@ def make_session(
         # TieredStopAtLevel=1: only the quick compiler, since batches are short and the
         # work is in Python.
         # UseSerialGC, Xms: a batch has some ten MB of objects. The default collector
-        # and the default initial heap, a 64th of the memory, would add 100 MB.
+        # and the default initial heap (a 64th of the memory) would add 100 MB.
         # The archive does not fit the class path of a cluster's settings.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
@@ -313,7 +313,7 @@ def warm_up(spark: SparkSession) -> threading.Thread:
             # The query is an SQL query, because Spark starts other workers for an RDD.
             rows = spark.range(0, cores, 1, cores)
             rows.mapInArrow(lambda batches: batches, "id long").collect()
-        except Exception as error:  # any: the first batch can start the workers
+        except Exception as error:  # Any error: the first batch starts workers.
             _log.debug("the session was not warmed up: %r", error)
 
     thread = threading.Thread(target=run, name="warm-up", daemon=True)
@@ -326,7 +326,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
         use_bytes_pickler(spark)
     except (Py4JNetworkError, ConnectionError):
         raise  # The JVM has ended; the command reports its end.
-    except Exception as error:  # any: Spark's own pickler also works
+    except Exception as error:  # Any error: Spark's own pickler works too.
         _log.warning(
             "states are passed to Python by Spark's own, slower pickler: %r", error
         )

@@ -25,7 +25,8 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""A tap's totals contain a capture gap at most this event time after the gap begins."""
+"""After a capture gap begins, the tap's totals contain the gap within this event
+time."""
 
 
 class _Output(NamedTuple):
@@ -109,10 +110,10 @@ class Sink:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         - First, undecodable records are copied to the dead-letter topic.
-        - Then one transaction of the ledger stores all other rows. The transaction also
-          marks incidents that coincide with a capture gap. The taps' totals after this
-          batch show the gaps.
-        - Then totals go to the board, which page, API and metrics read.
+        - Then one transaction of the ledger stores the rows of all other kinds. The
+          transaction also marks incidents that coincide with a capture gap. The taps'
+          totals after this batch show the gaps.
+        - Then the board gets the totals. Page, API and metrics read the board.
 
         If the process ends before Spark records its commit, Spark repeats the batch.
         A repetition does no harm: dead letters carry the offset of their record, the

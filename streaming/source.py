@@ -45,8 +45,8 @@ _ARROW_SCHEMA = pa.schema(
 _SAMPLE_RECORDS = 20
 
 _LEAST_PASSED_BYTES = 8 * 1024 * 1024
-"""Minimum limit for the bytes that a worker may output in a batch. No record needs
-more."""
+"""Minimum limit for the bytes that a worker may output in a batch. No record needs more
+than this."""
 
 _SMALL_BATCH_RECORDS = 64
 """Maximum records that a single worker reads: 10 ms of work, the cost of a task."""
@@ -69,7 +69,10 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Later offsets, which limit when the range's last records were written."""
+        """Offsets after the range.
+
+        Their records limit when the range's last records were written.
+        """
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -80,7 +83,7 @@ class ReadTask(InputPartition):
     """The part of a batch that one worker reads.
 
     Attributes:
-        ranges: Offset ranges, each the whole share of a Kafka partition.
+        ranges: Offset ranges; each is the whole share of a Kafka partition.
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
         carries_clock: Whether the part also yields the row with T. The row moves the
@@ -140,7 +143,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._unreadable = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """State for the workers: without the driver's connections."""
+        """Return the state for the workers, without the driver's connections."""
         return self.__dict__ | {"_offsets": None, "_register": None}
 
     def check(self, start: Position) -> None:
@@ -198,7 +201,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @hand_over
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
-        """Divide a batch among the workers, whole partitions to each.
+        """Divide a batch among the workers; each partition goes to one worker.
 
         If the batch was planned before its topic was deleted, it reads nothing.
         """
@@ -365,7 +368,7 @@ def _ranges(start: Position, end: Position) -> list[ReadRange]:
 
 
 def _balanced(ranges: Sequence[ReadRange], tasks: int) -> list[list[ReadRange]]:
-    """Return shares with similar numbers of records, at least one."""
+    """Return at least one share; all shares have similar numbers of records."""
     shares: list[list[ReadRange]] = [[] for _ in range(max(1, tasks))]
     sizes = [0] * len(shares)
     for wanted in sorted(ranges, key=_size, reverse=True):
@@ -401,8 +404,8 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 def _collector_paused() -> Iterator[None]:
     """Stop Python's cyclic garbage collector from running.
 
-    Records and digests have no reference cycles. Because of their number, the collector
-    would take up to half of the CPU time of a read.
+    Records and digests have no reference cycles. Because records and digests are many,
+    the collector would take up to half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()

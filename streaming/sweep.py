@@ -1,4 +1,4 @@
-"""Simulates the runs of a grid with Spark, one task for each.
+"""Simulates the runs of a grid with Spark, one task per run.
 
 Each run is a separate Spark job, which sends its result to the driver. The driver thus
 stores a run as soon as the run is finished, and executors need no shared file system.

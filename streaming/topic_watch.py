@@ -41,8 +41,8 @@ _EVERY_S = 1.0
 """Time between two requests, seconds."""
 
 _SAMPLE_ANSWERS = 5
-"""After this number of answers, new records are read: a heartbeat arrives in this
-time."""
+"""New records are read once in this many requests, which is enough time for a
+heartbeat."""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""
@@ -80,7 +80,7 @@ class Withheld:
     def observe(
         self, stable: Mapping[int, int], written: Mapping[int, int], now_s: float
     ) -> int:
-        """Record the ends of all partitions; returns the count.
+        """Record the ends of all partitions; return the number of withheld records.
 
         Args:
             stable: Offset after the last record that can be read, by partition.
@@ -209,7 +209,7 @@ class TopicWatch:
         """Execute a step; returns whether it succeeded. A failure goes to the board."""
         try:
             step()
-        except Exception as error:  # any: the thread must ask Kafka again
+        except Exception as error:  # Any error: the thread continues.
             explained = isinstance(error, KafkaUnreachable | TopicMissing)
             if not explained and failed not in self._unexplained:
                 self._unexplained.add(failed)

@@ -21,7 +21,7 @@ from streaming.settings import Part, Parts
 _log = logging.getLogger("sds-monitor")
 
 _PARTS = 8
-"""Divisor of the records of a batch that is planned again."""
+"""If a batch is planned again, its number of records is divided by this number."""
 
 
 class Unfinished(msgspec.Struct, frozen=True):

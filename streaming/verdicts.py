@@ -27,7 +27,7 @@ class VerdictRecorder:
     """Stores the verdicts that are shown while a job runs, by prefix of their kind.
 
     If a change of taps or of the job affects all views, all views are processed;
-    otherwise, only changed views.
+    otherwise, only changed views are processed.
     """
 
     def __init__(self, stores: Mapping[str, VerdictStore], board: Board) -> None:
@@ -35,8 +35,8 @@ class VerdictRecorder:
         self._board = board
         self._logs: dict[str, VerdictLog] = {}
         self._waiting: dict[str, list[tuple[str, ShownVerdict]]] = {}
-        # Before the first observation, this is the time of the last observation of an
-        # earlier run.
+        # Before the first observation, this time is the last observation of an earlier
+        # run.
         self._looked_ms: int | None = None
         for prefix, store in stores.items():
             observed_ms = store.observed_ms

@@ -19,14 +19,14 @@ from streaming.failure import JobFailed
 
 STALL_S = 300.0
 """Time without progress after which a query is ended, seconds. A batch takes far less
-time."""
+time than this."""
 
 _PAUSE_S = 30.0
 """If more seconds than this lie between two checks, the process has paused."""
 
 _SET_BACK_S = 5.0
-"""A wall clock that loses more seconds than this against the monotonic clock was set
-back."""
+"""If the wall clock loses more seconds than this against the monotonic clock, the wall
+clock was set back."""
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
@@ -36,7 +36,7 @@ class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
     The watchdog also detects that the wall clock was set back. Before Spark plans the
-    next batch, it waits for a time of the wall clock.
+    next batch, Spark waits until the wall clock reaches a time.
 
     Attributes:
         limit_s: Time after which a query counts as stalled, seconds.
@@ -59,8 +59,8 @@ class Watchdog:
 
         Args:
             works: See `streaming.progress.Progress.works`.
-            knows_topic: Whether Kafka answers and has the topic; otherwise the query
-                may wait for it.
+            knows_topic: Whether Kafka answers and has the topic. If not, the query may
+                wait for the topic.
             now_s: Time of a monotonic clock, seconds.
             wall_s: Wall time, Unix s.
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 import gc
 import os
 
-# A fork has only the thread that forks, so no other thread may be started before.
+# A fork has only the thread that forks, so no other thread may be started before a
+# fork.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 
 import pandas as pd
-import pyspark.worker  # otherwise, the first task imports it
+import pyspark.worker  # spares the first task this import
 from pyspark import daemon
 from pyspark.sql.pandas import serializers
 

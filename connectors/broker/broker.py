@@ -81,7 +81,7 @@ _JVM_FLAGS = (
     "-XX:+UseSerialGC",
     # A broker that runs out of memory would continue without some threads.
     "-XX:+ExitOnOutOfMemoryError",
-    # Leave no files in the system's temporary directory when killed.
+    # If this process is killed, leave no files in the system's temporary directory.
     "-XX:-UsePerfData",
     f"-Djava.io.tmpdir={SCRATCH}",
     f"-Dlog4j2.configurationFile={LOG4J}",
@@ -308,7 +308,7 @@ def _meta_properties(data_dir: Path) -> Path:
 
 
 def _format(data_dir: Path, run_kafka: list[str]) -> None:
-    # With a leading dash the id would be parsed as an option.
+    # With a leading dash, the id would be parsed as an option.
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     identity = ["-t", cluster_id.replace("-", "A"), "-c", PROPERTIES]
     arguments = ["format", "--standalone", *identity]

@@ -101,7 +101,7 @@ class Ports(NamedTuple):
 def write_configuration(
     data_dir: Path, ports: Ports, security: BrokerSecurity | None
 ) -> None:
-    """Write the broker's files, readable by this user only: some hold secrets.
+    """Write the broker's files; only this user can read them, as some hold secrets.
 
     Raises:
         OSError: A file cannot be read or written.

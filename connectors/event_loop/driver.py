@@ -84,7 +84,7 @@ class Driver:
         """End the driver, if the block ends without an error."""
 
     async def _run(self) -> None:
-        """Process deadlines until cancelled."""
+        """Process deadlines until the task is cancelled."""
         raise NotImplementedError
 
 
@@ -139,7 +139,7 @@ class ChannelDriver(Driver):
         return await self._sent(self._channel.send_ephemeral(content, self._now_ms()))
 
     async def receive(self, value: bytes, *, retrieval_hint: bytes = b"") -> None:
-        """Process a frame of the channel, which may be invalid."""
+        """Process a frame of the channel; the frame may be invalid."""
         step = self._channel.receive(
             value, self._now_ms(), retrieval_hint=retrieval_hint
         )
@@ -151,7 +151,7 @@ class ChannelDriver(Driver):
         self._keep(lambda: self._store(self._participant))
 
     async def mark_dependencies_met(self, message_ids: Iterable[str]) -> None:
-        """Mark messages as received that the application received by other means.
+        """Mark messages as received if the application received them by other means.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text.
@@ -160,7 +160,8 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     async def _run(self) -> None:
-        # After a restore, this call covers the time since the last call.
+        # After a restore, this first call covers the time since the last call before
+        # the restore.
         await self._perform(self._channel.advance(self._now_ms()))
         while True:
             now_ms = self._now_ms()

@@ -37,9 +37,9 @@ class NodeDriver(Driver):
     different peers.
 
     A payload is lost if the transport raises an error or takes longer than
-    `send_timeout_s`, or if the previous payload to the same peer is still being sent.
-    The node resends its records, but not its acknowledgements: the peer resends a
-    message without an acknowledgement.
+    `send_timeout_s`. A payload is also lost if the previous payload to the same peer is
+    still being sent. The node resends its records, but not its acknowledgements: the
+    peer resends a message without an acknowledgement.
 
     Args:
         node: The node; other code may only read it and change its groups.

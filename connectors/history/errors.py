@@ -10,7 +10,8 @@ class NoHistory(LookupError):
 
     Attributes:
         path: The directory.
-        other: Another directory that has a history; None if no such directory exists.
+        other: A directory other than `path` that has a history; None if no such
+            directory exists.
     """
 
     def __init__(self, path: Path, other: Path | None = None) -> None:

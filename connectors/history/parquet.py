@@ -45,7 +45,7 @@ class ParquetHistory:
         directory: Directory of the history; created if missing.
         file_limit: If a day has more files than this limit, `compact` merges the files
             of the day.
-        tables: Tables that are compacted and expire.
+        tables: Tables whose files are compacted and whose rows expire.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ParquetHistory:
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
         """Add rows, one file per day; all are durable when this returns.
 
-        After a crash or an error some days may lack rows: write all rows again.
+        After a crash or an error, some days may lack rows: write all rows again.
 
         Raises:
             OSError: A file cannot be written.
@@ -79,8 +79,8 @@ class ParquetHistory:
     def compact(self, now_ms: int) -> None:
         """Merge the files of each day that is due; keep the latest row of each key.
 
-        The latest row is that with the highest `told`. A day with more files than the
-        limit is due. A day with at least two files is also due if every file is at
+        The latest row is the row with the highest `told`. A day with more files than
+        the limit is due. A day with at least two files is also due if every file is at
         least an hour older than the wall time `now_ms`. A crash at any moment loses no
         row.
 

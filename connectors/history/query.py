@@ -46,7 +46,8 @@ _SETTINGS: _Config = {
 }
 
 SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
-"""Settings of DuckDB for queries while a job runs, which needs cores and memory."""
+"""Settings of DuckDB for queries beside a running job, because the job needs cores and
+memory."""
 
 # A parameter that is NULL sets no condition.
 _FIND = """

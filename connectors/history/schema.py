@@ -52,7 +52,7 @@ class HistoryTable:
         return pa.Table.from_pylist(typed, schema=self.schema)
 
     def rows(self, table: pa.Table) -> list[Row]:
-        """Convert back a table that has the fields of the schema."""
+        """Convert a table with the fields of the schema back to rows."""
         # DuckDB returns times in microseconds.
         plain = table.cast(self.schema).cast(_with_unix_ms(self.schema))
         rows: list[Row] = plain.to_pylist(maps_as_pydicts="strict")
@@ -158,7 +158,7 @@ _COUNTS = pa.list_(pa.field("element", pa.int64()))
 
 
 def _field(name: str, type_: pa.DataType, text: str) -> pa.Field:
-    # The field is nullable: files that were written before it was added lack it.
+    # The field is nullable, because older files lack the field.
     return pa.field(name, type_, metadata={"description": text})
 
 
@@ -310,7 +310,7 @@ class KindTables(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name of the field with the name of the view."""
+        """Name of the field that has the view's name."""
         return self.kind.names.label
 
 

@@ -32,7 +32,7 @@ _BATCH_BYTES = 1024 * 1024
 class HistoryTopics:
     """Writes rows to three topics, which are created if they are missing.
 
-    A record's key is a JSON array of the row's key fields, and its value the row as a
+    A record's key is a JSON array of the row's key fields; its value is the row as a
     JSON object. The record's timestamp is the time of writing, because the broker
     deletes by timestamp; event times are in the value. `retention_ms` applies to topics
     that this class creates.
@@ -88,8 +88,8 @@ class HistoryTopics:
                 acks="all",
                 enable_idempotence=True,
                 max_request_size=MAX_MESSAGE_BYTES,
-                # Because rows are similar, larger batches take a third of the time and
-                # a tenth of the space.
+                # Rows are similar, so batches of this size take a third of the time and
+                # a tenth of the space of default batches.
                 batch_size=_BATCH_BYTES,
                 compression_type="gzip",
                 max_block_ms=timeout_ms,

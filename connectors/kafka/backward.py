@@ -28,7 +28,7 @@ def slices_backward(
 ) -> Iterator[Slice]:
     """Yield slices of partitions, newest first, each twice as long as the previous.
 
-    The first slice has `length_ms` and ends at `last_ms`; the last begins at
+    The first slice has `length_ms` and ends at `last_ms`; the oldest slice begins at
     `first_ms`. `first_ms` and `last_ms` are record times, Unix ms.
 
     Raises:

@@ -144,7 +144,7 @@ def record_refusal(settings: KafkaSettings, error: KafkaError) -> RecordRefused:
     """Return why the broker rejects one record.
 
     Raises:
-        KafkaError: The error does not concern only this record.
+        KafkaError: The error concerns more than this record.
     """
     refusal = failure(settings, error)
     if not isinstance(refusal, RecordRefused):

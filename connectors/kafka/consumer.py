@@ -152,7 +152,7 @@ def _records_of(
         _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
-    # `dict` keeps each partition's last offset.
+    # If a partition occurs repeatedly, `dict` keeps its last offset.
     reached = {
         partition: offset + 1
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items()
@@ -256,7 +256,7 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             # Hides warnings about a broker that restarts.
             "log_level": 2,
             # librdkafka retries without end, even if a broker refuses it. `consume`
-            # raises the error of this function.
+            # then raises the error that `check_admission` raises.
             "error_cb": lambda error: check_admission(settings),
         }
     )

@@ -83,9 +83,10 @@ class DeadLetterWriter:
     def write(self, letters: Sequence[DeadLetter]) -> int:
         """Copy the records; return the number of dead letters that Kafka refuses.
 
-        All other dead letters are acknowledged. A record that retention has already
-        removed is not copied, but stays counted. A record that Kafka refuses is cut to
-        the smallest size and written again. The first refusal is logged.
+        Kafka has acknowledged every dead letter that it does not refuse. A record that
+        retention has already removed is not copied, but stays counted. A record that
+        Kafka refuses is cut to the smallest size and written again. The first refusal
+        is logged.
 
         Raises:
             KafkaUnreachable: No broker answered, or the client may not write.
@@ -184,7 +185,7 @@ class DeadLetterWriter:
         return unwritten
 
     def _refusal(self, future: FutureRecordMetadata) -> RecordRefused | None:
-        """Return why Kafka refused a record; None if it accepted it."""
+        """Return why Kafka refused a record; None if Kafka accepted the record."""
         try:
             future.get()
         except KafkaError as error:

@@ -92,12 +92,12 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
 
 
 def encode_cuts(cuts: Cuts) -> bytes:
-    """Return cuts as the content of a header."""
+    """Return the content of the header that lists the cut parts."""
     return msgspec.json.encode(cuts)
 
 
 def decode_cuts(content: bytes | None) -> Cuts:
-    """Return the cuts in a header; none if it is absent or invalid."""
+    """Return the cut parts that a header lists; none if it is absent or invalid."""
     try:
         return _CUTS.decode(content) if content else {}
     except msgspec.MsgspecError:

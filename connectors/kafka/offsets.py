@@ -50,7 +50,7 @@ class Topic(NamedTuple):
 
 
 def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
-    """Return the topics whose id changed, by index, with both ids; see `Topic`.
+    """Return the old and new id of each topic whose id changed, by index; see `Topic`.
 
     A missing id does not show that the topic changed.
     """
@@ -125,7 +125,7 @@ class TopicOffsets:
         return {partition: at.offset for partition, at in found.items()}
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """Return the first record with the maximum time of each non-empty partition.
+        """Return the first record with the maximum time, for each non-empty partition.
 
         Retention may have deleted this record, or the record may be a transaction
         marker with the time of its commit.

@@ -117,7 +117,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return after how many records every partition has occurred."""
+    """Return the number of first records among which every partition occurs."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):
@@ -204,7 +204,8 @@ def write(
     except KafkaError as error:
         raise failure(settings, error) from error
     if failures:
-        # The errors of other records in a batch have only the base class.
+        # If Kafka refuses one record of a batch, the errors of the batch's other
+        # records have only the base class.
         specific = min(failures, key=lambda error: type(error) is KafkaError)
         raise failure(settings, specific) from specific
     return acknowledged.count

@@ -52,8 +52,8 @@ class KafkaSecurity:
     """Encryption and identity of the client. Files are PEM.
 
     `ca_file` has the trusted authorities, by default the system's authorities.
-    `certificate_file` and `key_file` are for brokers that require them, `key_password`
-    for an encrypted key.
+    `certificate_file` and `key_file` are for brokers that require them; `key_password`
+    is for an encrypted key.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT

@@ -53,7 +53,7 @@ class Survey(NamedTuple):
 def survey(
     settings: KafkaSettings, topics: Collection[str], group: str | None
 ) -> Survey:
-    """Describe topics, and the rights of the settings' user on them and on a group.
+    """Describe topics, and the rights of the settings' user on topics and on a group.
 
     Raises:
         connectors.kafka.settings.KafkaUnreachable: No broker answered, or a broker

@@ -27,9 +27,9 @@ def read_in_order_of_time(
     """Read the records of some partitions, merged by time.
 
     Within a partition, records are in the order of their offsets. Across partitions,
-    records are ordered by the maximum time in their partition up to each record. A late
-    record thus stays behind its predecessors. If a program writes the records in this
-    order, all partitions advance in time together.
+    records are ordered by the maximum time that their partition has reached at each
+    record. A late record thus stays behind its predecessors. If a program writes the
+    records in this order, all partitions advance in time together.
 
     For each partition, `starts` has the first offset and `ends` the offset after the
     last.

@@ -79,8 +79,8 @@ class SnapshotCollector(Collector):
             ]
             yield from _families(early, (), [((), snapshot)])
             return
-        # The order of families stays the same between releases: the taps' families
-        # follow those of the first protocol.
+        # The order of families stays the same between releases: the families of the
+        # taps come after the families of the first protocol.
         for one in views[:1]:
             yield from _families_of(one, snapshot.table)
         taps = _split(snapshot.taps, snapshot.tap_labels)

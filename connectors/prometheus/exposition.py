@@ -31,12 +31,12 @@ Encoder = Callable[[Registry], bytes]
 
 
 def encoder(accept: str) -> tuple[Encoder, str]:
-    """Return a function that writes the format of header ``Accept``, and its type."""
+    """Return the encoder for the format of header ``Accept``, and the format's type."""
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
-        # The other formats change every name with an underscore, and no scraper
-        # requests them.
+        # Formats with another escaping change every name with an underscore, and no
+        # scraper requests them.
         return library, content_type
     if content_type.startswith("application/openmetrics-text"):
         return openmetrics, content_type

@@ -66,7 +66,7 @@ class NodeCalls:
     def run(
         self, work: Coroutine[Any, Any, None], given_up: Input | None = None
     ) -> asyncio.Task[None]:
-        """Begin a call; `given_up` is the input to take if it is cancelled."""
+        """Begin a call; if the call is cancelled, `given_up` is the input to take."""
         task = asyncio.get_running_loop().create_task(work)
         self.under_way[task] = given_up
         task.add_done_callback(self.under_way.pop)
@@ -85,7 +85,7 @@ class NodeCalls:
 
         Raises:
             TimeoutError: The node does not answer in time.
-            Exception: The node raised another error.
+            Exception: The node raised an error.
         """
         try:
             async with asyncio.timeout(self._timeout_s):

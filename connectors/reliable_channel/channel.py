@@ -118,7 +118,7 @@ async def create_reliable_channel(
         StateError: The stored state is unusable or belongs to another channel.
         ValueError: An id is empty or too long, or an option is out of its range.
         TimeoutError: The node did not subscribe in time.
-        Exception: Another error occurred when the node subscribed.
+        Exception: The node raised an error while it subscribed.
     """
     options = ReliableChannelOptions() if options is None else options
     clock = SteadyClock() if now_ms is None else now_ms
@@ -228,7 +228,7 @@ class ReliableChannel:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Missing messages that others named, in the order of their first naming."""
+        """Missing messages, in the order in which others first named them."""
         return self._core.missing
 
     async def start(self) -> None:
@@ -239,7 +239,7 @@ class ReliableChannel:
 
         Raises:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
-            Exception: The node raised another error; the channel is stopped.
+            Exception: The node raised an error; the channel is stopped.
         """
         begins = not self.is_started()
         if begins:
@@ -313,7 +313,7 @@ class ReliableChannel:
             self._take(Arrived(message, message_hash))
 
     def connection_changed(self, *, is_online: bool, has_store: bool) -> None:
-        """Receive the state of the node's connections, which may be unchanged."""
+        """Receive the state of the node's connections; the state may be unchanged."""
         connection = ConnectionChanged(is_online, has_store)
         if connection != self._connection:
             self._connection = connection

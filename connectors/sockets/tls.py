@@ -1,4 +1,4 @@
-"""TLS contexts for changing certificates and for allowed clients."""
+"""TLS contexts whose certificates can change, or that accept only allowed clients."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ class SqliteFile:
     Args:
         path: The file; it is created if it is missing.
         survives_power_loss: Whether to wait for the disk at each change. If False, a
-            power failure may lose the last changes. The end of the process never loses
-            changes.
+            power failure may lose the last changes. If the process ends, no change is
+            lost.
 
     Raises:
         StorageInUse: Another process has the file open.

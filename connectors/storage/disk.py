@@ -36,8 +36,8 @@ _LEAST_FREE_BYTES = 256 * 1024
 def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
     """Hold a lock while the block runs; the system releases it if the process ends.
 
-    The lock file and its directory are created if missing, for this user alone.
-    `waits` is whether to wait for another process that holds the lock.
+    If missing, the lock file and its directory are created for this user alone. If
+    `waits`, the call waits for another process that holds the lock.
 
     Raises:
         BlockingIOError: Another process holds the lock.
@@ -187,7 +187,7 @@ class NewFiles:
         """
         entries = frozenset(self._entries())
         new = [Path(path) for path, _ in entries - self._known]
-        # The first sync writes the file system's journal, so the others are short.
+        # The first sync writes the file system's journal, so the other syncs are short.
         # Threads would cost more CPU time than the syncs.
         for path in new:
             _sync_if_there(path)

@@ -16,7 +16,7 @@ from connectors.storage.database import Format, SqliteFile
 from sds_core.message_channel import MessageChannel, Profile
 
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
-"""Fewer bytes of changes load quickly, so no snapshot replaces the changes."""
+"""Changes below this size load quickly, so no snapshot replaces the changes."""
 
 _FORMAT: Final = Format(
     b"SDSp",
@@ -48,7 +48,7 @@ class _Stored(NamedTuple):
 
 
 class ParticipantStore(SqliteFile):
-    """A file with the state of participants; arguments and errors: `SqliteFile`.
+    """A file with the state of participants; arguments and errors as `SqliteFile`.
 
     Call `append` after each call to a participant, before its broadcasts are sent. Even
     after a crash, the participant then knows everything that others have received from

@@ -40,7 +40,8 @@ _MAX_HANDSHAKES = 100
 these connections."""
 
 _CREDENTIAL_BYTES = 1_024
-"""Maximum length of a first message with a token, which untrusted clients can send."""
+"""Maximum length of a first message with a token. Untrusted clients can send such a
+message."""
 
 _MAX_RECORDS = 1_000
 """Maximum number of records in one request."""

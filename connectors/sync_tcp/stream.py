@@ -39,8 +39,8 @@ DEFAULT_TIMEOUTS = Timeouts()
 class FrameStream:
     """Reads and writes the frames of one connection; counts bytes.
 
-    `frame_bytes` is the maximum length of a frame, and `first_bytes` of the first frame
-    if it differs. `step_s` is the time for each part, seconds.
+    `frame_bytes` is the maximum length of a frame. If `first_bytes` is given, it limits
+    the first frame instead. `step_s` is the time for each part, seconds.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ base64), or of 10,000 messages of 4 KiB.
 """
 
 _LARGE_BYTES = 1024 * 1024
-"""Larger answers are parsed in a thread."""
+"""An answer above this size is parsed in a thread."""
 
 _QUOTED_CHARACTERS = 200
 
@@ -127,7 +127,7 @@ class NodeClient:
             raise NodeRefused(self.url, answer.request, answer.status, status)
 
     async def filter_messages(self, content_topic: str) -> Page:
-        """Read and empty the node's cache of a content topic of its filter.
+        """Read and empty the cache of the node's filter for a content topic.
 
         Raises:
             NotSubscribed: Subscribe first.
@@ -286,7 +286,7 @@ class _Answer:
     async def made(
         self, make: Callable[[_Argument], _Result], argument: _Argument
     ) -> _Result:
-        """Return the result of `make`, which runs in a thread if the body is large."""
+        """Return the result of `make`; for a large body, `make` runs in a thread."""
         if len(self.body) > _LARGE_BYTES:
             return await asyncio.to_thread(make, argument)
         return make(argument)

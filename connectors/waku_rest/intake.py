@@ -27,8 +27,8 @@ _Result = TypeVar("_Result")
 class MirrorContext(NamedTuple):
     """Objects that the tasks of a mirror share.
 
-    `coverage` records when nodes answered. A page that is being read when `ending` is
-    set is still stored. `now_ms` returns Unix ms.
+    `coverage` records when nodes answered. If `ending` is set while a page is being
+    read, the page is still stored. `now_ms` returns Unix ms.
     """
 
     settings: MirrorSettings
@@ -118,8 +118,8 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # With one limit for both messages, the log would alternate between a
-                # full spool and free room.
+                # With only one limit, the log would alternate between a full spool and
+                # a spool with room.
                 self._full.ends("the spool has room again")
             return result
 

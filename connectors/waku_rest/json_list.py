@@ -39,7 +39,7 @@ def elements(body: bytes) -> Iterator[bytes]:
 
     Raises:
         ValueError: The bytes are not a list, end too early, or have too many elements
-            or marks. The error follows the complete elements.
+            or marks. The error is raised only after the complete elements are yielded.
     """
     count = depth = begin = 0
     in_string = False

@@ -35,7 +35,7 @@ _AFTER_CLEARING = frozenset({500, 502, 504})
 the page."""
 
 _FILTER_CACHE = 50
-"""Number of messages in a node's filter cache, which is not configurable."""
+"""A node's filter cache has this number of messages, which is not configurable."""
 
 
 class Listener:

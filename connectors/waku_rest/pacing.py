@@ -69,7 +69,7 @@ class Trouble:
 
 
 class Ending(asyncio.Event):
-    """Signals all tasks that the mirror must end."""
+    """Signals to all tasks that the mirror must end."""
 
     async def pause(self, seconds: float) -> None:
         """Wait for some seconds, or until the mirror ends."""

@@ -1,9 +1,9 @@
 """The state of a mirror on disk: records that wait for Kafka, and known hashes.
 
 The node deletes each page that was read. Each page is therefore stored before the next
-is read, in one transaction with its sequence numbers and hashes. A mirror that is
-killed loses at most the page that it was reading. If the mirror writes a record to
-Kafka twice, both copies have the same `seq`.
+page is read. One transaction stores the page with its sequence numbers and hashes. A
+mirror that is killed loses at most the page that it was reading. If the mirror writes a
+record to Kafka twice, both copies have the same `seq`.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class Spool:
         last_seq: The last sequence number of a frame.
         count: Number of waiting records, including heartbeats.
         size_bytes: Size of the waiting records, bytes.
-        forgotten_ms: Hashes from before this time, Unix ms, are deleted; 0 if none is
-            deleted.
+        forgotten_ms: Hashes that were accepted before this time, Unix ms, are deleted;
+            0 if no hash is deleted.
 
     Raises:
         StateUnusable: Another mirror uses the directory, it belongs to another tap, or
@@ -276,7 +276,7 @@ class Spool:
         ]
 
     def written(self, records: Sequence[Spooled]) -> None:
-        """Delete the next records in order, which Kafka has acknowledged."""
+        """Delete the next records in order; Kafka has acknowledged them."""
         with self._database as database:
             freed = database.execute(
                 "DELETE FROM spool WHERE id <= ? "
@@ -334,7 +334,10 @@ def _unusable(directory: Path, reason: object) -> StateUnusable:
 def open_spool(
     directory: Path, observer: str | None, new_observer: str
 ) -> Iterator[Spool]:
-    """Open a spool and close it after the block; an error leaves it marked as open."""
+    """Open a spool while the block runs.
+
+    After an error, the spool stays marked as open.
+    """
     spool = Spool(directory, observer, new_observer)
     try:
         yield spool

@@ -1,8 +1,9 @@
 """Reads one node's store for messages that were not received live.
 
 A store is queried by the sender's time, and may receive a message long after that time.
-A store is therefore read again over longer spans at longer intervals. The first query
-requests only hashes. Further queries request the messages with unknown hashes.
+Each store is therefore read repeatedly: short spans often, and long spans rarely. The
+first query requests only hashes. Further queries request the messages with unknown
+hashes.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class FrameWriter:
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
         """Write records; return the records that Kafka refuses for good, with reasons.
 
-        Kafka has acknowledged all other records. After an error, some records may be
-        written; a retry writes them with the same `seq`.
+        Kafka has acknowledged all records that are not returned. After an error, some
+        records may be written; a retry writes them with the same `seq`.
 
         Raises:
             connectors.kafka.settings.InvalidTopic: Kafka does not allow the topic's

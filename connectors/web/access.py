@@ -56,7 +56,7 @@ class WebConfig:
         return self.needs_certificate or has_secret_token
 
     def admits_peer(self, token: str) -> bool:
-        """Whether a peer may send requests with a token, which is empty if missing."""
+        """Whether a peer with this token may send requests; the token may be empty."""
         return not self.peer_tokens or is_token(token, self.peer_tokens)
 
 

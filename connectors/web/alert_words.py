@@ -100,7 +100,7 @@ def held_words(
     name: str | None = None,
     most: int | None = LISTED_HELD,
 ) -> HeldHead:
-    """Describe the alerts that are held back: at most `most`, or all if it is None.
+    """Describe the alerts that are held back: at most `most`, or all if `most` is None.
 
     `name` selects one view; None selects all.
     """
@@ -146,7 +146,7 @@ HeldObject.__doc__ = (
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:
-    """Return an alert that is held back as an object of the API."""
+    """Return the object of the API for an alert that is held back."""
     return {
         "alert": one.alert,
         "channel": channel,

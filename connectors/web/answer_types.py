@@ -230,7 +230,7 @@ def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> typ
 
 
 def list_of(entry: Any) -> Any:
-    """Return the list type for a type of objects that is made at run time."""
+    """Return the list type for an object type that is made at run time."""
     return GenericAlias(list, (entry,))
 
 
@@ -247,7 +247,7 @@ def views_type(kind: AnyKind) -> type:
 
 
 def fleet_type(kind: AnyKind) -> type:
-    """Return the type of a page of views of the root's kind."""
+    """Return the type of a page that lists views of the root's kind."""
     fields = {
         f"{kind.names.one}_count": int,
         kind.names.many: list_of(VIEW_TYPES[kind.prefix]),
@@ -338,6 +338,6 @@ _TYPES: Mapping[Unit, Any] = {
     Unit.WORD: str,
     Unit.DURATIONS: _DURATIONS,
 }
-"""Types of figures in reports, which have no floats."""
+"""Types of the figures in reports. Reports have no floats."""
 
 VIEW_TYPES = {kind.prefix: _view_type(kind) for kind in KINDS}

@@ -1,8 +1,8 @@
 """The JSON API: every figure and every incident, with the keys of the report.
 
-Here, a view's object is its object in the report, plus `id`, name and mute state. Paths
-under `/api/v1/views/<prefix>` name the kind of the views. Paths without a prefix are
-about the kind at the root, whose list is `/api/v1/channels`. Times are Unix
+Here, the object of a view is its object in the report, with `id`, name and mute state
+added. Paths under `/api/v1/views/<prefix>` name the kind of the views. Paths without a
+prefix are about the kind at the root, whose list is `/api/v1/channels`. Times are Unix
 milliseconds; durations are milliseconds if the name ends in `_ms`. Lists come in pages
 (`connectors.web.paging`): if more entries follow, an answer has a `next`, which is the
 parameter `after` of the next request.
@@ -163,7 +163,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             msgspec.structs.replace(
                 query.query(views.totals),
                 after=None if place is None else place.find(views.totals),
-                # If the result has one incident above the page's length, more incidents
+                # One incident more than the page's length shows that more incidents
                 # exist.
                 limit=query.length + 1,
             ),

@@ -27,7 +27,8 @@ class Table:
 
     Attributes:
         words: Number of the first columns that contain words instead of figures.
-        bars: A share in [0, 1] for each row, which its last cell shows as a bar.
+        bars: A share in [0, 1] for each row; the last cell of the row shows the share
+            as a bar.
         links: Address to which the first cell of each row links.
         anchor: Prefix of the row ids, which end in the row number; empty if rows have
             no id.

@@ -31,8 +31,8 @@ _UNSUPPORTED = (
 _BCRYPT = re.compile(
     r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}"
 )
-"""Cost 15 takes seconds. With a higher cost, one login could block all others. The last
-character of the salt, which has 16 bytes, encodes two bits."""
+"""Cost 15 takes seconds. With a cost above 15, one login could block all others. The
+last character of the salt, which has 16 bytes, encodes two bits."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _SHA256_RULE = "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one"

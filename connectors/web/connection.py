@@ -123,7 +123,7 @@ class LimitedConnection(H11Protocol):
         super().pause_writing()
 
     def _measure(self) -> None:
-        """Measure the bytes written since the last moment without unread bytes."""
+        """Measure the bytes written since the client last had nothing left to read."""
         if self._unread_bytes == 0:
             self._unread_since, self._written_bytes = self.loop.time(), 0
         unread = _unread_bytes(self.transport)

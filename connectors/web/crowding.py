@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from connectors.web.answers import plain_refusal
 
 MOST_REQUESTS = 50
-"""Maximum number of concurrent requests for pages: half of the connections of a server,
-so that a new connection never finds all other connections busy
+"""Maximum number of concurrent requests for pages: half of a server's connections. A
+new connection thus never finds all other connections busy
 (`connectors.web.connection`)."""
 
 MOST_SCRAPES = 10

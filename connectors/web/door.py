@@ -5,7 +5,7 @@ thus cannot read the monitor through a user's browser (DNS rebinding).
 
 Untrusted clients cannot determine the cost of logins. A bcrypt hash takes a large part
 of a second of CPU time. A single thread therefore computes the hashes. Each correct
-pair of user and password is hashed once. Other pairs are hashed at most once a second
+pair of user and password is hashed once. A wrong pair is hashed at most once a second
 for each client address. Only few requests may wait for this thread, because each keeps
 its connection.
 """
@@ -51,7 +51,8 @@ _FAILURE_S = 1.0
 """Seconds after a wrong password in which the client's address cannot try again."""
 
 ANONYMOUS = "sds-monitor.anonymous"
-"""Key in the scope of a request without login, which is answered only with a status."""
+"""Key in the scope of a request without login. Such a request is answered only with a
+status."""
 
 _READINESS = "/readyz"
 """The reason is not reported to clients without a login."""
@@ -197,7 +198,7 @@ class Door:
         )
 
     def _is_known(self, host: str) -> bool:
-        """Whether a Host is a known name or an address, which cannot be rebound."""
+        """Whether a Host is a known name, or an address, which DNS cannot rebind."""
         if (match := _HOST.fullmatch(host)) is None:
             return False
         name = (match[1] or match[2]).removesuffix(".").lower()

@@ -25,13 +25,13 @@ class Extras:
 
     Attributes:
         reason: Returns the reason of a verdict with its counts, from the totals of a
-            view; empty if it has no counts.
+            view; empty if the verdict has no counts.
         section: Template of a further section of a view's page; empty if none.
         values: Returns the values of the section, from the totals of a view.
         json: Path in the API and name of the section's content.
         no_incident: Sentence of a view's page if it has no incident.
-        lacks: Returns groups of lacked messages with the newest figures, from the
-            totals of all views by name.
+        lacks: Returns groups of lacked messages with the newest figures. The argument
+            has the totals of all views by name.
         missed: Returns the messages that each tap missed in the last hour.
         routes: Further routes of the API.
     """

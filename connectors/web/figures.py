@@ -22,7 +22,7 @@ class PageFigure:
         text: Returns the value as text, from the totals of a view.
         value: Returns the number by which views are sorted, from the totals of a view;
             None if nothing was measured.
-        grave: Whether any value but zero is a fault.
+        grave: Whether every value except zero is a fault.
         column: Position in the table of all views; 0 for a figure without a column.
     """
 
@@ -106,7 +106,8 @@ def _percentile(figure: Figure, percentile: Percentile) -> PageFigure:
         histogram = figure.read(totals)
         if not histogram.count:
             return None
-        # The last bucket has no bound, so the value only exceeds the greatest bound.
+        # The last bucket has no upper bound, so the value is only known to exceed the
+        # greatest bound.
         return histogram.percentile_ms(percentile.percent) or BUCKETS_MS[-1] + 1
 
     return PageFigure(

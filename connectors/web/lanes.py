@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 _EDGE = 8.0
 _TICK_APART = 18.0
-"""Percent of the width that a label needs on a phone."""
+"""Width that a label needs on a phone, in percent of the picture's width."""
 _NUMBER_APART = 7.0
 """At twice the width (a desktop), labels and numbers appear one zoom step earlier."""
 
@@ -39,13 +39,13 @@ class LaneEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """A picture of events, which links to the rows of a table.
+    """A picture that shows events and links them to the rows of a table.
 
     Attributes:
         names: Label of each lane, from the top.
         events: The events in order of time.
         ticks: Text of the time of each event.
-        anchor: Prefix of the ids of the rows, which have numbers from 1 on.
+        anchor: Prefix of the row ids, which end in the row number.
         ZOOMS: Factors of the width; a text is shown from the first factor at which it
             fits.
         LANE_PX: Name of a lane height in the stylesheet.

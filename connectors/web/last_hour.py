@@ -1,7 +1,8 @@
 """The figures of views in the last hour, and a small trend of each.
 
-The last hour starts at a round time, and so lasts up to 65 minutes. Figures thus change
-only with new records, and the trends of all views have the same steps.
+The last hour starts at a round time, and so lasts up to 65 minutes. For this reason,
+figures change only with new records. For the same reason, the trends of all views have
+the same steps.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Lately(NamedTuple):
     """The figures of a view since a point in time.
 
     Attributes:
-        figures: Totals with the growth since then, see `GrowthSince`; None if the
-            figures at that time are unknown.
+        figures: Totals with the growth since an earlier time, see `GrowthSince`; None
+            if the figures at that time are unknown.
         since_ms: The point in time, Unix ms of event time; None if it is unknown.
     """
 

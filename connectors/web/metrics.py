@@ -23,8 +23,8 @@ from connectors.web.operations import Operation
 _COMPRESSION = 3
 """Level of zlib.
 
-The highest level takes ten times as long as this level, and reduces the size by only a
-seventh.
+Compared with this level, the highest level takes ten times as long and reduces the size
+by only a seventh.
 """
 
 
@@ -56,9 +56,9 @@ class _Made(NamedTuple):
 class Metrics:
     """Answers scrapes, one after the other in a separate thread.
 
-    With thousands of channels, an answer takes a large part of a second. During the
-    answer, the event loop must answer other requests. Scrapes that arrive in this time
-    share the next answer.
+    With thousands of channels, an answer takes a large part of a second. While a thread
+    creates an answer, the event loop must answer other requests. Scrapes that arrive in
+    this time share the next answer.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -108,8 +108,8 @@ class Metrics:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    # Samples have no cycles. The garbage collector would search all channels without
-    # any result, and take as long as the answer.
+    # Samples have no reference cycles. The garbage collector would search all channels
+    # without any result, and take as long as the answer.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

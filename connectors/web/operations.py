@@ -81,7 +81,7 @@ def json_operation(
 
     Starlette runs `call` in its thread pool, so `call` may read files and all views.
     The answer has the function's return type, unless `answers` are given. For the other
-    arguments see `Operation`.
+    arguments, see `Operation`.
     """
     types = get_type_hints(call, include_extras=True)
     form = types["query"]

@@ -57,7 +57,7 @@ class PageQuery:
         """Return the place after which the page begins; None for the first page.
 
         Raises:
-            WrongParameter: `after` was not returned by this list.
+            WrongParameter: `after` is not a place that this list has returned.
         """
         if self.after is None:
             return None
@@ -166,5 +166,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # This place follows all ids that begin with the same characters.
+    # This place follows all ids that begin with the same characters as `long_id`.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

@@ -1,7 +1,7 @@
 """Query parameters of pages and API, as fields of dataclasses.
 
 The types of the fields define the allowed values, also in the API's description. A
-value that is not allowed raises `WrongParameter`, and an unknown name
+value that is not allowed raises `WrongParameter`; an unknown name raises
 `UnknownParameter`. A view that does not exist raises `NoChannel`.
 """
 
@@ -67,7 +67,7 @@ class ViewQuery:
         return None if self.find(names) is None else self.existing(names)
 
     def existing(self, names: Collection[str]) -> str:
-        """Return the name of the view, which must be given."""
+        """Return the name of the view; raise `NoChannel` if no such view exists."""
         name = self.find(names) or ""
         if name not in names:
             raise NoChannel("id", name)
@@ -80,7 +80,7 @@ class IncidentSelection(ViewQuery):
 
     Attributes:
         kind: Incidents of this kind.
-        since: Incidents found at this event time or later, Unix ms, and incidents that
+        since: Incidents found at this event time (Unix ms) or later, and incidents that
             have not ended.
         standing: Whether to select only incidents that have not ended.
     """
@@ -129,7 +129,7 @@ class Parameter(NamedTuple):
 
     Attributes:
         name: Name of the parameter in an address.
-        field: Field of the dataclass with the parameter's value.
+        field: Field of the dataclass that has the parameter's value.
         default: Value if the parameter is omitted; `dataclasses.MISSING` if it is
             required.
     """
@@ -159,8 +159,8 @@ Query = TypeVar("Query")
 def parameters_of(form: type, label: str = "id") -> Sequence[Parameter]:
     """Return the parameters that a dataclass describes.
 
-    `label` is the name of the field `id` in addresses. For any other field, the field's
-    metadata may define the parameter's name.
+    `label` is the name of the field `id` in addresses. The metadata of every field
+    except `id` may define the parameter's name.
     """
     types = get_type_hints(form, include_extras=True)
     return [
@@ -230,7 +230,7 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
 
 
 def _given(kind: Any) -> Any:
-    # Return the type without None, which means a missing parameter.
+    # Return the type without None; None means that the parameter is missing.
     options = [one for one in get_args(kind) if one is not type(None)]
     return options[0] if type(None) in get_args(kind) else kind
 

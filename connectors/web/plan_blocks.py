@@ -106,7 +106,7 @@ class PlanBlocks(NamedTuple):
         return Table("Without a forecast", headings, rows, words=3)
 
     def by_bytes(self) -> list[str]:
-        """Return the views, the most bytes in the next seven days first."""
+        """Return the views by their bytes in the next seven days, descending."""
         views = self.plan.views
         return sorted(views, key=lambda name: -views[name].figures["bytes"].week.mid)
 

@@ -15,7 +15,8 @@ from sds_core.planning.words import amount, figure_name, interval, limit_name, p
 from sds_core.text import day_and_month
 
 AHEAD_DAYS = BEFORE_DAYS
-"""Days ahead that a chart shows; a chart whose limit is reached later shows more."""
+"""Days ahead that a chart shows; if the limit is reached later, the chart shows more
+days."""
 
 _TICKS = 5
 _WEEK_DAYS = 7

@@ -1,4 +1,4 @@
-"""The JSON API of forecasts, for all kinds of view, and of the hours behind them."""
+"""The JSON API of forecasts, and of the hours from which they are computed."""
 
 from __future__ import annotations
 

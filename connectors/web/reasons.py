@@ -33,7 +33,7 @@ def likely_causes(
 
 
 def causes_in_brief(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
-    """Return the likely causes in a few words, for a row; empty if none is known."""
+    """Return the likely causes in a few words, for a table row; empty if unknown."""
     found = [one.in_brief(words.short) for one in causes_of(snapshot, totals, kind)]
     return f"Likely cause: {'; '.join(found)}" if found else ""
 

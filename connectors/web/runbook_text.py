@@ -19,7 +19,7 @@ CHANNEL = "my-channel"
 """The example channel in commands and queries of the files."""
 
 DURATION = re.compile(r"(\d+ (?:s|min)) \(`(\w+_ms)`\)")
-"""A duration in the files, which is the default of a setting."""
+"""A duration in the files that is the default of a setting."""
 
 _SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
 _ABSOLUTE = re.compile(r"https?://|#")

@@ -76,7 +76,8 @@ class WebServer:
 
         Raises:
             PortInUse: Another program listens on the port.
-            AddressUnusable: The server cannot listen on the address for another reason.
+            AddressUnusable: The server cannot listen on the address, but no other
+                program uses the port.
             RuntimeError: The server is running already.
         """
         if self._running is not None:

@@ -56,7 +56,7 @@ class AuditAnswer(TypedDict):
 
 
 def create_mirror_app(figures: MirrorFigures) -> Starlette:
-    """Return a mirror's application, ready if a node answers and spool is free."""
+    """Return a mirror's application, ready if a node answers and the spool has room."""
 
     def obstacle() -> str:
         if figures.is_paused:
@@ -71,7 +71,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
 
 def create_serving_app(figures: ServingFigures) -> Starlette:
-    """Return the application of `audit serve`, ready as soon as it serves."""
+    """Return the application of `audit serve`, not ready while the topic is read."""
     registry = CollectorRegistry()
     registry.register(FiguresCollector(SERVING_METRICS, figures))
     return metrics_app(

@@ -44,8 +44,8 @@ class StoredViews(Protocol):
         """Return the figures of each view at a time of the last hour, Unix ms.
 
         The fields of the figures are `FigureTable.counted`. The figures are as of the
-        end of the last minute before this event time. If the view's first known figures
-        are later, these figures are returned.
+        end of the last minute before this event time. If the first known figures of a
+        view are of a later minute, those figures are returned.
         """
 
     def find_steps(
@@ -100,7 +100,7 @@ class Sources:
         runbooks: Directory of the files `<Alert>.md`.
         firing: Returns the alerts that fire.
         plans: Returns the newest forecasts, by prefix of their kind.
-        trace: Creates the trace of a message, which takes seconds, or raises a
+        trace: Creates the trace of a message in some seconds, or raises a
             `connectors.web.refusals.Refusal`.
     """
 

@@ -23,7 +23,7 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Maximum number of rows of a table, which open pages request repeatedly."""
+"""Maximum number of rows of a table, because open pages request tables repeatedly."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
@@ -81,7 +81,7 @@ class Shown:
 
 
 def hour_strips(stored: StoredViews | None, names: Collection[str]) -> dict[str, Strip]:
-    """Return the strips of the last hour of some views, by name."""
+    """Return some views' strips of the last hour, by name."""
     until_ms = shown_until_ms(stored)
     if stored is None or until_ms is None:
         return {}

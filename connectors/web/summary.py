@@ -142,12 +142,12 @@ def _too_early(reason: str) -> Summary:
 def names_by_trouble(views: Views[Any]) -> list[str]:
     """Return the names of views: worst verdict first, muted ones last, then by name.
 
-    Groups for payloads that belong to no group are last.
+    Groups that collect payloads of unknown groups are last.
     """
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
-    # Sorting by places in one step takes several times as long as these sorts. The
-    # tuples of places also make the garbage collector visit all figures.
+    # A single sort by places takes several times as long as one sort for each verdict.
+    # The tuples of places also make the garbage collector visit all figures.
     names: dict[tuple[bool, Verdict], list[str]] = {
         (is_muted, verdict): [] for is_muted in (False, True) for verdict in _RANK
     }

@@ -107,7 +107,7 @@ def recent_trend(
 
     The trend begins with the first known figures, so a new view has fewer and shorter
     intervals. `first_event_ms` is the event time of the view's first event on this
-    checkpoint, Unix ms. Earlier rows belong to another checkpoint.
+    checkpoint, Unix ms. Rows before this time belong to another checkpoint.
 
     Raises:
         NoHistory: The history does not exist.

@@ -85,7 +85,7 @@ def past_reason(code: str) -> str:
 
 
 def lately(window_ms: int) -> str:
-    """Return words for the window of a figure, which ends at the clock."""
+    """Return words for a figure's window, which ends at the clock."""
     return f"the last {duration(window_ms)}"
 
 
@@ -106,7 +106,7 @@ def whole(text: str) -> str:
 
 
 def share(part: int, of: int, decimals: int = 0) -> str:
-    """Return a share in percent, rounded down, so that only the whole is 100 %."""
+    """Return a share in percent, rounded down, so that 100 % means the whole."""
     if not of:
         return NOTHING
     if part == of:

@@ -86,8 +86,8 @@ def lines(
 ) -> timeseries.Panel:
     """Return a chart of figures over time; see `finished`.
 
-    Stacked series are the parts of a whole. Bars suit counts per step that are
-    mostly zero. Limits are dashed lines.
+    Stacked series are the parts of a whole. Bars suit counts per step, because most of
+    these counts are zero. Limits are dashed lines.
     """
     shown = common_models.GraphDrawStyle
     panel = (
@@ -129,7 +129,7 @@ def lines(
 
 
 def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Panel:
-    """Return a heatmap of buckets over time; each is a series with the label `le`."""
+    """Return a heatmap over time; each bucket is a series with the label `le`."""
     panel = (
         heatmap.Panel()
         .calculate(False)

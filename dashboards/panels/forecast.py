@@ -44,7 +44,7 @@ def limits() -> list[Panel]:
 
 
 def costs(prefix: str, many: str) -> list[Panel]:
-    """Return panels of the future costs of views, and the freshness of forecasts.
+    """Return panels on the future costs of views, and on the freshness of forecasts.
 
     Names of metrics begin with `prefix`; `many` is the plural noun for the views.
     """

@@ -84,7 +84,10 @@ def or_else(expression: str, value: int = 0) -> str:
 
 
 def share(part: str, whole: str) -> str:
-    """Return a ratio of sums; no series, rather than NaN, if the whole is 0."""
+    """Return a ratio of sums.
+
+    If the whole is 0, the result has no series instead of NaN.
+    """
     return f"({part}) / (({whole}) > 0)"
 
 

@@ -127,7 +127,7 @@ def _arrangement(
 
 
 def _values(columns: Sequence[Column]) -> list[str]:
-    """Return Grafana's names of the value columns; a single query has no letter."""
+    """Return Grafana's names of the value columns; a single column has no letter."""
     if len(columns) == 1:
         return ["Value"]
     return [f"Value #{ref(n)}" for n in range(len(columns))]

@@ -2,9 +2,9 @@
 
 Every operand keeps the labels of its subject and the target labels of the scrape
 configuration (``job``, perhaps ``cluster``). Labels that a restart may change are
-dropped. Operands thus match without further clauses, and the figures of a monitor
-continue if the monitor restarts on another host. Each monitor needs a ``job`` of its
-own: monitors with the same ``job`` look like one monitor that moves.
+dropped. Operands thus match without further clauses. The figures of a monitor continue
+if the monitor restarts on another host. Each monitor needs a ``job`` of its own:
+monitors with the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def excused(kind: str, window: str) -> str:
 
 
 def unexcused(kind: str, window: str) -> str:
-    """Return the maximum number of findings of a kind that were not excused."""
+    """Return the maximum number of unexcused findings of a kind within a window."""
     return _greatest_findings("sds_unexcused_findings", kind, window)
 
 
@@ -116,7 +116,8 @@ def _greatest_findings(metric: str, kind: str, window: str) -> str:
 
 def named(vector: str, views: str = "sds_channel") -> str:
     """Add each channel's display name in the label `name`; see `unless_muted`."""
-    # After a rename, Prometheus returns the old name for some minutes: take the newest.
+    # After a rename, Prometheus returns the old name for some minutes, so the newest
+    # name is used.
     names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
     return f"({vector})\n* ignoring (name) group_left (name) {names}"
 

@@ -27,7 +27,8 @@ BLIND = "job:sds_channels_blind:sum"
 """Number of blind channels that are not muted."""
 
 GROUP_BLIND = "channel:mvds_group_blind:max"
-"""1 while a group of MVDS is blind, else 0; `other` is 1 if any group is."""
+"""1 while a group of MVDS is blind, else 0; the series `other` is 1 while any group is
+blind."""
 
 NET_LOSSES = "channel:sds_dependency_losses:net"
 """Lost dependencies, minus retracted losses."""
@@ -37,8 +38,8 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 class Indicator:
     """The events that an SLO counts, and the failed events.
 
-    `ended` and `failed` are recorded names; `kind` is the kind of the findings that
-    report failures.
+    `ended` and `failed` are recorded names; `kind` selects the findings that report
+    failures.
     """
 
     objective: str

@@ -60,11 +60,11 @@ _PLACES = {
     "prepare": "broker.prepare_command",
     "rebuild": "run.rebuild_command",
 }
-"""Command -> module and function of a command without a module of its own."""
+"""Command without a module of its own -> its module and function."""
 
 
 class _LazyGroup(Group):
-    """Imports a command's module when it is called."""
+    """Imports the module of a command when the command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_NAMES)
@@ -92,7 +92,7 @@ class _LazyGroup(Group):
     def format_options(  # type: ignore[override]
         self, ctx: RichContext, formatter: RichHelpFormatter
     ) -> None:
-        """List the commands by their short help, without their modules."""
+        """List the commands with their short help, without importing their modules."""
         listed = Group(
             params=self.params,
             commands=[
@@ -125,8 +125,8 @@ def group() -> None:
 def main() -> None:
     """Entry point: errors in one line, exit codes as documented."""
     arguments = sys.argv[1:]
-    # Arrow's own allocator keeps the memory of each compaction of the history. pyarrow
-    # reads this variable on import.
+    # pyarrow reads this environment variable on import. Arrow's own allocator keeps the
+    # memory of each compaction of the history.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))

@@ -56,7 +56,7 @@ class ChannelTableFile:
         self._requested.set()
 
     def reload_if_requested(self) -> ChannelTable | None:
-        """Read the file if requested; None without a request or a valid table."""
+        """If a reload was requested, read the file; return the table if it is valid."""
         if not self._requested.is_set():
             return None
         self._requested.clear()

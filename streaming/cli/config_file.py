@@ -29,7 +29,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLE = "observer"
 TABLE_OF = {"doctor": "run", "rebuild": "run"}
-"""Command -> the other command whose options it has and whose table it reads first."""
+"""Command -> the command whose options it takes, and whose table it reads first."""
 
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
@@ -77,7 +77,7 @@ def _use_file(context: click.Context, path: Path) -> None:
     options = _options(context.command)
     values = _values(path, given, context)
     if any(isinstance(options.get(name), Secret) for name in values):
-        # The warning comes later, because the file may set the format of the log.
+        # The warning is logged later, because the file may set the format of the log.
         context.meta[FILE_WITH_SECRETS] = path
     context.meta[FILE] = path
     context.default_map = {

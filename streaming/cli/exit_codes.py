@@ -14,7 +14,7 @@ class ExitCode(enum.IntEnum):
     meaning: str
 
     def __new__(cls, code: int, meaning: str) -> Self:
-        """Return a member with its meaning."""
+        """Return a member that has a code and a `meaning`."""
         member = int.__new__(cls, code)
         member._value_ = code
         member.meaning = meaning

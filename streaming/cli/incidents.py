@@ -47,8 +47,8 @@ def command(
     """List messages that are lost, undelivered or unacknowledged.
 
     For each message, the newest first, the command prints the Waku hash, the retrieval
-    hint, and why the monitor reports the message. The command also prints the
-    participants that lack the message, and since when. Names of channels come from the
+    hint, and why the monitor reports the message. The command also prints which
+    participants lack the message, and since when. Names of channels come from the
     monitor or from --channels.
 
     If incidents are found, the exit code is 1.

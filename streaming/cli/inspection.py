@@ -29,7 +29,7 @@ _PREVIEW_CHARACTERS = 200
 PREVIEW_BYTES = 64
 _HEAD_BYTES = 128
 
-# Lamport timestamps that are a time: 2001 to 2099.
+# Only Lamport timestamps from 2001 to 2099 count as a time.
 _FIRST_TIME_S, _LAST_TIME_S = 1_000_000_000, 4_100_000_000
 _UNITS_PER_S = {Dialect.SPEC: 1_000, Dialect.NIM: 1}
 

@@ -37,7 +37,8 @@ partitions_option = setting(
     panel=Panel.KAFKA,
     help="Number of partitions if the command creates the topic.",
 )
-"""For commands that create the topic; the command gets ``partitions``."""
+"""Adds ``--partitions`` to commands that create the topic; the command gets
+``partitions``."""
 
 
 def kafka_options(

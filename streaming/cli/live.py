@@ -79,8 +79,8 @@ def _live_table(console: Console, url: str) -> Iterator[Display]:
 class _Figure:
     """A column of the live table; `text` makes a cell from a channel's totals.
 
-    The column needs a terminal of `from_width` characters. In a `grave` column, any
-    value but zero is a fault.
+    The column needs a terminal of `from_width` characters. In a `grave` column, every
+    value except zero is a fault.
     """
 
     heading: str

@@ -71,7 +71,7 @@ def write_page(html: str, path: Path) -> None:
 
 
 def print_json(document: Any) -> None:
-    """Print a document with sorted keys and `sds_core.times` in one line."""
+    """Print a document in one line, with sorted keys, and with times also as text."""
     click.echo(json.dumps(with_utc(document), sort_keys=True))
 
 
@@ -85,8 +85,8 @@ def with_progress(
 ) -> Iterator[_Timed]:
     """Yield the records; every 10 seconds, log their number and `done`, such as "read".
 
-    The records are roughly in order of time. By default, all yielded records are done;
-    `count` returns another number.
+    The records are roughly in order of time. By default, the logged number is the
+    number of yielded records; `count` returns another number.
     """
     logged_s = time.monotonic()
     for number, record in enumerate(records):

@@ -44,7 +44,7 @@ def _source(
 def nearest_source(
     history: Path | None, api: str | None
 ) -> tuple[Path | None, str | None]:
-    """Return the source with the nearest option; see `nearest_given`."""
+    """Return the source of the option that has precedence; see `nearest_given`."""
     if nearest_given("history", "api") == "history":
         return history, None
     return None, api

@@ -24,8 +24,8 @@ Changes = dict[str, str]
 class Question(NamedTuple):
     """A measured channel or the file of a plan, and changes to it.
 
-    `assumed` has the changes to the base. Each variant has further changes, and each
-    plan runs with each of the `seeds`.
+    `assumed` has the changes to the base. Each variant adds changes to the base, and
+    each plan runs with each of the `seeds`.
     """
 
     source: PlanSource | None
@@ -36,7 +36,7 @@ class Question(NamedTuple):
 
 
 def changes_of(flag: str, texts: Iterable[str]) -> Changes:
-    """Return the changes that a flag gives.
+    """Return the changes in the values of a flag.
 
     Raises:
         click.UsageError: A text is not of the form KEY=VALUE, or repeats a key.

@@ -22,7 +22,7 @@ _LOG_EVERY_S = 10.0
 def logged_progress(
     line: Callable[[Snapshot], str], monotonic_s: Callable[[], float] = time.monotonic
 ) -> Iterator[Display]:
-    """Log the progress every 10 seconds and at the block's end; JSON adds figures."""
+    """Log the progress every 10 s and at the block's end; a JSON log adds figures."""
     logged_s = float("-inf")
     pending: Snapshot | None = None
 

@@ -103,7 +103,7 @@ history_options = option_group(
 
 
 def checked_url(text: str) -> str | None:
-    """Return a URL, or None for an empty text, which overrides the URL of a file."""
+    """Return a URL; None for an empty text, so that it overrides the URL of a file."""
     if text and not text.startswith(("http://", "https://")):
         message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
         raise ValueError(message)
@@ -205,7 +205,7 @@ job_options = option_group(
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Settings of a monitor that runs; None disables a part.
+    """Settings of a monitor that runs; a setting that is None disables its part.
 
     Attributes:
         prometheus: URL of the Prometheus that evaluates the alerts.
@@ -228,7 +228,7 @@ class RunSettings:
 
     @property
     def retry_for_s(self) -> float | None:
-        """Seconds for `streaming.retries.Retries`; 0 by default for a job that ends."""
+        """The `longest_s` for restarts, seconds; by default, 0 for a job that ends."""
         ends = self.job.until_caught_up
         return 0.0 if self.retry_for is None and ends else self.retry_for
 

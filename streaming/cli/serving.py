@@ -1,4 +1,4 @@
-"""Server of page, API and metrics; it runs before the job starts and after its end."""
+"""Server of page, API and metrics; runs before the job starts and after it ends."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def current_snapshot(
     *,
     played: bool = False,
 ) -> Snapshot:
-    """Return the newest figures as of now.
+    """Return the newest figures, judged at the current time.
 
     Wall time decides which channels are muted. The monotonic clock decides whether
     Kafka still answers, and whether the whole topic has fallen silent. If the traffic
@@ -105,7 +105,10 @@ class CurrentSnapshot:
         self._judged: tuple[Snapshot, tuple[int, int], Snapshot] | None = None
 
     def __call__(self) -> Snapshot:
-        """Return the figures, which are not primed before incidents can be queried."""
+        """Return the figures.
+
+        Until incidents can be queried, the figures count as not primed.
+        """
         snapshot = self._newest()
         # Counters without their incidents would look as if no incidents existed.
         has_begun = self._job.stored is not None

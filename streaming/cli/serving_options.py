@@ -34,7 +34,7 @@ def serving_options(
 ) -> Decorator:
     """Add the options of a server; the command gets ``address``, an `Address`.
 
-    Help texts name the `content`. Without `with_host`, the host is loopback, and no
+    Help texts name the `content`. If `with_host` is false, the host is loopback, and no
     option sets who may read. The command also gets the options `shared`.
     """
     port_option = setting(
@@ -114,7 +114,8 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
 
     Raises:
         click.UsageError: Other machines can read the server's answers. The message has
-            the option and the `remedy`: what the web configuration file must have.
+            the option and the `remedy`, which says what the web configuration file must
+            have.
     """
     if not (is_allowed or is_loopback(host)):
         message = (

@@ -56,7 +56,7 @@ def setting(
     """Return an option that environment and configuration file can set as well.
 
     `attributes` are the attributes of `rich_click.RichOption`. The default of a
-    `Duration` is a number of its unit.
+    `Duration` is a number in the unit `Duration.plain`.
     """
     name = flag.split("/")[0].removeprefix("--")
     variable = "SDS_MONITOR_" + name.replace("-", "_").upper()
@@ -178,7 +178,7 @@ def nearest_given(*names: str) -> str | None:
     The command line precedes the environment, and the environment precedes the file.
 
     Raises:
-        click.UsageError: Two options are equally near.
+        click.UsageError: Two options have the same precedence.
     """
     context = click.get_current_context()
     sources = {name: context.get_parameter_source(name) for name in names}
@@ -210,9 +210,9 @@ def option_group(
     """Return a decorator that adds options and passes on the result of `build`.
 
     `argument` is the name of the command's parameter that gets the result. `build` gets
-    the values of `options`. If parameters of `build` name values of earlier decorators,
-    `build` gets these values too. Other parameters need a default. `build` raises
-    `click.UsageError` if values contradict one another.
+    the values of `options`. Values of earlier decorators are passed to the parameters
+    of `build` that have their names. All other parameters of `build` need a default.
+    `build` raises `click.UsageError` if values contradict one another.
 
     The help text keeps the order of the options. An option without a panel of its own
     is below the title `panel`. The command also gets the parameters `shared` of

@@ -62,9 +62,9 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 def end_requested(event: threading.Event | None = None) -> Iterator[threading.Event]:
     """Yield an event that the `ending_signals` set while the block runs.
 
-    Signals raise no exceptions, which would break the connection to the JVM. After
-    Spark has started, enter the context again with its event, because Spark installs a
-    handler of SIGINT.
+    Signals raise no exceptions, because an exception would break the connection to the
+    JVM. After Spark has started, enter the context again with its event, because Spark
+    installs a handler of SIGINT.
     """
     ending = threading.Event() if event is None else event
 

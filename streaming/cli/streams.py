@@ -32,7 +32,7 @@ class _DiscardsIfClosed(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        # A closed terminal raises EIO, and no longer counts as a terminal. For a file
+        # A closed terminal raises EIO, and no longer counts as a terminal. For a file,
         # EIO is an error of the disk, which must be reported.
         gone = (errno.EPIPE, errno.EIO) if self.isatty() else (errno.EPIPE,)
         self._reader_gone = gone

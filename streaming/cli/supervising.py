@@ -1,6 +1,6 @@
-"""Keeps a job running: restarts its query after a failure that can pass.
+"""Keeps a job running: restarts its query after a temporary failure.
 
-Page, metrics and Spark stay up. The next query repeats a batch without a commit.
+Page, metrics and Spark stay up. The next query repeats a batch that has no commit.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class MemberOf(click.Choice[enum.StrEnum]):
     """One value of an enumeration of texts, converted to its member."""
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
-        """Return the value of a member; click would take its name."""
+        """Return the value of a member; click itself would return the member's name."""
         return str(choice)
 
 
@@ -71,7 +71,7 @@ class Duration(Number):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
-        """Return the duration in its unit."""
+        """Return the duration as a number, in the unit `plain`."""
         try:
             number = parse_duration_ms(str(value), self.plain) / UNITS_MS[self.plain]
         except ValueError as error:

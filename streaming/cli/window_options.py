@@ -12,7 +12,7 @@ from streaming.cli.values import Duration, Time
 from streaming.settings import Window
 
 ALL_TIMES = Window(-(2**63), 2**63 - 1)
-"""Every time that a Kafka record can have."""
+"""The range of all times that a Kafka record can have."""
 
 
 def window_options(*, required: bool) -> Decorator:
@@ -57,8 +57,8 @@ _NS = 1_000_000
 class AuditSpan(NamedTuple):
     """Sender's times to compare, Unix ms: `from_ms` inclusive, `to_ms` exclusive.
 
-    By default, the span ends `settle_s` before now, and has a length of `last_s`, both
-    seconds.
+    By default, the span ends `settle_s` seconds before now, and is `last_s` seconds
+    long.
     """
 
     from_ms: int | None

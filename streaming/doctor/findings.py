@@ -50,6 +50,6 @@ def checked(check: str, look: Callable[[], Iterable[str]]) -> Checked:
         findings.extend(look())
     except _FORESEEN as error:
         findings.append(str(error))
-    except Exception as error:  # any: the other checks must still run
+    except Exception as error:  # Any error: the other checks must run.
         findings.append(f"the check failed ({error!r}): report it as a defect")
     return Checked(check, tuple(printable(one_line(one)) for one in findings))

@@ -41,7 +41,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
-    """Check the machine for a job, except Java, quickly; writes nothing."""
+    """Check quickly whether the machine can run a job, except Java; writes nothing."""
     if not is_cluster:
         # The executors of a cluster have their own memory.
         yield checked("memory", find_short_memory)
@@ -73,7 +73,7 @@ def find_short_memory(cgroup: Path = _CGROUP) -> Iterator[str]:
 def find_full_disks(
     places: Mapping[str, Path], scratch: Path | None = None
 ) -> Iterator[str]:
-    """Yield a finding for each place without space.
+    """Yield a finding for each place without enough free space.
 
     Args:
         places: Option -> the directory that it names, which need not exist.

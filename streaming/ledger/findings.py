@@ -232,14 +232,14 @@ class Findings:
     def pending_minutes(
         self, destination: Destination, channel: str
     ) -> list[NumberedMinute]:
-        """The minutes of a channel that a destination has not confirmed, in order."""
+        """A channel's minutes that a destination has not confirmed, in order."""
         rows = self._pending(destination, channel=channel)
         return [row for row in rows if isinstance(row, NumberedMinute)]
 
     def pending_verdicts(
         self, destination: Destination, channel: str
     ) -> list[NumberedVerdict]:
-        """The shown verdicts of a channel that a destination has not confirmed."""
+        """A channel's shown verdicts that a destination has not confirmed."""
         rows = self._pending(destination, channel=channel)
         return [row for row in rows if isinstance(row, NumberedVerdict)]
 

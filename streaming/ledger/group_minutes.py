@@ -1,7 +1,7 @@
 """Joins the minutes of views into minutes of groups.
 
-A view emits a minute of a group only if the view's part of the group has changed. For a
-view that emits no minute, the part in the view's last emitted minute counts. Parts are
+A view emits a minute of a group only if the view's part of the group has changed. If a
+view emits no minute, the view's part in its last emitted minute counts. Parts are
 stored beside the checkpoint.
 
 If a part's minute is older than the newest minute of its group, the part counts in the

@@ -1,10 +1,11 @@
 """Decides which channels and taps have a metric label of their own.
 
 If the limit allows, a name gets a label when it is first seen. A name keeps its label
-until the name is forgotten. Later names are exported as ``other``. A series never moves
-into ``other``. A series leaves ``other`` only if a job starts with a larger limit or
-another channel table. These rules about labels keep counters from falling. At startup,
-freed labels go only to names that were not in ``other`` yet.
+until the name is forgotten. If the limit is reached, further names are exported as
+``other``. A series never moves into ``other``. A series leaves ``other`` only if a job
+starts with a larger limit or another channel table. These rules about labels keep
+counters from falling. At startup, freed labels go only to names that were not in
+``other`` yet.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ MAX_LABEL_CHARACTERS = 200
 """Maximum length of a label: a scrape repeats it in some hundred series."""
 
 EXTRA_LABELS = 200
-"""Names that the operator requests may have this many labels beyond the limit."""
+"""Beyond the limit, names that the operator requests may have this many labels."""
 
 
 class LabelLedger:
-    """The labels given so far to the views of one kind, whose number is limited.
+    """The labels given so far to the views of one kind; their number is limited.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file has invalid content.

@@ -9,7 +9,7 @@ statements for its own tables; only this module handles repeated batches:
 - If a batch is planned again with another position, its changes are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
-batches. Writers outside batches and batches wait for each other; readers do not wait.
+batches. A batch and a writer outside batches wait for each other; readers do not wait.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Ledger:
 
     Args:
         path: The file; it and its directory are created if they are missing.
-        expected: Whether the file existed before, and must have its tables.
+        expected: Whether the file existed before; an existing file must have its
+            tables.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -285,7 +286,8 @@ class Ledger:
         return self._writer
 
     def _connect(self, check_same_thread: bool = True) -> sqlite3.Connection:
-        # A transaction that starts with a read could not wait for another writer later.
+        # If a transaction starts with a read, its later write cannot wait for another
+        # writer.
         connection = sqlite3.connect(
             self._path,
             _BUSY_S,
@@ -315,7 +317,7 @@ def told_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        # The lowest byte of an extended error code is the code.
+        # The lowest byte of an extended error code is the primary code.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _DAMAGE:
             raise damaged_database(path, error) from error

@@ -72,7 +72,7 @@ class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
     Here, "channel" stands for a view or group of any kind. If a release stored other
-    figures of the kind, its minutes are dropped.
+    figures of the kind, the stored minutes are dropped.
 
     Raises:
         streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise
@@ -98,7 +98,7 @@ class RecentMinutes:
                 ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
     def record(self, minutes: Mapping[str, Sequence[Minute[Any]]]) -> None:
-        """Store minutes by channel, each channel's in order; drop old minutes."""
+        """Store the minutes of each channel, in order; drop old minutes."""
         if not minutes:
             return
         newest_ms = max(_end_ms(ended[-1]) for ended in minutes.values())
@@ -116,7 +116,7 @@ class RecentMinutes:
             self._ledger.after_commit(partial(self._drop_answers_without, rows))
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
-        """Store figures of channels without a stored minute, at a time, Unix ms."""
+        """Store figures at a time, Unix ms, of channels that have no stored minute."""
         end_ms = clock_ms // MINUTE_MS * MINUTE_MS
         with self._ledger.transaction():
             rows = self._ledger.rows(_NAMES, self._prefix, self._prefix)
@@ -146,8 +146,8 @@ class RecentMinutes:
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the last figures of all channels up to a moment in the last hour.
 
-        The moment is Unix ms. The result is cached, because the page requests the same
-        moment for five minutes.
+        The moment is in Unix ms. The result is cached, because the page requests the
+        same moment for five minutes.
         """
         with self._lock:
             if self._found is None or self._found[0] != at_ms:

@@ -1,6 +1,6 @@
 """Tables of the ledger, and the data that undoes a batch.
 
-`name` is the name of a view or group, and `prefix` is the prefix of its kind.
+`name` is the name of a view or group, and `prefix` is the prefix of the view's kind.
 """
 
 from __future__ import annotations

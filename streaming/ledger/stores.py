@@ -18,7 +18,7 @@ from streaming.ledger.view_register import ViewRegister
 
 
 class Store(NamedTuple):
-    """The stored data of one kind of view, or of its groups.
+    """The stored data of one kind of view, or of the kind's groups.
 
     Attributes:
         findings: Recent incidents, and rows that the history does not have yet.

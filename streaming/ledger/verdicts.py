@@ -14,7 +14,8 @@ from sds_core.observer.shown_verdicts import DAY_MS, ShownVerdict, day_begin_ms
 from streaming.ledger.findings import QUEUE, Findings
 
 _CHUNK_ROWS = 5_000
-"""Maximum rows of one transaction, because a batch of the job waits meanwhile."""
+"""Maximum rows of one transaction, because a batch of the job waits for the
+transaction."""
 
 _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)"
 
@@ -30,12 +31,15 @@ WHERE prefix = ? AND name = ? AND minute_ms >= ? AND minute_ms < ? ORDER BY minu
 
 
 def kept_since_ms(observed_ms: int) -> int:
-    """Return the start of the day 24 hours ago; all later rows are stored here."""
+    """Return the start of the day before the observation.
+
+    All later rows are stored here.
+    """
     return day_begin_ms(observed_ms - DAY_MS)
 
 
 class VerdictStore:
-    """The shown verdicts of one kind of view, or of its groups."""
+    """The shown verdicts of one kind of view, or of the kind's groups."""
 
     def __init__(self, findings: Findings, with_history: bool = False) -> None:
         self._ledger = findings.ledger

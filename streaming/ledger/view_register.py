@@ -56,7 +56,8 @@ class ViewRegister:
         """Remove the requests up to a number: committed batches have processed them."""
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
-            # A new file must not use numbers that the position has already passed.
+            # Committed batches have processed the numbers up to `taken`, so new
+            # requests get higher numbers.
             self._ledger.write("DELETE FROM sqlite_sequence WHERE name = 'requests'")
             self._ledger.write(
                 "INSERT INTO sqlite_sequence SELECT 'requests', "
@@ -103,7 +104,7 @@ class ViewRegister:
         )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
-        """Add the counts of forgotten views of a batch, even of views that returned."""
+        """Add a batch's counts of forgotten views, even of views that returned."""
         by_prefix: dict[str, list[ForgottenView]] = {}
         for one in forgotten:
             by_prefix.setdefault(one.kind.prefix, []).append(one)

@@ -105,7 +105,7 @@ class Order:
         names: Sequence[str],
         lately: Callable[[str], Lately],
     ) -> Sequence[str]:
-        """Return names of views in this order; equal values stay sorted by trouble.
+        """Return names of views in the chosen order; equal values are in trouble order.
 
         `lately` returns the figures of the columns of a view.
         """

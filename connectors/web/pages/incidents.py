@@ -28,7 +28,8 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""An answer may read a month of history, so this interval is longer than the others."""
+"""An answer may read a month of history, so this interval is longer than on other
+pages."""
 
 
 class _Place(NamedTuple):
@@ -45,10 +46,10 @@ class _List:
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """Return the list of incidents of the views of a kind."""
+    """Return the routes of the list of incidents."""
 
     def page(request: Request) -> Response:
-        """Query parameters: those of the API except `limit`, and also `participant`."""
+        """The API's query parameters except `limit`, and also `participant`."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         views = views_of(request, snapshot)
@@ -117,7 +118,7 @@ def _read(
         named = _named(find, query, participant)
         query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        # If the result has one incident above the groups' limit, more incidents exist.
+        # One incident more than the groups' limit shows that more incidents exist.
         limit = READ_INCIDENTS + 1
         shown += find(
             msgspec.structs.replace(query, standing=True, after=after, limit=limit)

@@ -41,7 +41,7 @@ POLL_S = 2
 
 
 def page_environment() -> Environment:
-    """Return the templates of pages and reports, which escape all values."""
+    """Return the templates of pages and reports; the templates escape all values."""
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -93,7 +93,7 @@ class Layout:
         return HTMLResponse(visible(html), status, headers=_HEADERS)
 
     def unread(self, request: Request, snapshot: Snapshot, title: str) -> Response:
-        """Return the page to show, instead of zeros, before figures exist."""
+        """Return the page to show until figures exist."""
         return self.page(request, snapshot, "unread.html", title=title)
 
     def problem(

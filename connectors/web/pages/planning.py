@@ -27,7 +27,7 @@ _POLL_S = 60
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Return the page of forecasts of the views of a kind."""
+    """Return the page with the forecasts of one kind of view."""
 
     def page(request: Request) -> Response:
         """Query parameter: a view, or its `key`, whose charts are shown."""

@@ -28,7 +28,8 @@ from sds_core.trace.document import TraceObject, trace_object
 from sds_core.trace.trace import Trace
 
 MOST_AT_ONCE = 2
-"""Maximum number of concurrent traces. Each trace uses a thread of requests."""
+"""Maximum number of concurrent traces. Each trace occupies one of the threads that
+answer requests."""
 
 POLL_S = 86_400
 """An open page must not repeat its trace: an address can have one trace at a time."""
@@ -93,7 +94,7 @@ class _Turns:
 
     @contextmanager
     def turn(self, address: str) -> Iterator[None]:
-        # An address can have one trace at a time, and all addresses together
+        # One address can have one trace at a time; all addresses together can have
         # `MOST_AT_ONCE`.
         with self._lock:
             known = self._addresses

@@ -20,8 +20,8 @@ class Missed:
         missed: Messages that participants had, but that no tap of the channel showed.
         messages: Sum of `missed` and the number of messages that a tap of the channel
             showed.
-        is_least: Whether the tap may have missed more than `missed`, because another
-            tap also shows one of the channels.
+        is_least: Whether `missed` is only a minimum, because another tap also shows one
+            of the channels.
     """
 
     missed: int = 0

@@ -51,7 +51,7 @@ class ParticipantObject(TypedDict):
         heard: When the participant was last heard, event time, Unix ms.
         lacks: Messages that the participant lacks now.
         lacks_since: Event time, Unix ms, since which the participant lacks a message.
-        undelivered: Messages past the deadline that the participant lacks.
+        undelivered: Messages that the participant lacks after their deadline.
         delivered: Successful deliveries to the participant.
         failed: Failed deliveries to the participant.
         delivered_ratio: Share of successful deliveries among the ended deliveries to
@@ -86,7 +86,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
-        """Return the participants of a channel, those with most lacks first."""
+        """Return a channel's participants; those that lack most messages are first."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         channel = query.existing(views.totals)

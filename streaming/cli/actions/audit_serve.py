@@ -224,7 +224,7 @@ async def _serve(
 async def _refreshed(
     loop: asyncio.AbstractEventLoop, thread: ThreadPoolExecutor, index: MirrorIndex
 ) -> None:
-    """Read new records; while Kafka is unreachable, serve the known ones."""
+    """Read new records; while Kafka is unreachable, serve the known records."""
     try:
         await loop.run_in_executor(thread, index.refresh)
     except KafkaUnreachable as error:

@@ -27,7 +27,7 @@ _OF_ONE_TAP = frozenset({"observer", "seq", "source"})
 
 
 class Differences(NamedTuple):
-    """Missing messages of mirror and other side, and numbers of compared messages.
+    """Messages that mirror or other side lacks, and numbers of compared messages.
 
     `missing_here` has message hashes; `missing_there` is in order of time.
     """
@@ -81,7 +81,7 @@ class StoreSide:
     async def compare(
         self, mirror: Mirrored, start_ns: int, end_ns: int
     ) -> Differences:
-        """Compare with a listing of hashes.
+        """Compare the mirror with a listing of the hashes in the stores.
 
         Raises:
             NodeError: A node cannot be reached, refuses, or answers with nonsense.

@@ -1,4 +1,4 @@
-"""Requests that channels are forgotten."""
+"""Writes requests to forget channels, for the job."""
 
 from __future__ import annotations
 

@@ -72,8 +72,8 @@ class ReadIncidents(NamedTuple):
     Attributes:
         causes: Likely causes by channel; a history and monitors up to 0.12 have none.
         clock_ms: Event time of the source, Unix ms; for a history, the current time.
-        settings: Settings of the model. A history and monitors up to 0.15 give none, so
-            the defaults apply.
+        settings: Settings of the model. A history and monitors up to 0.15 have no such
+            settings, so the defaults apply.
     """
 
     incidents: list[Incident]
@@ -221,7 +221,7 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
 
 
 def _settings_of(values: dict[str, int | float]) -> ObserverSettings:
-    """Return the settings with these values; skip names of other releases."""
+    """Return the settings with these values; names of other releases are ignored."""
     names = {field.name for field in fields(ObserverSettings)}
     known: dict[str, Any] = {k: v for k, v in values.items() if k in names}
     return replace(DEFAULTS, **known)

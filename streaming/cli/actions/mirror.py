@@ -73,7 +73,7 @@ def node_settings(nodes: NodeOptions) -> tuple[NodeSettings, ...]:
 
 
 def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
-    """Return pubsub topic -> its content topics; an empty tuple stands for all.
+    """Return the content topics by pubsub topic; an empty tuple stands for all.
 
     Raises:
         BadContentTopic: The shard of a content topic cannot be computed.

@@ -17,8 +17,8 @@ from sds_core.planning.experiment import RECEPTIONS, Outcome, run
 from streaming.cli.exit_codes import Failed
 
 _ALL_RECEPTIONS: Final = 4_000_000
-"""Maximum sum of receptions in all runs. Such runs take less than two minutes on two
-cores."""
+"""Maximum sum of receptions in all runs. Runs with this sum take less than two minutes
+on two cores."""
 
 _LEAST_RECEPTIONS = 5_000
 

@@ -32,7 +32,7 @@ def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
     """Simulate the missing runs of a TOML file's grid, and write a table of all runs.
 
     Raises:
-        click.UsageError: File or directory cannot be used; nothing is written.
+        click.UsageError: The file or the directory cannot be used; nothing is written.
         click.ClickException: A signal came before the end, or a run failed.
     """
     try:

@@ -27,7 +27,7 @@ def rebuild(settings: RunSettings) -> None:
 
     Raises:
         click.ClickException: The checkpoint is not new, the job failed, or a signal
-            came before its end.
+            came before the job's end.
     """
     job, checkpoint = settings.job, settings.job.checkpoint
     with refusals_explained():

@@ -87,7 +87,7 @@ def replay(
 
 
 def _holds_records(source: SourceSettings, window: Window) -> bool:
-    """Return whether a job that reads the window would read a record.
+    """Return whether a job over the window would read any record.
 
     Kafka's index answers the question, except if a partition's first record is after
     the window. If a first record is after the window, the job also reads following

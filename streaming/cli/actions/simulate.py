@@ -91,9 +91,9 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
 def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
     """Return the start, Unix ms, of traffic that ends when its last record is written.
 
-    Traffic that is slower than real time starts now: no record may lie in the future.
-    The start is a whole second, because some Lamport timestamps count seconds.
-    With fractions of a second, the traffic of the same seed would vary.
+    If traffic is slower than real time, the traffic starts now, because no record may
+    lie in the future. The start is a whole second, because some Lamport timestamps
+    count seconds. With fractions of a second, the traffic of the same seed would vary.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
     start_ms = now_ms - max(0, scenario.total_ms - takes_ms)

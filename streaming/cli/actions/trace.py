@@ -49,7 +49,7 @@ def trace(
     """Find messages, read what concerns them, and print their traces.
 
     By default only `request.incidents` needs a `source`. With `follow`, new records
-    extend the traces until a signal comes. At the end a page is written to `html`.
+    extend the traces until a signal comes. At the end, a page is written to `html`.
 
     Raises:
         click.ClickException: Nothing was found, or the incidents cannot be read.
@@ -200,7 +200,7 @@ class _Output:
         self._shown = traces
 
     def finish(self, html: Path | None) -> None:
-        """Print the conclusions of traces that grew, and write the page of all."""
+        """Print the conclusions of traces that grew, and write all traces as a page."""
         for one in self._shown:
             printer = self._printers.get(one.message_id)
             if printer is not None:

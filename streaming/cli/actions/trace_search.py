@@ -34,7 +34,7 @@ SEARCH_MS = 24 * 3_600_000
 """Length of the topic's end that is searched if no time is given."""
 
 MOST_MESSAGES = 20
-"""Maximum number of messages that one call traces: the newest."""
+"""Maximum number of messages that one call traces; the newest messages are chosen."""
 
 _SLICE_MS = 3_600_000
 
@@ -123,7 +123,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
 
 
 def set_since(begun: Search, times_ms: Sequence[int]) -> None:
-    """Search around the begin of incidents of the messages, Unix ms."""
+    """Search around the times, Unix ms, at which the messages' incidents began."""
     begun.since_ms = min(times_ms)
     if begun.window == ALL_TIMES:
         # An incident may begin up to a retention window after its message appeared.
@@ -270,7 +270,8 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    A record from the future moves no clock, so a limit bounds its time.
+    Records from the future move no clock, so the result is at most `MAX_AHEAD_MS` after
+    `wall_ms`.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)
