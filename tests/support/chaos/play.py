@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,7 +24,7 @@ from sds_core.simulation.comparison import compare
 from sds_core.simulation.log import PUBSUB_TOPIC
 from tests.support.chaos.job import Broken, Job
 from tests.support.chaos.plan import JOB, Strike, Victim, strikes
-from tests.support.chaos.traffic import GROUPS_TAP, groups, scenario
+from tests.support.chaos.traffic import groups, scenario
 from tests.support.history.stored import Kept, in_files, in_topics
 from tests.support.identities import assert_identities
 from tests.support.kafka import free_port
@@ -93,6 +93,8 @@ class Play:
         ):
             self._kafka = KafkaSettings(self._broker.bootstrap)
             ensure_frames_topic(self._kafka, _PARTITIONS)
+            self._groups = replace(self._kafka, topic="groups")
+            ensure_frames_topic(self._groups, 1)
             try:
                 stage = self._act(kills)
                 self._judge(stage)
@@ -139,12 +141,12 @@ class Play:
     def _write_groups(self, ending: threading.Event) -> int:
         """Write the payloads of MVDS in real time; return the number of records.
 
-        All are in one partition. If a tap is late, the order in which a job takes
+        Their topic has one partition. If a tap is late, the order in which a job takes
         payloads of several partitions depends on its batches.
         """
         start_ms = time.time_ns() // 1_000_000
         records, _ = simulation_of(groups(), self._seed, start_ms, partitions=1)
-        writer, written = Writer(self._kafka), 0
+        writer, written = Writer(self._groups), 0
         for record in records:
             ahead_s = (record.timestamp_ms - time.time_ns() / 1e6) / 1e3
             if ending.wait(max(0.0, ahead_s)):
@@ -197,6 +199,7 @@ class Play:
             "run",
             self._directory / name / "run.log",
             bootstrap=self._kafka.bootstrap,
+            topic=f"{self._kafka.topic},{self._groups.topic}",
             checkpoint=self._checkpoint(name),
             incidents_topic=f"{name}.incidents",
             minutes_topic=f"{name}.minutes",
@@ -219,9 +222,8 @@ class Play:
             strict=True,
         ):
             differences += differing(f"history.{part}", ours, theirs)
-        everything = tap_records(self._kafka)
-        found.records = len(everything)
-        records = [one for one in everything if one.observer != GROUPS_TAP]
+        records = tap_records(self._kafka)
+        found.records = len(records)
         # The truth of MVDS counts all of the simulation, also what was not written.
         if not undisturbed["views"]["mvds"]["totals"]["payloads"]:
             differences.append("views.mvds: the report has no payload")

@@ -6,9 +6,6 @@ from sds_core.simulation.mvds.scenario import MvdsScenario
 from sds_core.simulation.scenario import Network, Scenario, Tap
 
 LONGEST_S = 6 * 3_600
-GROUPS_TAP = "groups"
-"""Name of the tap that writes the payloads of MVDS to Kafka by itself."""
-
 _GIVES_UP = {"max_retries": 0, "repair": False, "lost_after_ms": 60_000}
 
 
@@ -57,5 +54,5 @@ def groups() -> MvdsScenario:
         groups=3,
         interval_s=10.0,
         network=Network(loss=0.08),
-        taps=(Tap(name=GROUPS_TAP),),
+        taps=(Tap(name="groups"),),
     )
