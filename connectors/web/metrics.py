@@ -23,8 +23,8 @@ from connectors.web.operations import Operation
 _COMPRESSION = 3
 """Level of zlib.
 
-Compared with this level, the highest level takes ten times as long and reduces the size
-by only a seventh.
+The highest level takes ten times as long as this level, and reduces the size by only a
+seventh.
 """
 
 

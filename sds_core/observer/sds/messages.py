@@ -376,8 +376,8 @@ class MessageTable(Table[Message]):
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
 
-        Of the messages seen since `since_ms`, two kinds keep their ids: messages in
-        `orders`, and messages without a definite acknowledgement.
+        Messages seen since `since_ms` keep their ids if they are in `orders`, or have
+        no definite acknowledgement.
         """
         self.flush()
         cells: Int64Rows = self._cells
