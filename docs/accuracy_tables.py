@@ -282,8 +282,8 @@ SECTIONS = (
     ),
     Section(
         "Acknowledgements",
-        "In the truth, a filter holds exactly the messages that its participant "
-        "received.",
+        "In the simulator's truth, a filter holds exactly the messages that its "
+        "participant received.",
         (
             Column(
                 "definite",

@@ -23,7 +23,8 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Maximum number of rows of a table, because open pages request tables repeatedly."""
+"""Maximum number of rows of a table. Open pages request tables repeatedly, so long
+tables would be costly."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96

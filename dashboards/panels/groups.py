@@ -58,9 +58,9 @@ def _figures() -> list[Panel]:
         ),
         figure(
             "Unacknowledged",
-            "Share of unacknowledged pairs of a message and a receiver. Only "
-            "pairs whose deadline is in the chosen range count. Pairs whose receiver "
-            "sent no records do not count. Pairs with a late acknowledgement do not "
+            "Share of unacknowledged pairs of a message and a receiver. The "
+            "chosen range must contain the deadline of a counted pair. Pairs whose "
+            "receiver sent no records do not count. Pairs with a late acknowledgement do not "
             "count as unacknowledged. Red: the limit of the alert is reached.",
             _unacknowledged(),
             unit="percentunit",

@@ -116,7 +116,7 @@ def _job() -> list[Panel]:
     return [
         lines(
             "Lag over time",
-            "Event time by which the figures lag behind the newest record. Batches "
+            "The figures lag behind the newest record by this event time. Batches "
             "make the lag vary by a few seconds. The dashed line is the limit of the "
             "alert. While Kafka does not answer, the lag grows with the time since "
             "its last answer.",

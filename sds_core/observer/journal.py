@@ -15,8 +15,7 @@ class Note(NamedTuple):
 
     Attributes:
         key: Fingerprint of the message's id, or of the payload of its segment.
-        what: The conclusion, in the words of the figure that counts conclusions of this
-            kind.
+        what: The kind of the conclusion, named as the figure that counts it.
         time_ms: Event time of the evidence, or deadline that passed, Unix ms.
         who: Id of the participant that the conclusion concerns; empty if none.
     """

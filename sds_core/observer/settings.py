@@ -21,9 +21,9 @@ class ObserverSettings:
     # filter.
     searched: int = 1_000
     # Sections 2 and 5: for each participant, at most `awaited` messages that may be
-    # missing are tracked, the newest. For all participants of a channel together, at
-    # most `awaited_by_all` are tracked. The filters of at most `followed` participants
-    # are tracked.
+    # missing are tracked, the newest. All participants of a channel together have at
+    # most `awaited_by_all` tracked messages. The filters of at most `followed`
+    # participants are tracked.
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000

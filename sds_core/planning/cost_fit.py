@@ -25,7 +25,7 @@ class Fit(NamedTuple):
         return math.fsum(map(operator.mul, self.coefficients, features))
 
     def power_of(self, values: Sequence[float]) -> float:
-        """Return the factor times the product of the values' powers (`fit_power`)."""
+        """Return the factor times each value raised to its exponent (`fit_power`)."""
         factor, *exponents = self.coefficients
         return factor * math.prod(map(math.pow, values, exponents))
 

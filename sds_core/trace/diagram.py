@@ -1,8 +1,8 @@
 """A trace as a sequence diagram: Mermaid or PlantUML.
 
-Untrusted senders choose ids and names, and Mermaid and PlantUML have commands, comments
-and markup. A label keeps only letters, digits and harmless ASCII characters; all other
-characters become code points. Lanes have short generated ids.
+Untrusted senders choose ids and names, which could contain commands, comments or markup
+of Mermaid or PlantUML. So a label keeps only letters, digits and harmless ASCII
+characters; all other characters become code points. Lanes have short generated ids.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def read_message(
 def write_message(
     kind: type[sds_spec_pb2.SdsMessage] | type[sds_nim_pb2.SdsMessage], frame: Frame
 ) -> bytes:
-    """Return the bytes of a frame as a message of one dialect's class."""
+    """Encode a frame as a message of `kind`, the class of a dialect."""
     message = kind(
         message_id=frame.message_id,
         lamport_timestamp=frame.lamport,

@@ -89,8 +89,8 @@ source_options = option_group(
             "--views",
             metavar="PREFIX",
             help="Read incidents of the protocol whose page has the address "
-            "/views/PREFIX. If --views is given, --channel must be a view of the given "
-            "protocol.",
+            "/views/PREFIX. If --views is given, --channel must name a group or "
+            "channel of the protocol that PREFIX selects.",
         ),
     ),
     _source,
