@@ -60,8 +60,8 @@ def _figures() -> list[Panel]:
             "Unacknowledged",
             "Share of unacknowledged pairs of a message and a receiver. The "
             "chosen range must contain the deadline of a counted pair. Pairs whose "
-            "receiver sent no records do not count. Pairs with a late acknowledgement do not "
-            "count as unacknowledged. Red: the limit of the alert is reached.",
+            "receiver sent no records do not count. Pairs with a late acknowledgement "
+            "do not count as unacknowledged. Red: the limit of the alert is reached.",
             _unacknowledged(),
             unit="percentunit",
             steps=colours.up_to(UNACKNOWLEDGED_SHARE),

@@ -60,7 +60,10 @@ def ask_monitor(
             raise Refused(_refusal(url, answer), answer.status_code)
         return msgspec.json.decode(answer.content, type=kind)
     except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-        message = f"--api: {url!r} is no valid URL ({error}): give a URL such as {DEFAULT_API}"
+        message = (
+            f"--api: {url!r} is no valid URL ({error}): "
+            f"give a URL such as {DEFAULT_API}"
+        )
         raise click.UsageError(message) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise Foreign(url, word, error) from error
