@@ -89,7 +89,7 @@ WRITE_TIME = "without quotes, such as 2026-12-01T08:00:00Z"
         (ENTRY + "mute-until = 2026-12-01T08:00:00", "2026-12-01 08:00:00: write date"),
         (ENTRY + "mute-until = 2026-12-01", "= 2026-12-01: write date"),
         (ENTRY + "mute-until = 9999-12-31T23:59:59-12:00", "is no date in UTC"),
-        (ENTRY + f"name = '{'x' * 201}'", "of at most 200 characters"),
+        (ENTRY + f"name = '{'x' * 201}'", "with at most 200 printable characters"),
         (ENTRY + "mute-until = '2026-12-01T08:00:00Z'", WRITE_TIME),
         (ENTRY + "mute-until = true", "mute-until = True: write date, time and"),
         (

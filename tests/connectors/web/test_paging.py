@@ -217,6 +217,6 @@ def test_invalid_next_is_refused_in_one_line(
     answer = client.get(f"/api/v1/{kind}", params={"after": after})
     assert answer.status_code == 400
     assert answer.json()["error"].startswith(
-        "after must be the value of the field 'next' in an earlier answer"
+        "after must be the value of the field 'next' in an answer of this monitor"
     )
     assert stage.asked == []

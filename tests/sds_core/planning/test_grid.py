@@ -84,7 +84,7 @@ def test_what_is_wrong_is_refused_with_value_and_remedy(
 def test_the_plans_of_a_huge_grid_are_not_made() -> None:
     """Ten lists of a thousand values are refused at once."""
     lists = {name: list(range(1_000)) for name in ChannelPlan.__struct_fields__[:10]}
-    with pytest.raises(TableError, match="runs: allowed"):
+    with pytest.raises(TableError, match="runs, but at most 10,000 are allowed"):
         grid_of(lists)
 
 

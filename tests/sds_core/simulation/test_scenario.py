@@ -116,7 +116,12 @@ def test_profile_is_the_named_one_with_the_overrides(mapping: dict[str, Any]) ->
         ("name", "a b", "name", ["'a b'", "like ^"]),
         ("channels", [], "channels", ["at least 1"]),
         ("churn", 3, "churn", ["3", "a table with absences"]),
-        ("channels.0.participants", 5, "channels[0].participants", ["5", "up to 4"]),
+        (
+            "channels.0.participants",
+            5,
+            "channels[0].participants",
+            ["is 5", "the maximum is 4"],
+        ),
         ("channels.0.colour", 5, "channels[0]", ["'colour'", "traffic"]),
         (
             "channels.0.traffic.per",

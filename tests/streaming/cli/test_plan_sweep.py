@@ -96,7 +96,7 @@ def test_summary_has_a_row_for_each_plan(tmp_path: Path) -> None:
     [
         (TEXT.replace("loss", "lost"), "grid.toml: the table has no key 'lost'"),
         (TEXT.replace("[0.0, 0.3]", "[]"), "grid.toml: grid.loss is an empty list"),
-        (TEXT.replace("= 2\n", "= 10000\n"), "grid.toml: grid makes 40,000 runs: all"),
+        (TEXT.replace("= 2\n", "= 10000\n"), "grid.toml: grid makes 40,000 runs, but"),
         ("seeds =", "grid.toml: is not TOML"),
     ],
 )
