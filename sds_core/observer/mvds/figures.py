@@ -345,8 +345,8 @@ _HEALTH = (
     ),
     left_out_counter(
         "mvds_left_out_total",
-        'Entries that limits discarded; only group "unknown" has this count. Large '
-        "groups or hostile traffic reach these limits.",
+        "Entries of large groups or of hostile traffic that limits discarded; only "
+        'group "unknown" has this count.',
         LeftOut,
     ),
 )

@@ -82,7 +82,7 @@ def test_too_long_message_does_not_lose_the_others_of_its_page() -> None:
     page = read_page(b"[%b,%b,%b]" % (_GOOD, long, _GOOD))
     assert len(page.messages) == 2
     assert page.undecodable.count == 1
-    assert f"not at most {MAX_ELEMENT_BYTES}" in page.undecodable.reason
+    assert f"but at most {MAX_ELEMENT_BYTES} are allowed" in page.undecodable.reason
 
 
 def test_page_of_nothing_but_marks_is_read_up_to_a_limit(

@@ -118,8 +118,8 @@ def test_a_command_of_a_group_has_its_own_table_and_that_of_the_group(
         ("[inner]\nnumbr = 3\n", "sets numbr for inner, "),
         ("[inner.show]\nnumbr = 3\n", "sets numbr for inner show, "),
         ("[inner.shw]\nnumber = 3\n", "sets shw for inner, "),
-        ("inner = 3\n", "sets inner to 3: "),
-        ("[inner]\nshow = 3\n", "sets inner show to 3: "),
+        ("inner = 3\n", "sets inner to 3, but inner must be a table"),
+        ("[inner]\nshow = 3\n", "sets inner show to 3, but inner show must be a table"),
     ],
 )
 def test_unknown_setting_in_the_table_of_a_group_is_refused(
