@@ -66,7 +66,7 @@ class PageQuery:
             packed = base64.b64decode(self.after + padding, b"-_", validate=True)
             return msgspec.json.decode(packed, type=form)
         except (binascii.Error, ValueError) as error:
-            expected = "the value of the field 'next' in an earlier answer"
+            expected = "the value of the field 'next' in an answer of this monitor"
             raise WrongParameter("after", expected, self.after) from error
 
     def cut(
