@@ -49,8 +49,8 @@ class BatchTooLarge(RuntimeError):
         """The error in one line."""
         return (
             f"a batch has more than {self.limit_bytes:,} bytes, because its records "
-            "are larger than expected: if the job ends instead of planning smaller "
-            "batches, use a lower --max-batch-records"
+            "are larger than expected: the job plans the batch again in smaller "
+            "parts; if the job ends instead, use a lower --max-batch-records"
         )
 
 

@@ -169,7 +169,9 @@ def test_batch_that_is_larger_than_its_first_records_is_read_in_parts(
     settings = job_settings(kafka, checkpoint, size_bytes=8 * MIB)
     for _ in range(2):
         with (
-            pytest.raises(JobFailed, match="plans it again in smaller parts") as caught,
+            pytest.raises(
+                JobFailed, match="plans the batch again in smaller parts"
+            ) as caught,
             running_job(spark, settings) as job,
         ):
             wait_for_end(job)
