@@ -130,8 +130,9 @@ class Job:
     def _ends_within(self, seconds: float) -> bool:
         if not self._end.wait(seconds):
             return False
-        # Spark accepts any positive number of seconds, not only integers.
-        return bool(self.query.awaitTermination(0.001))  # type: ignore[arg-type]
+        # If the waiting thread has failed, the query may still run. Spark accepts any
+        # number of seconds, not only integers.
+        return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
 
     def report(self, generated_at_ms: int) -> dict[str, Any]:
         """The current report; see `build_report`."""
@@ -345,7 +346,7 @@ def _end_of(query: StreamingQuery) -> threading.Event:
     ended = threading.Event()
 
     def wait() -> None:
-        # Whoever waits for the event asks the query how it ended.
+        # The query is asked again how it ended.
         with suppress(Exception):
             query.awaitTermination()
         ended.set()
