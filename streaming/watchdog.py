@@ -28,7 +28,7 @@ _SET_BACK_S = 5.0
 """If the wall clock loses more seconds than this against the monotonic clock, the wall
 clock was set back."""
 
-PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
+_PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
 
 
@@ -94,13 +94,23 @@ class Watchdog:
 
 def end_planning() -> None:
     """Kill the Python process that plans batches; each query starts another."""
+    for process in planners():
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+
+
+def planners() -> list[psutil.Process]:
+    """Return the Python processes that plan batches in Spark's JVM."""
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     if gateway is None:
-        return
+        return []
     # With spark-submit, the JVM has started this process.
     jvm = os.getppid() if gateway.proc is None else gateway.proc.pid
+    found = []
     with suppress(psutil.NoSuchProcess):
         for process in psutil.Process(jvm).children(recursive=True):
+            # Workers end at any time.
             with suppress(psutil.NoSuchProcess):
-                if PLANNER in process.cmdline():
-                    process.kill()
+                if _PLANNER in process.cmdline():
+                    found.append(process)
+    return found

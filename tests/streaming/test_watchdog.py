@@ -6,17 +6,14 @@ import logging
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import httpx
-import psutil
 import pytest
-from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from connectors.kafka.settings import KafkaSettings
 from streaming.failure import JobFailed
-from streaming.watchdog import PLANNER, STALL_S, Watchdog
+from streaming.watchdog import STALL_S, Watchdog, planners
 from tests.support.streaming.supervised import monitor, write_messages
 from tests.support.waiting import wait_for
 
@@ -75,9 +72,7 @@ def test_query_that_hangs_is_ended_and_started_again(
     with monitor(spark, kafka, tmp_path / "a", watchdog=watchdog) as job:
         wait_for(lambda: job.messages() == 3)
         wait_for(lambda: job.probe()[0] == 200)
-        gateway: Any = SparkContext._gateway  # noqa: SLF001 - as in the watchdog
-        jvm = psutil.Process(gateway.proc.pid)
-        sources = [p for p in jvm.children(recursive=True) if PLANNER in p.cmdline()]
+        sources = planners()
         for source in sources:
             source.send_signal(signal.SIGSTOP)
         assert sources
