@@ -48,6 +48,12 @@ RECORDED = "recorded"
     panel=Panel.OUTPUT,
     help="Write the report to this file when the job ends.",
 )
+@setting(
+    "--history",
+    type=click.Path(file_okay=False, path_type=Path),
+    panel=Panel.OUTPUT,
+    help="Keep incidents and per-minute aggregates as Parquet files in this directory.",
+)
 @serving_options("the page and the metrics", 9108, with_host=False)
 @setting(
     "--keep/--no-keep",
@@ -63,6 +69,7 @@ def command(
     seed: int | None,
     duration: float,
     report: Path | None,
+    history: Path | None,
     address: Address,
     keep: bool | None,
     channels: Path | None,
@@ -87,4 +94,4 @@ def command(
         if scenario == RECORDED
         else simulated_traffic(scenario, 1 if seed is None else seed)
     )
-    Demo(traffic, duration, report, address, keep, table, log_format).run()
+    Demo(traffic, duration, report, history, address, keep, table, log_format).run()

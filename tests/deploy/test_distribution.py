@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import tomllib
 from importlib.metadata import distribution
@@ -126,13 +127,17 @@ def test_wheel_works_in_an_environment_without_spark(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.long
 def test_monitor_runs_its_demo_in_a_new_environment(tmp_path: Path) -> None:
-    """The wheel, which is built of the source distribution; README begins with it."""
+    """The wheel, which is built of the source distribution, and README's query."""
     wheel = build(Path(), tmp_path)
     python = install(wheel, project(Path())["dependencies"], tmp_path / "environment")
     program = python.with_name("sds-monitor")
     shown = run(program, "--version", directory=tmp_path)
     assert project(Path())["version"] in shown.stdout
-    done = run(
-        program, "demo", "--metrics-port", "0", directory=tmp_path, timeout_s=280
-    )
+    flags = ["--history", "./history", "--no-keep", "--metrics-port", "0"]
+    done = run(program, "demo", *flags, directory=tmp_path, timeout_s=280)
     assert done.returncode == 0, done.stdout + done.stderr
+    text = Path("README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (example,) = [one for one in blocks if "duckdb" in one]
+    done = run(python, "-c", example, directory=tmp_path)
+    assert re.search(r"broken-bridge .* lost .* 2 ", done.stdout), done.stderr

@@ -98,12 +98,14 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
 class Demo:
     """One demonstration; it plays traffic as fast as possible if `duration_s` is 0.
 
+    `history` is a directory of Parquet files that stay; None: the demo deletes them.
     `keep` says whether to serve the page after the end; None: only on a terminal.
     """
 
     traffic: Traffic
     duration_s: float
     report: Path | None
+    history: Path | None
     address: Address
     keep: bool | None
     table: ChannelTable
@@ -151,6 +153,8 @@ class Demo:
             raise click.UsageError(message) from error
         except JobFailed as error:
             raise as_click_error(error) from error
+        if self.history is not None:
+            click.echo(f"the history is in {self.history}")
         if not same:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
@@ -167,11 +171,12 @@ class Demo:
         return opening
 
     def _job_settings(self, kafka: KafkaSettings, directory: Path) -> JobSettings:
+        history = (self.history or directory / "history").absolute()
         return JobSettings(
             SourceSettings(kafka),
             directory / "checkpoint",
             trigger_s=0.5,
-            history=HistorySettings(directory / "history", has_topics=False),
+            history=HistorySettings(history, has_topics=False),
             channel_table=self.table,
         )
 

@@ -118,7 +118,7 @@ def test_example_of_the_readme_counts_the_messages_with_incidents(
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (example,) = [one for one in blocks if "duckdb" in one]
     monkeypatch.chdir(tmp_path)
-    history = ParquetHistory(Path("state/history"))
+    history = ParquetHistory(Path("history"))
     incidents = [lost("a", lacking={"bob": MONDAY_MS}), lost("b")]
     history.write(INCIDENTS, incident_rows(*incidents, incidents[0]))
     exec(example, {})  # noqa: S102 - code of ours
