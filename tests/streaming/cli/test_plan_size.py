@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,20 @@ def test_table_has_needs_errors_and_limits() -> None:
     assert "\nCluster: not needed.\n" in text
     assert "\nMeasured: sds-monitor " in text
     assert "Extrapolated" not in text
+
+
+def test_documented_output_is_that_of_its_command() -> None:
+    """A new measurement changes both."""
+    page = (ROOT / "docs" / "planning.md").read_text(encoding="utf-8")
+    command, sample = re.findall(
+        r"^```sh\nsds-monitor (plan size .*)\n(?:.+\n)*?```\n\n```\n((?:.+\n)+?)```$",
+        page,
+        re.MULTILINE,
+    )[0]
+    printed = CliRunner().invoke(group, command.split()).stdout.splitlines()
+    shown = [line for line in sample.splitlines() if line != "  ..."]
+    assert len(shown) > 5
+    assert [line for line in shown if line not in map(str.rstrip, printed)] == []
 
 
 def test_a_load_beyond_one_machine_names_executors_or_the_remedy() -> None:
