@@ -38,12 +38,12 @@ from streaming.cli.progress import Display
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import Address
 from streaming.cli.starting import (
-    as_click_error,
     every_second,
+    refusals_explained,
     started_job,
     write_report,
 )
-from streaming.failure import JobFailed
+from streaming.history import locked_history
 from streaming.job import Job
 from streaming.settings import (
     HistorySettings,
@@ -115,48 +115,54 @@ class Demo:
         """Play the traffic, and print the truth beside the job's findings.
 
         Raises:
-            click.ClickException: The port is in use, or the job failed.
+            click.ClickException: The port or the history is in use or cannot be used,
+                or the job failed.
             click.exceptions.Exit: The job's findings differ from the truth.
         """
-        console = Console()
-        keep = console.is_interactive if self.keep is None else self.keep
-        pending = PendingJob()
-
-        try:
-            with (
-                tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
-                EmbeddedBroker() as broker,
-                tracing(kafka := KafkaSettings(broker.bootstrap)) as trace,
-                status_server(pending, *self.address, trace=trace, played=True) as url,
-            ):
-                console.print(f"Kafka listens on {broker.bootstrap}")
-                opening = self._write_opening(kafka)
-                settings = self._job_settings(kafka, Path(directory))
-                session = SessionSettings(shuffle_partitions=2)
-                with started_job(session, settings, pending.board) as (job, ending):
-                    pending.job = job
-                    line = functools.partial(_progress_line, len(self.traffic.records))
-                    with progress_display(
-                        console, self.log_format, url, line
-                    ) as display:
-                        self._play(job, opening, ending, display)
-                    if ending.is_set():
-                        console.print("ended before the comparison")
-                        return
-                    same = self._compare(job, console, url if keep else None)
-                    if keep:
-                        click.echo(f"the page is served until Ctrl-C: {url}/")
-                        while not (ending.is_set() or job.wait(1.0, ending)):
-                            pass
-        except PortInUse as error:
-            message = f"{error}: --metrics-port 0 selects a free one"
-            raise click.UsageError(message) from error
-        except JobFailed as error:
-            raise as_click_error(error) from error
+        with refusals_explained():
+            if self.history is not None:
+                # A directory that cannot be used is refused before anything starts.
+                with locked_history(self.history.absolute()):
+                    pass
+            try:
+                same = self._run()
+            except PortInUse as error:
+                message = f"{error}: --metrics-port 0 selects a free one"
+                raise click.UsageError(message) from error
         if self.history is not None:
             click.echo(f"the history is in {self.history}")
         if not same:
             raise click.exceptions.Exit(ExitCode.FINDING)
+
+    def _run(self) -> bool:
+        """Return whether the findings equal the truth, or a signal came before."""
+        console = Console()
+        keep = console.is_interactive if self.keep is None else self.keep
+        pending = PendingJob()
+        with (
+            tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
+            EmbeddedBroker() as broker,
+            tracing(kafka := KafkaSettings(broker.bootstrap)) as trace,
+            status_server(pending, *self.address, trace=trace, played=True) as url,
+        ):
+            console.print(f"Kafka listens on {broker.bootstrap}")
+            opening = self._write_opening(kafka)
+            settings = self._job_settings(kafka, Path(directory))
+            session = SessionSettings(shuffle_partitions=2)
+            with started_job(session, settings, pending.board) as (job, ending):
+                pending.job = job
+                line = functools.partial(_progress_line, len(self.traffic.records))
+                with progress_display(console, self.log_format, url, line) as display:
+                    self._play(job, opening, ending, display)
+                if ending.is_set():
+                    console.print("ended before the comparison")
+                    return True
+                same = self._compare(job, console, url if keep else None)
+                if keep:
+                    click.echo(f"the page is served until Ctrl-C: {url}/")
+                    while not (ending.is_set() or job.wait(1.0, ending)):
+                        pass
+        return same
 
     def _write_opening(self, kafka: KafkaSettings) -> int:
         """Write the first records of every partition, and return their number.

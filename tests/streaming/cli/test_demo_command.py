@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from streaming.cli.actions.demo import lost_line
+from tests.support.cli.command import sds_monitor
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,16 @@ def test_demo_names_lost_messages_and_where_to_look(
     line = lost_line({"lost": lost, "retracted": retracted}, url)
     assert line.startswith(said)
     assert bool(line) == bool(said)
+
+
+def test_history_that_cannot_be_written_is_refused_before_anything_starts() -> None:
+    """In one line, with the remedy."""
+    found = sds_monitor("demo", "--history", "/proc/nowhere", "--no-keep")
+    assert found.returncode == 2
+    assert found.stdout == ""
+    (line,) = found.stderr.splitlines()
+    assert line.startswith("sds-monitor: history /proc/nowhere cannot be written to")
+    assert line.endswith("set --history to a writable directory")
 
 
 def output_until(pattern: bytes, terminal: int) -> str:
