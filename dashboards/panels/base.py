@@ -35,10 +35,15 @@ P = TypeVar(
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """An expression and the legend of its series."""
+    """An expression and the legend of its series.
+
+    Attributes:
+        is_per_step: Whether the values are counts per step of a graph.
+    """
 
     expression: str
     legend: str = ""
+    is_per_step: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,8 @@ def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
 
 def per_step(metric: str, scope: str, legend: str, **labels: str) -> Query:
     """Return a query: growth of a counter per step of a graph, by the given labels."""
-    return Query(queries.increase(metric, scope, *_labels(legend), **labels), legend)
+    grown = queries.increase(metric, scope, *_labels(legend), **labels)
+    return Query(grown, legend, is_per_step=True)
 
 
 def now(metric: str, scope: str, legend: str, **labels: str) -> Query:

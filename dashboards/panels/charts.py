@@ -22,6 +22,7 @@ from dashboards.panels.base import (
     coloured_by_threshold,
     data_link,
     finished,
+    per_step,
     target,
     thresholds,
 )
@@ -81,14 +82,14 @@ def lines(
     unit: str = "short",
     width: int = 12,
     stacked: bool = False,
-    bars: bool = False,
     limits: Steps = (),
 ) -> timeseries.Panel:
     """Return a chart of figures over time; see `finished`.
 
-    Stacked series are the parts of a whole. Bars suit counts per step, because most of
-    these counts are zero. Limits are dashed lines.
+    Stacked series are the parts of a whole. Limits are dashed lines. If all figures are
+    counts per step, the chart has bars, because most of these counts are zero.
     """
+    bars = all(query.is_per_step for query in queries)
     shown = common_models.GraphDrawStyle
     panel = (
         timeseries.Panel()
@@ -128,14 +129,16 @@ def lines(
     return finished(panel, title, description, targets, width, unit=unit)
 
 
-def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Panel:
-    """Return a heatmap over time; each bucket is a series with the label `le`."""
+def heat(
+    title: str, description: str, histogram: str, scope: str, **labels: str
+) -> heatmap.Panel:
+    """Return a heatmap of durations over time, from a histogram in seconds."""
     panel = (
         heatmap.Panel()
         .calculate(False)
         .y_axis(
             heatmap.YAxisConfig()
-            .unit(unit)
+            .unit("s")
             .axis_placement(common_models.AxisPlacement.LEFT)
         )
         .color(
@@ -148,10 +151,9 @@ def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Pa
         .tooltip(heatmap.HeatmapTooltip().mode(common_models.TooltipDisplayMode.SINGLE))
         .show_legend()
     )
-    buckets = (
-        target(Query(expression, "{{le}}")).range().format(PromQueryFormat.HEATMAP)
-    )
-    return finished(panel, title, description, [buckets], 12, unit=unit)
+    buckets = per_step(f"{histogram}_bucket", scope, "{{le}}", **labels)
+    counts = target(buckets).range().format(PromQueryFormat.HEATMAP)
+    return finished(panel, title, description, [counts], 12, unit="s")
 
 
 def states(

@@ -91,15 +91,26 @@ def share(part: str, whole: str) -> str:
     return f"({part}) / (({whole}) > 0)"
 
 
+def share_in_range(
+    part: str, whole: str, scope: str, /, *by: str, **labels: str
+) -> str:
+    """Return the ratio of two counters' growth in the range, see `in_range`.
+
+    Only the first counter is restricted to the labels.
+    """
+    return share(in_range(part, scope, *by, **labels), in_range(whole, scope, *by))
+
+
 def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
     """Return a quantile in [0, 1] of a histogram in seconds, from summed buckets."""
     buckets = rate(f"{histogram}_bucket", scope, "le", **labels)
     return f"histogram_quantile({q}, {buckets})"
 
 
-def bucket_counts(histogram: str, scope: str, **labels: str) -> str:
-    """Return the growth of each bucket of a histogram, for a heatmap."""
-    return increase(f"{histogram}_bucket", scope, "le", **labels)
+def quantile_in_range(q: float, histogram: str, scope: str) -> str:
+    """Return a quantile of the durations in the range of the dashboard."""
+    buckets = in_range(f"{histogram}_bucket", scope, "le")
+    return f"histogram_quantile({q}, {buckets})"
 
 
 def named(per_channel: str, scope: str) -> str:

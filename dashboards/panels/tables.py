@@ -88,7 +88,7 @@ def rows(
 
 
 def channel_rows(
-    title: str, description: str, *columns: Column, width: int = 24, height: int = 9
+    title: str, description: str, *columns: Column, height: int = 9
 ) -> table.Panel:
     """Return a table by channel, whose first column also has the label `name`.
 
@@ -106,7 +106,6 @@ def channel_rows(
             "name": Link("Open the channel's dashboard", f"/d/{CHANNEL}?{query}"),
             "channel": channel_page(channel),
         },
-        width=width,
         height=height,
     )
 

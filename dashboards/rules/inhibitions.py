@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +39,3 @@ INHIBITIONS = (
         "If an alert fires with both severities, one notification is enough.",
     ),
 )
-
-
-def inhibit_rules() -> list[dict[str, Any]]:
-    """Return the rules in the form of ``inhibit_rules`` in ``alertmanager.yml``."""
-    return [
-        {
-            "source_matchers": list(inhibition.sources),
-            "target_matchers": list(inhibition.targets),
-            "equal": list(inhibition.equal),
-        }
-        for inhibition in INHIBITIONS
-    ]

@@ -10,6 +10,7 @@ monitors with the same ``job`` look like one monitor that moves.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Literal
 
 from dashboards.rules.pace import Pace
 from dashboards.thresholds import BEFORE_WINDOW
@@ -88,14 +89,12 @@ def unless_muted(vector: str, views: str = "sds_channel") -> str:
     return f"({vector})\nunless {latest(muted)} > time()"
 
 
-def excused(kind: str, window: str) -> str:
-    """Return the maximum number of excused findings of a kind within a window."""
-    return _greatest_findings("sds_excused_findings", kind, window)
-
-
-def unexcused(kind: str, window: str) -> str:
-    """Return the maximum number of unexcused findings of a kind within a window."""
-    return _greatest_findings("sds_unexcused_findings", kind, window)
+def most_findings(
+    which: Literal["excused", "unexcused"], kind: str, window: str
+) -> str:
+    """Return the maximum number of such findings of a kind within a window."""
+    series = f'sds_{which}_findings{{kind="{kind}"}}'
+    return latest(f"max_over_time({series}[{window}])", "kind")
 
 
 def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
@@ -104,14 +103,9 @@ def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
     The kind is a key of `sds_core.observer.sds.excused.ALERTS`.
     """
     return (
-        f"({vector})\nunless ({excused(kind, window)} > 0 "
-        f"unless {unexcused(kind, window)} >= {least})"
+        f"({vector})\nunless ({most_findings('excused', kind, window)} > 0 "
+        f"unless {most_findings('unexcused', kind, window)} >= {least})"
     )
-
-
-def _greatest_findings(metric: str, kind: str, window: str) -> str:
-    series = f'{metric}{{kind="{kind}"}}'
-    return latest(f"max_over_time({series}[{window}])", "kind")
 
 
 def named(vector: str, views: str = "sds_channel") -> str:

@@ -16,10 +16,9 @@ from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import (
     ALL_LABELLED,
     blind_channels,
-    excused,
     latest,
+    most_findings,
     summed,
-    unexcused,
 )
 from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
 
@@ -140,9 +139,9 @@ def _slices(
 ) -> list[dict[str, str]]:
     window = pace(SLICE)
     detected, failures = indicator.detected, indicator.failures(SLICE)
-    holes = f"{excused(indicator.kind, window)} > 0"
+    holes = f"{most_findings('excused', indicator.kind, window)} > 0"
     # The findings in a verdict's window, which is longer than a slice.
-    most = unexcused(indicator.kind, window)
+    most = most_findings("unexcused", indicator.kind, window)
     # Each rule reads the results of earlier rules.
     return [
         _rule(detected, failed),
