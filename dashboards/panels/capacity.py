@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards import CAPACITY, Links
 from dashboards.panels import colours, forecast, queries
 from dashboards.panels.base import Panel, Query, now, per_second, per_step, sums
-from dashboards.panels.charts import figure, lines
+from dashboards.panels.charts import figure, lines, ratio, ratios
 from dashboards.panels.frame import assemble, in_lines, some_channels
 from dashboards.panels.queries import CHANNELS, JOB, select
 from dashboards.panels.tables import Column, channel_rows, moment
@@ -89,12 +89,11 @@ _FIGURES: list[Panel] = [
         unit="bytes",
         absent="no messages",
     ),
-    figure(
+    ratio(
         "Content",
         "Share of content in all bytes, in the chosen range. Bytes other than "
         "content are the cost of reliability.",
         queries.share_in_range(_BYTES, _BYTES, CHANNELS, part="content"),
-        unit="percentunit",
         absent="no traffic",
     ),
     figure(
@@ -103,12 +102,11 @@ _FIGURES: list[Panel] = [
         "five channels counts five times.",
         queries.total("sds_channel_participants", CHANNELS),
     ),
-    figure(
+    ratio(
         "Fullest filter",
         "False-positive rate of the fullest bloom filter of all channels. Yellow: "
         "the limit of the alert is reached. Red: the channel is degraded.",
         queries.greatest("sds_bloom_false_positive_ratio", CHANNELS),
-        unit="percentunit",
         steps=_FILTER_STEPS,
         absent="no filter",
     ),
@@ -168,14 +166,13 @@ _PARTICIPANTS: list[Panel] = [
         "of ten minutes. Shows the top ten channels.",
         _greatest("sds_epoch_messages_max"),
     ),
-    lines(
+    ratios(
         "Rate-limit budget used",
         "Share of the rate-limit budget that the busiest participant has used in the "
         "current epoch. Shows the top ten channels. At the dashed line, an alert "
         "fires. Waku rejects messages beyond the budget. The share is a lower bound, "
         "because the sender of an answer to a repair request is unknown.",
         _greatest("sds_epoch_budget_used_ratio", epoch="current"),
-        unit="percentunit",
         limits=colours.line_at(BUDGET_NEARLY_SPENT),
     ),
     lines(
@@ -192,13 +189,12 @@ _PARTICIPANTS: list[Panel] = [
 ]
 
 _FILTERS: list[Panel] = [
-    lines(
+    ratios(
         "False positives by channel",
         "False-positive rate of the fullest filter in use. Shows the top ten channels. "
         f"Above the dashed line ({SATURATED_RATIO:.0%}), participants believe too "
         "often that others have a message, and the channel is degraded.",
         _greatest("sds_bloom_false_positive_ratio"),
-        unit="percentunit",
         limits=colours.line_at(SATURATED_RATIO),
     ),
     lines(

@@ -17,7 +17,7 @@ from dashboards.panels.base import (
     quantiles,
     sums,
 )
-from dashboards.panels.charts import figure, heat, lines, moment, states
+from dashboards.panels.charts import figure, heat, lines, moment, ratios, states
 from dashboards.panels.frame import assemble, channel_page, in_lines, one_channel
 from dashboards.panels.queries import CHANNEL, select
 from dashboards.thresholds import REDUNDANT_SHARE, SATURATED_RATIO
@@ -152,7 +152,7 @@ _ACKNOWLEDGEMENT: list[Panel] = [
         unit="mps",
         stacked=True,
     ),
-    lines(
+    ratios(
         "Acknowledged in time",
         "Share of messages acknowledged in time, and this channel's SLO. Messages "
         "that no other participant could acknowledge do not count. Below the SLO, "
@@ -160,7 +160,6 @@ _ACKNOWLEDGEMENT: list[Panel] = [
         Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
         Query(queries.acknowledged(CHANNEL), "now"),
         Query(queries.objective("acknowledgement", CHANNEL), "SLO"),
-        unit="percentunit",
     ),
     lines(
         "Acknowledgements by evidence",
@@ -182,7 +181,7 @@ _DELIVERY: list[Panel] = [
         per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
         unit="ops",
     ),
-    lines(
+    ratios(
         "Eventual delivery",
         "Share of deliveries that were not lost in the end, and this channel's "
         "SLO. Below the SLO, the channel uses up its error budget too fast. The "
@@ -190,7 +189,6 @@ _DELIVERY: list[Panel] = [
         Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
         Query(queries.delivered(CHANNEL), "now"),
         Query(queries.objective("delivery", CHANNEL), "SLO"),
-        unit="percentunit",
     ),
     lines(
         "Delivery recovery time",
@@ -247,7 +245,7 @@ _REPAIR: list[Panel] = [
         unit="ops",
         stacked=True,
     ),
-    lines(
+    ratios(
         "Redundant responses",
         "Share of responses that came after another response to the same request. "
         "Usually, about 40 % of the responses are redundant. If the share is well "
@@ -259,7 +257,6 @@ _REPAIR: list[Panel] = [
             ),
             "redundant",
         ),
-        unit="percentunit",
         limits=colours.line_at(REDUNDANT_SHARE),
     ),
     lines(
@@ -304,13 +301,12 @@ _TRAFFIC: list[Panel] = [
         "are not counted.",
         now("sds_channel_participants", CHANNEL, "participants"),
     ),
-    lines(
+    ratios(
         "Bloom filter, false positives",
         "False-positive rate of the fullest filter in use. Above the dashed line "
         f"({SATURATED_RATIO:.0%}), participants believe too often that others "
         "have a message.",
         now("sds_bloom_false_positive_ratio", CHANNEL, "fullest filter"),
-        unit="percentunit",
         limits=colours.line_at(SATURATED_RATIO),
     ),
     lines(

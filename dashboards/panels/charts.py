@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from grafana_foundation_sdk.builders import (
     common,
@@ -61,8 +62,7 @@ def figure(
         panel = panel.text_mode(common_models.BigValueTextMode.NAME)
     if link:
         panel = panel.data_links([data_link(link)])
-    # The query is instant, because a range would still show the last value after the
-    # series has ended.
+    # After the end of a series, a range would still show the last value.
     targets = [target(query).instant() for query in queries]
     return finished(panel, title, description, targets, width, 4, unit)
 
@@ -127,6 +127,13 @@ def lines(
         )
     targets = [target(query).range() for query in queries]
     return finished(panel, title, description, targets, width, unit=unit)
+
+
+ratio = partial(figure, unit="percentunit")
+"""A figure that is a ratio, in percent."""
+
+ratios = partial(lines, unit="percentunit")
+"""A chart of ratios, in percent."""
 
 
 def heat(

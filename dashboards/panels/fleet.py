@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards import FLEET, Links
 from dashboards.panels import colours, queries
 from dashboards.panels.base import Link, Panel, Query, per_step, sums, thresholds
-from dashboards.panels.charts import figure, lines
+from dashboards.panels.charts import figure, lines, ratio, ratios
 from dashboards.panels.frame import assemble, status_page
 from dashboards.panels.queries import JOB, RANGE, select
 from dashboards.panels.tables import Column, channel_rows, moment, rows
@@ -150,23 +150,21 @@ _FIGURES: list[Panel] = [
         queries.or_else(_unacknowledged()),
         steps=colours.ANY_IS_SUSPECT,
     ),
-    figure(
+    ratio(
         "Eventual delivery",
         "Share of deliveries that were not lost in the end, over all channels, in "
         "the chosen range. Green: the default SLO is met. A channel's dashboard "
         "shows its own SLO.",
         queries.delivered(JOB, window=RANGE),
-        unit="percentunit",
         steps=_DELIVERY,
         absent="no deliveries",
     ),
-    figure(
+    ratio(
         "Acknowledged in time",
         "Share of messages acknowledged within two minutes, over all channels, in "
         "the chosen range. Messages that no other participant could acknowledge "
         "do not count. Green: the default SLO is met.",
         queries.acknowledged(JOB, window=RANGE),
-        unit="percentunit",
         steps=_ACKNOWLEDGEMENT,
         absent="no messages",
     ),
@@ -242,23 +240,21 @@ _OVER_TIME: list[Panel] = [
         per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
         per_step("sds_messages_unacknowledged_total", JOB, "unacknowledged"),
     ),
-    lines(
+    ratios(
         "Eventual delivery and the default SLO",
         "Share of deliveries that were not lost, over the last hour, and the "
         "default SLO. Below the SLO, failures use up the error budget too fast. "
         "The share can exceed 100 % when an earlier loss is retracted.",
         Query(queries.delivered(JOB, window="1h"), "last hour"),
         Query(queries.delivered(JOB), "now"),
-        unit="percentunit",
         limits=colours.line_at(DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL),
     ),
-    lines(
+    ratios(
         "Timely acknowledgement and the default SLO",
         f"Share of messages acknowledged within {_DEADLINE_S} s over the last hour, "
         "and the default SLO.",
         Query(queries.acknowledged(JOB, window="1h"), "last hour"),
         Query(queries.acknowledged(JOB), "now"),
-        unit="percentunit",
         limits=colours.line_at(
             DEFAULT_SETTINGS.acknowledgement_objective, colours.NEUTRAL
         ),

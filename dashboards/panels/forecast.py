@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dashboards.panels import queries
 from dashboards.panels.base import Panel, Query
-from dashboards.panels.charts import figure, lines
+from dashboards.panels.charts import figure, lines, ratios
 from dashboards.panels.frame import in_lines
 from dashboards.panels.queries import CHANNELS, JOB, select
 from dashboards.panels.tables import Column, channel_rows
@@ -37,12 +37,11 @@ LIMITS: list[Panel] = in_lines(
             ),
             height=8,
         ),
-        lines(
+        ratios(
             "Headroom of the nearest limits",
             "Unused share of a limit, for the ten limits with the smallest share. If "
             "the share is 0, the channel has reached the limit.",
             Query(queries.named(_NEAREST, CHANNELS), "{{name}} {{limit}}"),
-            unit="percentunit",
         ),
     ],
     2,

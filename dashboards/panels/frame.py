@@ -49,8 +49,7 @@ def assemble(
             .label("Data source")
             .type("prometheus")
         )
-        # One monitor is selected: figures of two monitors of one topic must not be
-        # added.
+        # One monitor: figures of two monitors of one topic must not be added.
         .with_variable(
             _query_variable(
                 "job", "Monitor", "label_values(sds_monitor_build_info, job)"
@@ -99,11 +98,7 @@ def in_lines(panels: Sequence[Panel], *numbers: int) -> list[Panel]:
 
 def one_channel() -> dashboard.QueryVariable:
     """Return variable `channel`, with one selected channel."""
-    return _query_variable(
-        "channel",
-        "Channel",
-        f"label_values({select('sds_channel_info', JOB)}, channel)",
-    )
+    return _views("Channel", "sds_channel_info")
 
 
 def some_channels() -> dashboard.QueryVariable:
@@ -113,13 +108,12 @@ def some_channels() -> dashboard.QueryVariable:
 
 def some_groups() -> dashboard.QueryVariable:
     """Return variable `channel`, with some or all groups of MVDS; by default all."""
-    return _some(
-        _query_variable(
-            "channel",
-            "Group",
-            f"label_values({select('mvds_messages_total', JOB)}, channel)",
-        )
-    )
+    return _some(_views("Group", "mvds_messages_total"))
+
+
+def _views(label: str, metric: str) -> dashboard.QueryVariable:
+    series = select(metric, JOB)
+    return _query_variable("channel", label, f"label_values({series}, channel)")
 
 
 def _some(variable: dashboard.QueryVariable) -> dashboard.QueryVariable:

@@ -16,7 +16,7 @@ from dashboards.panels.base import (
     quantiles,
     sums,
 )
-from dashboards.panels.charts import figure, heat, lines, states
+from dashboards.panels.charts import figure, heat, lines, ratio, states
 from dashboards.panels.frame import assemble, group_page, in_lines, some_groups
 from dashboards.panels.queries import CHANNELS, JOB, select
 from dashboards.panels.tables import Column, moment, rows
@@ -68,14 +68,13 @@ _FIGURES: list[Panel] = [
         "Distinct messages of the chosen groups in the chosen range.",
         queries.counted("mvds_messages_total", CHANNELS),
     ),
-    figure(
+    ratio(
         "Unacknowledged",
         "Share of unacknowledged pairs of a message and a receiver. The "
         "chosen range must contain the deadline of a counted pair. Pairs whose "
         "receiver sent no records do not count. Pairs with a late acknowledgement "
         "do not count as unacknowledged. Red: the limit of the alert is reached.",
         _unacknowledged(),
-        unit="percentunit",
         steps=colours.up_to(UNACKNOWLEDGED_SHARE),
         absent="nothing ended",
     ),
@@ -108,14 +107,13 @@ _FIGURES: list[Panel] = [
         unit="none",
         absent="no traffic",
     ),
-    figure(
+    ratio(
         "Empty payloads",
         "Share of empty payloads over all groups, in the chosen range. Deployed "
         "nodes send empty payloads, which only cost bandwidth.",
         queries.share_in_range(
             "mvds_payloads_total", "mvds_payloads_total", JOB, empty="true"
         ),
-        unit="percentunit",
         absent="no traffic",
     ),
 ]

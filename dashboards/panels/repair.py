@@ -7,7 +7,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards import REPAIR, Links
 from dashboards.panels import colours, queries
 from dashboards.panels.base import Panel, Query, per_second
-from dashboards.panels.charts import figure, heat, lines
+from dashboards.panels.charts import figure, heat, lines, ratio, ratios
 from dashboards.panels.frame import assemble, in_lines, some_channels
 from dashboards.panels.queries import CHANNELS
 from dashboards.panels.tables import Column, channel_rows
@@ -58,7 +58,7 @@ _FIGURES: list[Panel] = [
         "faulty clients.",
         queries.counted(_REQUESTS, CHANNELS),
     ),
-    figure(
+    ratio(
         "For received",
         "Share of useless requests in the chosen range: the requester's own "
         "filter already contains the message. Client js 0.0.8 sends one useless "
@@ -66,25 +66,22 @@ _FIGURES: list[Panel] = [
         queries.share_in_range(
             "sds_repair_requests_for_received_total", _REQUESTS, CHANNELS
         ),
-        unit="percentunit",
         absent="no requests",
     ),
-    figure(
+    ratio(
         "Expired",
         "Share of repair episodes without an answer, in the chosen range. Red: "
         "the limit of the alert is reached.",
         queries.share_in_range(_EPISODES, _EPISODES, CHANNELS, outcome="expired"),
-        unit="percentunit",
         steps=colours.up_to(EXPIRED_SHARE),
         absent="no repair",
     ),
-    figure(
+    ratio(
         "Redundant",
         "Share of responses in the chosen range that came after another response "
         "to the same request. Usually, about 40 % of the responses are redundant. "
         "Red: the limit of the alert is reached.",
         _redundant(),
-        unit="percentunit",
         steps=colours.up_to(REDUNDANT_SHARE),
         absent="no repair",
     ),
@@ -96,7 +93,7 @@ _FIGURES: list[Panel] = [
         unit="s",
         absent="no repair",
     ),
-    figure(
+    ratio(
         "Bytes for repair",
         "Share of repair in the bytes of all frames, in the chosen range. Repair "
         "means requests, and frames that respond to requests. If the share grows "
@@ -104,7 +101,6 @@ _FIGURES: list[Panel] = [
         queries.share_in_range(
             "sds_repair_bytes_total", "sds_frame_bytes_total", CHANNELS
         ),
-        unit="percentunit",
         absent="no traffic",
     ),
 ]
@@ -134,14 +130,13 @@ _ANSWERS: list[Panel] = [
         per_second("sds_repair_requests_for_received_total", CHANNELS, "for received"),
         unit="reqps",
     ),
-    lines(
+    ratios(
         "Timing that breaks the rules",
         "Share of checked requests and responses that came at a wrong time. In "
         "SDS-R, hashes determine the right times of requests and responses. The "
         "monitor checks only the dialect 'spec'.",
         Query(_at_wrong_time("request"), "early"),
         Query(_at_wrong_time("response"), "unexplained"),
-        unit="percentunit",
     ),
 ]
 

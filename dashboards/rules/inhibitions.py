@@ -9,8 +9,7 @@ from dataclasses import dataclass
 class Inhibition:
     """An Alertmanager rule: alerts that match `sources` mute alerts of `targets`.
 
-    The labels `equal` must be equal in both alerts; a label that is missing in both
-    alerts counts as equal.
+    The labels `equal` must be equal in both alerts, or missing in both.
     """
 
     sources: tuple[str, ...]

@@ -30,8 +30,7 @@ def summed(vector: str, *without: str) -> str:
 def latest(vector: str, *without: str) -> str:
     """Return the maximum over hosts and over some labels of the metric.
 
-    After a move, Prometheus returns both hosts for some time, and a sum would count
-    both.
+    After a move, Prometheus returns both hosts for some time: a sum would count both.
     """
     return _aggregated("max", vector, without)
 
@@ -44,8 +43,7 @@ def earliest(vector: str, *without: str) -> str:
 def blind_channels() -> str:
     """Return the number of blind channels that are not muted.
 
-    Channels beyond the label limit are also counted, because nothing shows whether they
-    are muted.
+    Channels beyond the label limit count: nothing shows whether they are muted.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -110,8 +108,7 @@ def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
 
 def named(vector: str, views: str = "sds_channel") -> str:
     """Add each channel's display name in the label `name`; see `unless_muted`."""
-    # After a rename, Prometheus returns the old name for some minutes, so the newest
-    # name is used.
+    # After a rename, Prometheus returns the old name for some minutes: use the newest.
     names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
     return f"({vector})\n* ignoring (name) group_left (name) {names}"
 
