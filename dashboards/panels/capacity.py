@@ -6,10 +6,11 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import CAPACITY, Links
 from dashboards.panels import colours, forecast, queries
-from dashboards.panels.base import Panel, Query, now, per_second, per_step, sums
+from dashboards.panels.base import Panel
 from dashboards.panels.charts import figure, lines, ratio, ratios
 from dashboards.panels.frame import assemble, in_lines, some_channels
 from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.series import Query, now, per_second, per_step, sums
 from dashboards.panels.tables import Column, channel_rows, moment
 from dashboards.thresholds import (
     BUDGET_NEARLY_SPENT,

@@ -7,19 +7,11 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards import CHANNEL as UID
 from dashboards import Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import (
-    Link,
-    Panel,
-    Query,
-    now,
-    per_second,
-    per_step,
-    quantiles,
-    sums,
-)
+from dashboards.panels.base import Link, Panel
 from dashboards.panels.charts import figure, heat, lines, moment, ratios, states
 from dashboards.panels.frame import assemble, channel_page, in_lines, one_channel
 from dashboards.panels.queries import CHANNEL, select
+from dashboards.panels.series import Query, now, per_second, per_step, quantiles, sums
 from dashboards.thresholds import REDUNDANT_SHARE, SATURATED_RATIO
 from sds_core.observer.settings import DEFAULTS
 

@@ -19,15 +19,14 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from dashboards.panels.base import (
     Link,
-    Query,
     coloured_by_threshold,
     data_link,
     finished,
-    per_step,
     target,
     thresholds,
 )
 from dashboards.panels.colours import OUTCOMES, PLAIN, SERIES, Steps
+from dashboards.panels.series import Query, per_step
 
 
 def figure(

@@ -6,10 +6,11 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import FLEET, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, per_step, sums, thresholds
+from dashboards.panels.base import Link, Panel, thresholds
 from dashboards.panels.charts import figure, lines, ratio, ratios
 from dashboards.panels.frame import assemble, status_page
 from dashboards.panels.queries import JOB, RANGE, select
+from dashboards.panels.series import Query, per_step, sums
 from dashboards.panels.tables import Column, channel_rows, moment, rows
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
 from sds_core.observer.settings import DEFAULTS

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dashboards.panels import queries
-from dashboards.panels.base import Panel, Query
+from dashboards.panels.base import Panel
 from dashboards.panels.charts import figure, lines, ratios
 from dashboards.panels.frame import in_lines
 from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.series import Query
 from dashboards.panels.tables import Column, channel_rows
 
 

@@ -6,19 +6,11 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import GROUPS, Links
 from dashboards.panels import colours, forecast, queries
-from dashboards.panels.base import (
-    Link,
-    Panel,
-    Query,
-    now,
-    per_second,
-    per_step,
-    quantiles,
-    sums,
-)
+from dashboards.panels.base import Link, Panel
 from dashboards.panels.charts import figure, heat, lines, ratio, states
 from dashboards.panels.frame import assemble, group_page, in_lines, some_groups
 from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.series import Query, now, per_second, per_step, quantiles, sums
 from dashboards.panels.tables import Column, moment, rows
 from dashboards.thresholds import UNACKNOWLEDGED_SHARE
 from sds_core.observer.settings import DEFAULTS

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, now, per_second, per_step
+from dashboards.panels.base import Panel
 from dashboards.panels.charts import figure, lines, moment, states
 from dashboards.panels.frame import in_lines
+from dashboards.panels.series import Query, now, per_second, per_step
 
 _ANY = ""
 _SWEPT = queries.greatest("sds_mirror_store_swept_timestamp_seconds", _ANY, "node")

@@ -6,19 +6,12 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import MONITOR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import (
-    Link,
-    Panel,
-    Query,
-    now,
-    per_second,
-    per_step,
-    quantiles,
-)
+from dashboards.panels.base import Link, Panel
 from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import assemble, in_lines, status_page
 from dashboards.panels.mirror import AUDITS, MIRROR, NODES
 from dashboards.panels.queries import JOB
+from dashboards.panels.series import Query, now, per_second, per_step, quantiles
 from dashboards.panels.tables import Column, moment, rows
 from dashboards.thresholds import (
     BEHIND_SECONDS,

@@ -141,10 +141,10 @@ def delivery_budget_used(scope: str) -> str:
     return share(failed, f"1 - {objective('delivery', scope, 'channel')}")
 
 
-def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
+def acknowledged(scope: str, window: str = RATE_WINDOW) -> str:
     """Return the share of judged messages that were acknowledged in time."""
-    in_time = rate("sds_messages_acknowledged_in_time_total", scope, *by, window=window)
-    missed = rate("sds_messages_unacknowledged_total", scope, *by, window=window)
+    in_time = rate("sds_messages_acknowledged_in_time_total", scope, window=window)
+    missed = rate("sds_messages_unacknowledged_total", scope, window=window)
     return share(in_time, f"{in_time} + {missed}")
 
 

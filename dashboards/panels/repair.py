@@ -6,10 +6,11 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import REPAIR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, per_second
+from dashboards.panels.base import Panel
 from dashboards.panels.charts import figure, heat, lines, ratio, ratios
 from dashboards.panels.frame import assemble, in_lines, some_channels
 from dashboards.panels.queries import CHANNELS
+from dashboards.panels.series import Query, per_second
 from dashboards.panels.tables import Column, channel_rows
 from dashboards.thresholds import EXPIRED_SHARE, REDUNDANT_SHARE
 

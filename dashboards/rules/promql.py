@@ -53,7 +53,7 @@ def blind_channels() -> str:
 
 
 def growth(
-    figure: str, window: timedelta, pace: Pace, *without: str, may_fall: bool = False
+    figure: str, window: timedelta, pace: Pace, *, may_fall: bool = False
 ) -> str:
     """Return the exact growth of an absolute figure within a window.
 
@@ -69,9 +69,9 @@ def growth(
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
-    now = latest(figure, *without)
-    lowest = _aggregated("min", f"min_over_time({figure}[{since}])", without)
-    before = latest(f"last_over_time({figure}{earlier})", *without)
+    now = latest(figure)
+    lowest = earliest(f"min_over_time({figure}[{since}])")
+    before = latest(f"last_over_time({figure}{earlier})")
     return (
         f"{now}\n- (\n"
         f"{before} <= {lowest if may_fall else now}\n"
@@ -106,16 +106,15 @@ def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
     )
 
 
-def named(vector: str, views: str = "sds_channel") -> str:
-    """Add each channel's display name in the label `name`; see `unless_muted`."""
+def shown(vector: str, views: str = "sds_channel") -> str:
+    """Return the series that are not muted, with each channel's display name.
+
+    The label `name` has the display name. For `views`, see `unless_muted`.
+    """
     # After a rename, Prometheus returns the old name for some minutes: use the newest.
     names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
+    vector = unless_muted(vector, views)
     return f"({vector})\n* ignoring (name) group_left (name) {names}"
-
-
-def shown(vector: str, views: str = "sds_channel") -> str:
-    """Return the series that are not muted, with display names; see `unless_muted`."""
-    return named(unless_muted(vector, views), views)
 
 
 def _aggregated(how: str, vector: str, without: tuple[str, ...]) -> str:
