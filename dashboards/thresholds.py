@@ -45,24 +45,19 @@ BURN_RATES = (
     BurnRate(3, timedelta(days=1), timedelta(hours=2), "warning", 120),
     BurnRate(1, timedelta(days=3), timedelta(hours=6), "warning", 240),
 )
-"""Factors and windows for a period of 30 days.
-
-Google, The Site Reliability Workbook, chapter 5, "Recommended parameters". The windows
-for one day are from slok/sloth (internal/alert/windows/google-30d.yaml): if a day uses
-10 % of the budget, an alert fires.
-"""
+"""Factors and windows for a period of 30 days: Google, The Site Reliability Workbook,
+chapter 5, "Recommended parameters". The windows for one day are from slok/sloth
+(internal/alert/windows/google-30d.yaml): the alert fires if a day uses 10 % of the
+budget."""
 
 BEFORE_WINDOW = timedelta(days=1)
-"""Maximum age of the last figure before a gap, which is compared with the first figure
-after the gap."""
+"""Maximum age of the last figure before a gap that is compared with the next figure."""
 
 BLIND_FOR = timedelta(minutes=1)
-"""One or two scrapes are enough for the alert, because the verdict stays blind for ten
-minutes."""
+"""One or two scrapes are enough, because the verdict stays blind for ten minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
-"""A single capture gap makes the verdict blind for less time than this. A longer
-blindness means further gaps."""
+"""A single capture gap blinds for less time. Longer blindness means further gaps."""
 
 LOSS_WINDOW = timedelta(minutes=15)
 LOST_MESSAGES = 1
@@ -75,11 +70,8 @@ EXPIRED_SHARE = 0.5
 
 REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
-"""Share and minimum number of redundant responses in `REPAIR_WINDOW`.
-
-Some redundant responses are usual: holders wait for random times, and some answer
-before they receive another response.
-"""
+"""Share and minimum number of redundant responses in `REPAIR_WINDOW`. Some are usual:
+holders wait for random times, and some answer before they receive another response."""
 
 SATURATED_RATIO = DEFAULTS.saturated_rate
 NEAR_SATURATION_RATIO = SATURATED_RATIO / 2
@@ -91,33 +83,28 @@ COLLISION_WINDOW = timedelta(hours=1)
 EVICTION_WINDOW = timedelta(hours=1)
 
 TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
-"""Lag of a tap behind the newest tap, in seconds of event time: twelve heartbeat
-intervals."""
+"""Lag of a tap behind the newest tap, event time: twelve heartbeat intervals."""
 
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_SEEN_WITHIN = timedelta(days=1)
 """A tap with records within this time is expected, even if the monitor forgot it."""
 
 TAP_CLOCK_SECONDS = WRONG_MS / 1000
-"""If a clock differs from Kafka's clock by twice this number of seconds, live records
-become dead letters."""
+"""If a clock differs from Kafka's by twice as much, live records are dead letters."""
 
 TAP_CLOCK_FOR = timedelta(minutes=2)
-"""For up to a minute, records are compared with an old clock, so the alert waits
-longer."""
+"""Records may be compared with a clock that is a minute old: the alert waits longer."""
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
-"""Minimum for an alert: if a tap misses a few records, another tap usually has these
-records."""
+"""If a tap misses fewer records, another tap usually has these records."""
 
 MONITOR_DOWN_FOR = timedelta(minutes=5)
 MONITOR_SEEN_WITHIN = timedelta(days=7)
 """A monitor that ran within this time is expected to run."""
 
 STOPPED_WINDOW = timedelta(minutes=15)
-"""The window is much longer than a batch: heartbeats alone cause a batch every few
-seconds."""
+"""A batch is much shorter: heartbeats alone cause a batch every few seconds."""
 
 STOPPED_SEEN_BEFORE = timedelta(minutes=10)
 """Even a start with a large checkpoint takes less time than this."""
@@ -127,8 +114,7 @@ KAFKA_AWAY_FOR = timedelta(minutes=5)
 """A broker restarts in less time than this."""
 
 BEHIND_SECONDS = 300
-"""Event-time lag that fires an alert: longer than the lag of a large batch or a
-restart."""
+"""Event-time lag: longer than the lag of a large batch or a restart."""
 
 BEHIND_FOR = timedelta(minutes=5)
 BEHIND_STILL = timedelta(minutes=30)
@@ -136,26 +122,22 @@ BEHIND_STILL = timedelta(minutes=30)
 
 CLOCK_SECONDS = WRONG_MS / 1000
 CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000
-"""Limits of clock differences; above `CLOCK_CRITICAL_SECONDS`, live records become dead
-letters."""
+"""Above `CLOCK_CRITICAL_SECONDS`, live records become dead letters."""
 
 CLOCK_FOR = timedelta(minutes=2)
-"""In this time, four comparisons occur. After a start, a machine may still have to set
-its clock."""
+"""Four comparisons occur. After a start, a machine may still have to set its clock."""
 
 RESTART_WINDOW = timedelta(hours=1)
 RESTARTS = 3
 
 DEAD_LETTER_WINDOW = timedelta(hours=1)
 DEAD_LETTERS = 10
-"""Dead letters with one reason: one dead letter is harmless, but a wrong tap writes
-many."""
+"""Dead letters with one reason: one is harmless, but a wrong tap writes many."""
 
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
 HISTORY_WINDOW = timedelta(minutes=10)
-"""The number of pending rows falls within this window, because files accept rows once a
-minute."""
+"""Files accept pending rows once a minute, so their number falls within this window."""
 
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 
@@ -165,11 +147,9 @@ UNACKNOWLEDGED_WINDOW = timedelta(hours=1)
 UNACKNOWLEDGED_SHARE = DEFAULTS.unacknowledged_percent / 100
 MOSTLY_UNACKNOWLEDGED_SHARE = 0.5
 LEAST_UNACKNOWLEDGED = 10
-"""Shares and minimum number of MVDS messages that a receiver does not acknowledge.
-
-A group is failing from `UNACKNOWLEDGED_SHARE` on. Senders repeat until the deadline, so
-most pairs fail only if a receiver or a connection is broken.
-"""
+"""Shares and minimum number of MVDS messages that a receiver does not acknowledge. A
+group is failing from `UNACKNOWLEDGED_SHARE` on. Senders repeat until the deadline, so
+most pairs fail only if a receiver or a connection is broken."""
 
 UNANSWERED_WINDOW = timedelta(hours=1)
 UNANSWERED_REQUESTS = 10
@@ -179,8 +159,7 @@ BUDGET_NEARLY_SPENT = 0.9
 """Share of `ObserverSettings.epoch_messages` at which Reliable Channel also warns."""
 
 LIMIT_WITHIN = timedelta(days=7)
-"""Operators need this wall time, at any speed of the traffic, to change clients or
-split a channel."""
+"""Wall time, at any speed, that operators need to change clients or split a channel."""
 
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from dashboards.rules import INHIBITIONS, Alert, Severity, Subject, alerts
+from dashboards.rules import alerts
+from dashboards.rules.alert import Alert, Severity, Subject
+from dashboards.rules.inhibitions import INHIBITIONS
 from dashboards.rules.pace import LIFE
 from dashboards.thresholds import BURN_RATES
 from sds_core.observer.channel_table import DEFAULT_SETTINGS

@@ -41,15 +41,10 @@ from connectors.web.paging import (
     ListedIncident,
     PageQuery,
     Reference,
+    ViewsQuery,
     next_after,
 )
-from connectors.web.parameters import (
-    HoursQuery,
-    IncidentSelection,
-    ViewQuery,
-    Whole,
-    views_of,
-)
+from connectors.web.parameters import HoursQuery, IncidentSelection, Whole, views_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoChannel, NoRecord
 from connectors.web.sources import Sources, shown_until_ms
 from connectors.web.summary import (
@@ -82,17 +77,12 @@ class _SpanPlace(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ViewsQuery(ViewQuery, PageQuery):
-    """Selects a page of views, or one of the views."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class IncidentsQuery(IncidentSelection, PageQuery):
     """Selects a page of incidents."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerdictsQuery(ViewQuery, PageQuery):
+class VerdictsQuery(ViewsQuery):
     """Selects a page of a view's shown verdicts.
 
     Attributes:
@@ -163,8 +153,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             msgspec.structs.replace(
                 query.query(views.totals),
                 after=None if place is None else place.find(views.totals),
-                # One incident more than the page's length shows that more incidents
-                # exist.
+                # One incident more than the page's length shows that more exist.
                 limit=query.length + 1,
             ),
         )
@@ -197,7 +186,13 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         return {
             "clock": snapshot.clock_ms or None,
             "taps": [
-                _tap_object(snapshot, observer, channels[observer])
+                {
+                    "id": observer,
+                    **TAP_FIGURES.report(snapshot.taps[observer]),
+                    "clock_offset_ms": snapshot.job.clock.taps.get(observer),
+                    "holes": [list(span) for span in snapshot.taps[observer].holes],
+                    "channel_count": channels[observer],
+                }
                 for observer in shown
             ],
             "wrong_clocks": dict(snapshot.job.clock.skewed_taps),
@@ -357,15 +352,4 @@ def _job_object(snapshot: Snapshot) -> JobObject:
         "batch_duration_ms": job.batch_duration.summary(),
         "state_bytes": job.state_bytes,
         "restarts": job.restarts,
-    }
-
-
-def _tap_object(snapshot: Snapshot, observer: str, channels: int) -> dict[str, Any]:
-    tap = snapshot.taps[observer]
-    return {
-        "id": observer,
-        **TAP_FIGURES.report(tap),
-        "clock_offset_ms": snapshot.job.clock.taps.get(observer),
-        "holes": [list(span) for span in tap.holes],
-        "channel_count": channels,
     }

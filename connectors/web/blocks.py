@@ -27,11 +27,9 @@ class Table:
 
     Attributes:
         words: Number of the first columns that contain words instead of figures.
-        bars: A share in [0, 1] for each row; the last cell of the row shows the share
-            as a bar.
+        bars: A share in [0, 1] for each row; the row's last cell shows it as a bar.
         links: Address to which the first cell of each row links.
-        anchor: Prefix of the row ids, which end in the row number; empty if rows have
-            no id.
+        anchor: Prefix of the row ids, which end in the row number; empty for no ids.
     """
 
     title: str
@@ -119,8 +117,7 @@ class HeatMap:
     ) -> HeatMap:
         """Return the map of cells, in the order in which rows and columns appear.
 
-        Cells have value and text by row and column. Cells may be missing, and values
-        NaN.
+        Cells have value and text by row and column. A cell may be missing or NaN.
         """
         columns = list(dict.fromkeys(column for _, column in cells))
         names = list(dict.fromkeys(row for row, _ in cells))

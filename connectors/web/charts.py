@@ -23,8 +23,7 @@ class Series:
     Attributes:
         values: One value for each interval; None if nothing was measured.
         is_limit: Whether the series is a straight line for comparison.
-        spans: Ends of the interval around each value; empty for values without
-            intervals.
+        spans: Ends of the interval around each value; empty without intervals.
     """
 
     name: str
@@ -44,13 +43,10 @@ class Chart:
     """Figures over time, for a picture and for a table.
 
     Attributes:
-        key: Name of the chart within the page.
-        note: Explanation of how to read the chart.
         times: Name of each interval: by default, its start in UTC.
         ticks: Times with a label on the axis.
         unit: Returns the label of a value on the axis of counts.
-        forecast_from: Number of bars before the forecast; None if the chart has no
-            forecast.
+        forecast_from: Number of bars before the forecast; None without a forecast.
         heading: Heading of the intervals in the table. If the heading is empty,
             intervals are times, and the table begins with the newest time.
     """
@@ -101,20 +97,14 @@ def charts_of(
     """Return the charts of a view's page, with its SLOs and limits."""
     times = [words.time_of_day(begin_ms) for begin_ms in trend.begins_ms]
     ticks = [words.time_of_day(begin_ms) for begin_ms in _ticks_ms(trend)]
-    return [
-        Chart(
-            shape.key,
-            shape.title,
-            " ".join(_notes(shape, table.in_chart(shape.key), trend, observer)),
-            shape.scale,
-            times,
-            ticks,
-            list(
-                _all_series(shape, table.in_chart(shape.key), trend, settings, observer)
-            ),
-        )
-        for shape in table.charts
-    ]
+
+    def chart(shape: ChartShape) -> Chart:
+        entries = table.in_chart(shape.key)
+        note = " ".join(_notes(shape, entries, trend, observer))
+        series = list(_all_series(shape, entries, trend, settings, observer))
+        return Chart(shape.key, shape.title, note, shape.scale, times, ticks, series)
+
+    return [chart(shape) for shape in table.charts]
 
 
 def _notes(

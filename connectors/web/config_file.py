@@ -107,11 +107,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
             _BCRYPT,
             "a bcrypt hash of cost 4 to 15: `htpasswd -nBC 10 USER` prints one",
         )
-        for name, tokens in (
-            ("bearer_tokens", self.bearer_tokens),
-            ("peer_tokens", self.peer_tokens),
-        ):
-            _check(name, tokens, _SHA256, _SHA256_RULE)
+        _check("bearer_tokens", self.bearer_tokens, _SHA256, _SHA256_RULE)
+        _check("peer_tokens", self.peer_tokens, _SHA256, _SHA256_RULE)
 
 
 class WebConfigFile:
@@ -137,21 +134,18 @@ class WebConfigFile:
     def __call__(self) -> WebConfig:
         """Reload changed files, and return the current settings."""
         with self._lock:
-            return self._newest()
-
-    def _newest(self) -> WebConfig:
-        # Two changes in quick succession may leave a file with the same time.
-        if _contents(self._stamp) == self._stamp:
-            return self._config
-        try:
-            config = self._read()
-            self._check_change(config)
-        except BadWebConfig as error:
-            _log.error("%s; the previous settings remain valid", error)
-            return self._config
-        self._config = config
-        _log.info("%s was read again", self._path)
-        return config
+            # Two changes in quick succession may leave a file with the same time.
+            if _contents(self._stamp) == self._stamp:
+                return self._config
+            try:
+                config = self._read()
+                self._check_change(config)
+            except BadWebConfig as error:
+                _log.error("%s; the previous settings remain valid", error)
+                return self._config
+            self._config = config
+            _log.info("%s was read again", self._path)
+            return config
 
     def _check_change(self, new: WebConfig) -> None:
         """Check that a change removes no protection: an editor may empty a file."""

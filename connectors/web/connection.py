@@ -30,19 +30,16 @@ class ClientLimits:
 
     Attributes:
         connections: Maximum number of open connections. A further connection closes the
-            connection that has waited longest for its client, so idle clients do not
-            exclude others.
+            one that has waited longest for its client, so idle clients exclude nobody.
         watching: Number of connections for `/metrics` and `/readyz` that other
             connections cannot close.
         request_s: Maximum time for a request, in seconds, from the start of the
             connection or from the request's first byte.
         unread_s: Time for which a client may read nothing, in seconds. On slow
             networks, a part takes seconds because the system buffers much.
-        read_bytes_s: After `unread_s`, minimum number of bytes that a client must read
-            in each further second.
-        idle_s: Idle seconds after which a connection is closed. The value exceeds the
-            interval of scrapes and polls, so that no request meets a closing
-            connection.
+        read_bytes_s: Minimum of bytes to read in each second after `unread_s`.
+        idle_s: Idle seconds after which a connection is closed: more than the interval
+            of scrapes and polls, so that no request meets a closing connection.
     """
 
     connections: int = 100
@@ -51,11 +48,6 @@ class ClientLimits:
     unread_s: float = 10.0
     read_bytes_s: float = 8_000.0
     idle_s: int = 75
-
-    @property
-    def look_s(self) -> float:
-        """Time between two checks of a connection, in seconds."""
-        return min(self.request_s, self.unread_s) / 2
 
 
 DEFAULT_LIMITS = ClientLimits()
@@ -146,7 +138,8 @@ class LimitedConnection(H11Protocol):
         if is_late or self._reads_too_slowly:
             self.abort()
             return
-        self._next_look = self.loop.call_later(self._limits.look_s, self._look)
+        pause_s = min(self._limits.request_s, self._limits.unread_s) / 2
+        self._next_look = self.loop.call_later(pause_s, self._look)
 
     def _make_room(self) -> None:
         present = [

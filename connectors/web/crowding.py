@@ -1,8 +1,7 @@
 """Refuses requests while too many others are being answered.
 
 Uvicorn continues to process a request after its client has disconnected. A limit of
-connections thus does not bound the number of requests: clients could send requests and
-disconnect.
+connections thus does not bound the number of requests.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ THREADS = 6
 would leave the event loop too little CPU time, even for the probe."""
 
 PROBE = "/healthz"
-"""Path that is always answered, because a supervisor ends processes that do not answer
-it."""
+"""Path that is always answered: a supervisor ends processes that do not answer it."""
 
 WATCHING = frozenset({"/metrics", "/readyz"})
 """Paths with a limit of their own."""

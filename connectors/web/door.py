@@ -38,11 +38,8 @@ MOST_CHECKS = 8
 """Maximum number of passwords that are being verified or wait for verification."""
 
 MOST_WAITING = 20
-"""Maximum number of requests that wait for a password.
-
-The sum of this limit and the limits of `connectors.web.crowding` stays below the number
-of a server's connections.
-"""
+"""Maximum number of requests that wait for a password. The sum of this limit and the
+limits of `connectors.web.crowding` is below the number of a server's connections."""
 
 MOST_WAITING_OF_ADDRESS = 8
 """Maximum number of waiting requests from one address: a browser sends six."""
@@ -51,8 +48,7 @@ _FAILURE_S = 1.0
 """Seconds after a wrong password in which the client's address cannot try again."""
 
 ANONYMOUS = "sds-monitor.anonymous"
-"""Key in the scope of a request without login. Such a request is answered only with a
-status."""
+"""Key in the scope of a request without login, which is answered only with a status."""
 
 _READINESS = "/readyz"
 """The reason is not reported to clients without a login."""
@@ -118,8 +114,7 @@ class Passwords:
             check.add_done_callback(lambda done: self._ended(address, done))
         self._waiting[address] += 1
         try:
-            # If a client disconnects, the computation continues, since others may wait
-            # for it.
+            # If a client disconnects, others may still wait for the computation.
             is_right = await asyncio.shield(check) and user in users
         finally:
             # Unlike `-= 1`, this removes an address that has no waiting request.
@@ -175,8 +170,7 @@ class Door:
             return plain_refusal(request, 421, why)
         if not config.needs_login:
             return None
-        # The path of `request.url` is not used, since that URL contains the header
-        # Host.
+        # The path of `request.url` is not used: that URL contains the header Host.
         path = request.scope["path"]
         # Supervisors have no login.
         if path == PROBE or path in config.open_paths:

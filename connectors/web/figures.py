@@ -106,8 +106,7 @@ def _percentile(figure: Figure, percentile: Percentile) -> PageFigure:
         histogram = figure.read(totals)
         if not histogram.count:
             return None
-        # The last bucket has no upper bound, so the value is only known to exceed the
-        # greatest bound.
+        # The last bucket has no bound: the value only exceeds the greatest bound.
         return histogram.percentile_ms(percentile.percent) or BUCKETS_MS[-1] + 1
 
     return PageFigure(

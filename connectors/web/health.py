@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from anyio import CapacityLimiter, to_thread
 from prometheus_client import CollectorRegistry
+from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -51,9 +52,11 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
 
 
 def metrics_app(
-    registry: CollectorRegistry, obstacle: Callable[[], str], *routes: BaseRoute
+    collector: Collector, obstacle: Callable[[], str], *routes: BaseRoute
 ) -> Starlette:
     """Return an application with `/metrics`, probes and further routes."""
+    registry = CollectorRegistry()
+    registry.register(collector)
     every = [Metrics(registry).route, *probes(obstacle), *routes]
     return Starlette(
         routes=[*every, description(every)],

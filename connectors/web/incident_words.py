@@ -8,15 +8,7 @@ from heapq import nsmallest
 
 import msgspec
 
-from connectors.web import words
-from connectors.web.naming import (
-    called,
-    href_if_known,
-    needs_key,
-    runbook_href,
-    short_key,
-    trace_href,
-)
+from connectors.web import naming, words
 from sds_core.observer.incidents import ChannelIncident, Incident, IncidentKind
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.lacking import is_followed
@@ -57,16 +49,12 @@ class IncidentWords:
     """An incident as a page shows it; addresses are relative to the root of the site.
 
     Attributes:
-        summary: Who lacks an undelivered message; for other incidents, who sent the
-            message.
+        summary: Who lacks an undelivered message, or who sent another message.
         trace_href: Address of the message's trace; empty if its protocol has no traces.
-        runbook_href: Address of the runbook, with the view.
         stands: Whether the incident has not ended, and may still end.
         standing: Words that state whether the incident has ended, with the time.
         channel_href: Address of the view's page; empty if the view has ended.
-        lacked_by: The participants that have lacked the message longest, each with a
-            start time.
-        others_lack: Number of further participants that lack the message.
+        lacked_by: The participants that lack the message longest, with start times.
         hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
         doubt: Why the incident may be wrong; empty if nothing suggests that.
@@ -134,17 +122,17 @@ def incident_words(
         facts.append(("Followed", _until(snapshot, found, kind)))
     why = words.whole(kind.explain(shortened, snapshot.observer))
     return IncidentWords(
-        key=short_key(" ".join((found.channel, *incident.key))),
+        key=naming.short_key(" ".join((found.channel, *incident.key))),
         kind=KINDS[incident.kind],
         message=words.short(incident.message_id),
         summary=_summary(shortened),
         since=words.moment(incident.since_ms, snapshot.clock_ms),
         runbook=(runbook := kind.runbooks.get(incident.kind, "")),
-        runbook_href=runbook_href(runbook, found.channel),
+        runbook_href=naming.runbook_href(runbook, found.channel),
         stands=followed,
         standing=_standing(incident, followed),
-        channel=called(snapshot, found.channel, kind),
-        channel_href=href_if_known(snapshot, found.channel, kind),
+        channel=naming.called(snapshot, found.channel, kind),
+        channel_href=naming.href_if_known(snapshot, found.channel, kind),
         message_id=incident.message_id,
         trace_href=_trace_href(found, kind),
         lacked_by=[
@@ -172,10 +160,12 @@ def _hash(incident: Incident) -> str:
 def _trace_href(found: ChannelIncident, kind: AnyKind) -> str:
     incident = found.incident
     # A long id does not fit into an address.
-    message = _hash(incident) if needs_key(incident.message_id) else incident.message_id
+    message = incident.message_id
+    if naming.needs_key(message):
+        message = _hash(incident)
     if not message or kind.prefix not in _TRACED:
         return ""
-    return trace_href(kind, found.channel, message, incident.since_ms)
+    return naming.trace_href(kind, found.channel, message, incident.since_ms)
 
 
 def _until(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> str:

@@ -6,17 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 
-from connectors.web import words
+from connectors.web import naming, words
 from connectors.web.extras import extras_of
 from connectors.web.incident_words import KINDS, follows
-from connectors.web.naming import (
-    called,
-    href_if_known,
-    needs_key,
-    runbook_href,
-    short_key,
-    unresolved_href,
-)
 from sds_core.observer.incidents import ChannelIncident, IncidentKind
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.lacking import Lack, lacks_of, standing_of
@@ -33,8 +25,7 @@ class LackWords:
     """A group of messages with one problem; addresses are relative to the site's root.
 
     Attributes:
-        doubt: Number of the group's messages that the taps may have missed, in words;
-            empty for zero.
+        doubt: Number of messages that the taps may have missed; empty for zero.
         channel_href: Address of the view's page; empty if the view has ended.
         href: Address of the list of these messages; empty if the view has ended and has
             a long id.
@@ -57,7 +48,6 @@ class LackGroups:
 
     Attributes:
         groups: At most `LISTED_LACKS` groups, most severe first.
-        hidden: Number of further groups.
         messages: Number of messages in all groups; each message counts once.
         more: Whether further messages exist.
         overlap: Whether a message is in several groups.
@@ -103,8 +93,7 @@ def group_words(
     """Group unresolved incidents by participant and problem.
 
     `found` has unresolved incidents, newest first, at most one more than
-    `READ_INCIDENTS`. `participant` is the id or key of the only participant of
-    interest; empty for all.
+    `READ_INCIDENTS`. `participant` is the id or key of one participant; empty for all.
     """
     views = snapshot.views[kind.prefix].totals
     standing = standing_of(found, partial(follows, snapshot, kind=kind))
@@ -136,28 +125,30 @@ def group_words(
 
 def is_participant(name: str, wanted: str) -> bool:
     """Whether a participant has this id or key."""
-    return wanted in (name, short_key(name))
+    return wanted in (name, naming.short_key(name))
 
 
 def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
     # Lists by participant have only undelivered messages: see `IncidentQuery`.
     is_listed = lack.kind is IncidentKind.UNDELIVERED
     participant = lack.participant if is_listed else None
-    href = unresolved_href(kind, lack.channel, lack.kind, participant)
-    channel_href = href_if_known(snapshot, lack.channel, kind)
+    href = naming.unresolved_href(kind, lack.channel, lack.kind, participant)
+    channel_href = naming.href_if_known(snapshot, lack.channel, kind)
     since = words.moment(lack.since_ms, snapshot.clock_ms)
     runbook = kind.runbooks.get(lack.kind, "")
     name = () if lack.participant is None else (lack.participant,)
     return LackWords(
-        key=short_key(" ".join((lack.channel, lack.kind, *name, str(lack.followed)))),
+        key=naming.short_key(
+            " ".join((lack.channel, lack.kind, *name, str(lack.followed)))
+        ),
         kind=KINDS[lack.kind],
         sentence=lack.sentence(words.short(lack.participant or ""), since),
         doubt=f"for {words.number(lack.tap_hole)} of the messages, "
         "taps were interrupted"
         if lack.tap_hole
         else "",
-        channel=called(snapshot, lack.channel, kind),
+        channel=naming.called(snapshot, lack.channel, kind),
         channel_href=channel_href,
-        href="" if needs_key(lack.channel) and not channel_href else href,
-        runbook_href=runbook and runbook_href(runbook, lack.channel),
+        href="" if naming.needs_key(lack.channel) and not channel_href else href,
+        runbook_href=runbook and naming.runbook_href(runbook, lack.channel),
     )

@@ -46,8 +46,7 @@ class Lanes:
         events: The events in order of time.
         ticks: Text of the time of each event.
         anchor: Prefix of the row ids, which end in the row number.
-        ZOOMS: Factors of the width; a text is shown from the first factor at which it
-            fits.
+        ZOOMS: Factors of the width; the first factor at which a text fits shows it.
         LANE_PX: Name of a lane height in the stylesheet.
     """
 

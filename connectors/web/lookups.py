@@ -22,10 +22,7 @@ from sds_core.observer.shown_verdicts import Span, spans_of
 from sds_core.observer.snapshot import Snapshot, Views
 
 _CONCURRENT = 2
-"""Maximum number of concurrent queries.
-
-Each query uses a core and tens of megabytes.
-"""
+"""Maximum number of concurrent queries; each uses a core and tens of megabytes."""
 
 _PATIENCE_S = 8.0
 """This wait is shorter than the time that an open page waits for its answer."""

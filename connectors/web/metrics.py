@@ -21,11 +21,8 @@ from connectors.prometheus.exposition import encoder
 from connectors.web.operations import Operation
 
 _COMPRESSION = 3
-"""Level of zlib.
-
-The highest level takes ten times as long as this level, and reduces the size by only a
-seventh.
-"""
+"""Level of zlib. The highest level takes ten times as long, and reduces the size by
+only a seventh."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,8 +30,7 @@ ERRORS: Mapping[str, str] = {
     "500": "The monitor failed to answer.",
     "503": "The monitor is starting, or too many requests are under way.",
 }
-"""Errors of all operations, by status; 400 only for operations that answer with
-JSON."""
+"""Errors of all operations; 400 only for operations that answer with JSON."""
 
 _UNKNOWN = "No kind of view has this prefix."
 
@@ -67,13 +66,13 @@ _PATH_PARAMETERS: Mapping[str, Schema] = {
 }
 
 
-def summary_of(text: str) -> str:
-    """Return the first paragraph of a docstring, in one line."""
+def _summary_of(text: str) -> str:
+    # The first paragraph of a docstring, in one line.
     return " ".join(inspect.cleandoc(text).partition("\n\n")[0].split())
 
 
-def renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema:
-    """Return the schema of an answer, with the field `id` renamed to `label`."""
+def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema:
+    # The field `id` is called `label`.
     _, _, name = schema["$ref"].rpartition("/")
     described = schemas[name]
     return described | {
@@ -85,13 +84,11 @@ def renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema
     }
 
 
-def explained(schema: Schema) -> Schema:
-    """Return the schema of a type, with the text of its docstring for each key.
-
-    Each time also has a text, see `sds_core.times.with_utc`.
-    """
+def _explained(schema: Schema) -> Schema:
+    # The docstring of the type has a text for each key. Each time also has a text, see
+    # `sds_core.times.with_utc`.
     text = schema.get("description", "")
-    described = schema | ({"description": summary_of(text)} if text else {})
+    described = schema | ({"description": _summary_of(text)} if text else {})
     if "properties" not in schema:
         return described
     helps = _attributes_in(text)
@@ -120,14 +117,6 @@ def _as_text(schema: Any) -> Any:
     return {
         key: _as_text(value) for key, value in schema.items() if key != "description"
     }
-
-
-def attributes_of(form: type) -> dict[str, str]:
-    """Return the description of each attribute in the docstrings of a class."""
-    found: dict[str, str] = {}
-    for base in reversed(form.__mro__):
-        found |= _attributes_in(base.__doc__ or "")
-    return found
 
 
 def _attributes_in(docstring: str) -> dict[str, str]:
@@ -178,7 +167,7 @@ def document(operations: Sequence[Operation]) -> Schema:
     found, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
-    schemas = {name: explained(one) for name, one in components.items()}
+    schemas = {name: _explained(one) for name, one in components.items()}
     error, *rest = found
     left = iter(rest)
     return {
@@ -212,14 +201,16 @@ def _operation(
     summary, _, more = operation.text.partition("\n\n")
     answers = [next(found) for _ in operation.answers]
     if operation.label != "id":
-        answers = [renamed(one, schemas, operation.label) for one in answers]
+        answers = [_renamed(one, schemas, operation.label) for one in answers]
     is_json = operation.media_type == JSON
     body = answers[0] if len(answers) == 1 else {"anyOf": answers}
     parameters = [
         {"name": name, "in": "path", "required": True, **_PATH_PARAMETERS[name]}
         for name in operation.param_convertors
     ]
-    helps = attributes_of(operation.form)
+    helps: dict[str, str] = {}
+    for base in reversed(operation.form.__mro__):
+        helps |= _attributes_in(base.__doc__ or "")
     for one in _parameters(operation):
         schema = next(found)
         if isinstance(one.default, str | int):
@@ -262,6 +253,6 @@ def _errors(operation: Operation) -> dict[str, str]:
     if "prefix" in operation.param_convertors:
         found["404"] = _UNKNOWN
     for refusal in operation.refusals:
-        status, text = str(refusal.status), summary_of(refusal.__doc__ or "")
+        status, text = str(refusal.status), _summary_of(refusal.__doc__ or "")
         found[status] = " ".join(filter(None, (found.get(status), text)))
     return found

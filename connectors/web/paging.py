@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple, Self, TypeVar
 import msgspec
 
 from connectors.web.naming import needs_key, short_key
-from connectors.web.parameters import Whole
+from connectors.web.parameters import ViewQuery, Whole
 from connectors.web.refusals import WrongParameter
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentPlace
 
@@ -84,6 +84,11 @@ class PageQuery:
         return entries[begin:end], end < len(entries)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ViewsQuery(ViewQuery, PageQuery):
+    """Selects a page of views, or one of the views."""
+
+
 def next_page(place: Sequence[object]) -> str:
     """Return a place, encoded for an address, as the value of `next`."""
     packed = json.dumps(place, separators=(",", ":")).encode()
@@ -127,8 +132,7 @@ class ListedIncident(NamedTuple):
     """The place of an incident in the list, in a form for addresses.
 
     Attributes:
-        message_id: Id of the message. A long id is cut, so the next page may omit other
-            ids with the same begin.
+        message_id: A long id is cut: the next page may omit ids with the same begin.
         begin: First characters of a long channel id; needed if the channel has ended.
     """
 

@@ -130,8 +130,7 @@ class Parameter(NamedTuple):
     Attributes:
         name: Name of the parameter in an address.
         field: Field of the dataclass that has the parameter's value.
-        default: Value if the parameter is omitted; `dataclasses.MISSING` if it is
-            required.
+        default: Value if omitted; `dataclasses.MISSING` for a required parameter.
     """
 
     name: str

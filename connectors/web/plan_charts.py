@@ -15,8 +15,7 @@ from sds_core.planning.words import amount, figure_name, interval, limit_name, p
 from sds_core.text import day_and_month
 
 AHEAD_DAYS = BEFORE_DAYS
-"""Days ahead that a chart shows; if the limit is reached later, the chart shows more
-days."""
+"""Days ahead that a chart shows; it shows more days if the limit is reached later."""
 
 _TICKS = 5
 _WEEK_DAYS = 7
@@ -29,15 +28,14 @@ def forecast_charts(forecast: Forecast) -> list[Chart]:
         for name, title in (("bytes", "Bytes a day"), ("messages", "Messages a day"))
         if name in forecast.figures
     ]
-    charts[1:1] = parts_chart(forecast)
+    charts[1:1] = _parts_chart(forecast)
     for limit in forecast.limits:
         if limit.name in forecast.figures:
-            charts.append(limit_chart(forecast, limit))
+            charts.append(_limit_chart(forecast, limit))
     return charts
 
 
-def limit_chart(forecast: Forecast, limit: Reached) -> Chart:
-    """Return the chart of a figure with its limit."""
+def _limit_chart(forecast: Forecast, limit: Reached) -> Chart:
     title, note = limit_name(limit.name), figure_name(limit.name)
     title, note = (f"{text[0].upper()}{text[1:]}" for text in (title, note))
     return figure_chart(forecast, limit.name, title, f"{note}.", limit)
@@ -81,8 +79,8 @@ def figure_chart(
     )  # fmt: skip
 
 
-def parts_chart(forecast: Forecast) -> list[Chart]:
-    """Return a list with the chart of bytes by part; empty if parts are unknown."""
+def _parts_chart(forecast: Forecast) -> list[Chart]:
+    # The list is empty if the parts are unknown.
     parts = {name: one for name, one in forecast.figures.items() if part_of(name)}
     if not parts:
         return []

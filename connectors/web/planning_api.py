@@ -24,8 +24,8 @@ from connectors.web.answer_types import (
 from connectors.web.lookups import Lookups, read_figures
 from connectors.web.naming import display_name
 from connectors.web.operations import KINDS, json_operation, of_views
-from connectors.web.paging import PageQuery, Reference, next_after
-from connectors.web.parameters import ViewQuery, views_of
+from connectors.web.paging import Reference, ViewsQuery, next_after
+from connectors.web.parameters import views_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable
 from connectors.web.sources import Sources
 from sds_core.observer.kinds import AnyKind
@@ -38,7 +38,7 @@ MAX_DAYS = 365
 
 
 @dataclass(frozen=True, kw_only=True)
-class DaysQuery(ViewQuery, PageQuery):
+class DaysQuery(ViewsQuery):
     """Selects a page of the hours of a view.
 
     Attributes:
@@ -58,71 +58,6 @@ class ViewHours(TypedDict):
 
 class _HourPlace(NamedTuple):
     minute: int
-
-
-def hours_routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """Return the route that answers with the hours of views."""
-
-    def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
-        """Return a page of the hours in which a figure changed, oldest first.
-
-        Each hour has the last value of each counter and the maximum of each gauge.
-        """
-        place = query.place(_HourPlace)
-        snapshot = read_figures(sources)
-        views = views_of(request, snapshot)
-        name = query.existing(views.totals)
-        measures = measures_of(views.kind.published)
-        end_ms = snapshot.clock_ms + 1
-        rows = lookups.minutes(
-            views.kind.prefix,
-            name,
-            end_ms - query.days * DAY_MS,
-            end_ms,
-            measures.fields,
-        )
-
-        def place_of(row: Mapping[str, Any]) -> _HourPlace:
-            return _HourPlace(row["minute"])
-
-        shown, more = query.cut(hour_rows(rows, measures.gauges), place, place_of)
-        columns = ("minute", *measures.fields)
-        return {
-            "id": name,
-            "clock": snapshot.clock_ms or None,
-            "hours": [{column: row.get(column) for column in columns} for row in shown],
-            "next": next_after(shown, more, place_of),
-        }
-
-    return [
-        json_operation(
-            "/api/v1/views/{prefix}/hours",
-            hours,
-            HistoryBusy,
-            HistoryUnreadable,
-            answers=[_hours_type(kind) for kind in KINDS],
-        )
-    ]
-
-
-def _hours_type(kind: AnyKind) -> type:
-    name, table = capital(kind.names.one), kind.published
-    helps = {column.name: column.help for column in table.columns}
-    fields = {
-        field: Annotated[int | None, Meta(description=helps[field])]
-        for field in measures_of(table).fields
-    }
-    minute = Annotated[
-        int,
-        Meta(description="Event time at which the hour's last minute begins, Unix ms."),
-    ]
-    hour = record(f"{name}Hour", {"minute": minute, **fields})
-    return extended(f"{name}Hours", ViewHours, {"hours": list_of(hour)})
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanningQuery(ViewQuery, PageQuery):
-    """Selects a page of forecasts, or all days of one forecast."""
 
 
 class ViewForecast(ForecastObject):
@@ -173,10 +108,41 @@ class Planning(TypedDict):
     next: Next
 
 
-def routes(sources: Sources) -> list[BaseRoute]:
-    """Return the routes of forecasts."""
+def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
+    """Return the routes of hours and forecasts."""
 
-    def planning(request: Request, query: PlanningQuery) -> Mapping[str, Any]:
+    def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
+        """Return a page of the hours in which a figure changed, oldest first.
+
+        Each hour has the last value of each counter and the maximum of each gauge.
+        """
+        place = query.place(_HourPlace)
+        snapshot = read_figures(sources)
+        views = views_of(request, snapshot)
+        name = query.existing(views.totals)
+        measures = measures_of(views.kind.published)
+        end_ms = snapshot.clock_ms + 1
+        rows = lookups.minutes(
+            views.kind.prefix,
+            name,
+            end_ms - query.days * DAY_MS,
+            end_ms,
+            measures.fields,
+        )
+
+        def place_of(row: Mapping[str, Any]) -> _HourPlace:
+            return _HourPlace(row["minute"])
+
+        shown, more = query.cut(hour_rows(rows, measures.gauges), place, place_of)
+        columns = ("minute", *measures.fields)
+        return {
+            "id": name,
+            "clock": snapshot.clock_ms or None,
+            "hours": [{column: row.get(column) for column in columns} for row in shown],
+            "next": next_after(shown, more, place_of),
+        }
+
+    def planning(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts, sorted by name.
 
         If one channel or group is selected, its forecast covers all days; otherwise,
@@ -214,7 +180,31 @@ def routes(sources: Sources) -> list[BaseRoute]:
             "next": next_after(shown, more, Reference.to),
         }
 
-    return [*of_views("planning", planning, answer_of=_planning_type)]
+    return [
+        json_operation(
+            "/api/v1/views/{prefix}/hours",
+            hours,
+            HistoryBusy,
+            HistoryUnreadable,
+            answers=[_hours_type(kind) for kind in KINDS],
+        ),
+        *of_views("planning", planning, answer_of=_planning_type),
+    ]
+
+
+def _hours_type(kind: AnyKind) -> type:
+    name, table = capital(kind.names.one), kind.published
+    helps = {column.name: column.help for column in table.columns}
+    fields = {
+        field: Annotated[int | None, Meta(description=helps[field])]
+        for field in measures_of(table).fields
+    }
+    minute = Annotated[
+        int,
+        Meta(description="Event time at which the hour's last minute begins, Unix ms."),
+    ]
+    hour = record(f"{name}Hour", {"minute": minute, **fields})
+    return extended(f"{name}Hours", ViewHours, {"hours": list_of(hour)})
 
 
 def _planning_type(kind: AnyKind) -> type:

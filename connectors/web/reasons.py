@@ -1,16 +1,13 @@
 """Why a view has its verdict, in one sentence with figures.
 
-Each sentence names the window of its verdict, because other figures of a page cover an
-hour or all time.
+Each sentence names the window of its verdict: other figures cover an hour or all time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from connectors.web import words
 from connectors.web.extras import extras_of
-from sds_core.observer.blindness import blind_until_ms, causes_of
+from sds_core.observer.blindness import blind_until_ms
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.view_totals import ViewTotals
@@ -23,19 +20,6 @@ def reason_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
         return _interrupted(snapshot, totals)
     counts = extras_of(kind).reason(snapshot, totals)
     return counts or words.reason(code, snapshot.observer.verdict_window_ms)
-
-
-def likely_causes(
-    snapshot: Snapshot, totals: ViewTotals, kind: AnyKind
-) -> Sequence[str]:
-    """Return a sentence for each likely cause of a view's verdict."""
-    return [one.sentence(words.short) for one in causes_of(snapshot, totals, kind)]
-
-
-def causes_in_brief(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> str:
-    """Return the likely causes in a few words, for a table row; empty if unknown."""
-    found = [one.in_brief(words.short) for one in causes_of(snapshot, totals, kind)]
-    return f"Likely cause: {'; '.join(found)}" if found else ""
 
 
 def _interrupted(snapshot: Snapshot, totals: ViewTotals) -> str:

@@ -29,9 +29,7 @@ class Refusal(Exception):
     """A request cannot be answered; the message has the reason in one line.
 
     Attributes:
-        status: HTTP status.
         message: The message, if it is always the same.
-        headers: Headers of the answer.
         values: Values for programs, in addition to the message.
     """
 

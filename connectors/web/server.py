@@ -20,16 +20,12 @@ from connectors.web.connection import DEFAULT_LIMITS, ClientLimits, LimitedConne
 from connectors.web.door import Door
 
 _STOP_SECONDS = 2
-"""Time for running requests to end, in seconds: a scrape of a full exporter takes
-less."""
+"""Time for running requests to end: a scrape of a full exporter takes less."""
 
 _SWITCH_S = 0.0005
-"""Maximum time for which a thread runs while others wait, seconds.
-
-After each system call, the event loop waits this time for every thread that creates a
-page. With Python's switch interval of 5 ms, many clients made the event loop wait for a
-minute.
-"""
+"""Maximum time for which a thread runs while others wait, seconds. After each system
+call, the event loop waits this time for every thread that creates a page. With Python's
+switch interval of 5 ms, many clients made the event loop wait for a minute."""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 """Address of a server on this machine that listens on all addresses."""
@@ -76,16 +72,14 @@ class WebServer:
 
         Raises:
             PortInUse: Another program listens on the port.
-            AddressUnusable: The server cannot listen on the address, but no other
-                program uses the port.
+            AddressUnusable: The address is unusable, although the port is free.
             RuntimeError: The server is running already.
         """
         if self._running is not None:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
         listener = listen(self._host, self._port, self._limits.connections)
-        # Uvicorn only calls its protocol class, so a partial function can replace the
-        # class.
+        # Uvicorn only calls its protocol class, so a partial function can replace it.
         connection: Any = partial(
             LimitedConnection, limits=self._limits, made=listener.made
         )

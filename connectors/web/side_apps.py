@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from prometheus_client import CollectorRegistry
 from starlette.applications import Starlette
 from starlette.requests import Request
 
@@ -65,17 +64,13 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
             return "no node answers"
         return ""
 
-    registry = CollectorRegistry()
-    registry.register(MirrorCollector(figures))
-    return metrics_app(registry, obstacle)
+    return metrics_app(MirrorCollector(figures), obstacle)
 
 
 def create_serving_app(figures: ServingFigures) -> Starlette:
     """Return the application of `audit serve`, not ready while the topic is read."""
-    registry = CollectorRegistry()
-    registry.register(FiguresCollector(SERVING_METRICS, figures))
     return metrics_app(
-        registry,
+        FiguresCollector(SERVING_METRICS, figures),
         lambda: "the topic is being read" if figures.messages is None else "",
     )
 
@@ -106,6 +101,5 @@ def create_audit_app(figures: AuditFigures) -> Starlette:
             "error": figures.error,
         }
 
-    registry = CollectorRegistry()
-    registry.register(FiguresCollector(AUDIT_METRICS, figures))
-    return metrics_app(registry, obstacle, json_operation(NEWEST, newest))
+    collector = FiguresCollector(AUDIT_METRICS, figures)
+    return metrics_app(collector, obstacle, json_operation(NEWEST, newest))

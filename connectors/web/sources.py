@@ -36,8 +36,7 @@ class StoredViews(Protocol):
     ) -> Sequence[Row]:
         """Return the minutes of a view that began in [since, until), in order.
 
-        Times are Unix ms of event time. Each row has its minute and the requested
-        fields.
+        Times are Unix ms of event time. Each row has its minute and the fields.
         """
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
@@ -95,8 +94,7 @@ class Sources:
 
     Attributes:
         current: Returns the newest snapshot; not primed before the job has started.
-        stored: Returns the stored data of each kind of view, by prefix; empty before
-            the job has started.
+        stored: Returns the stored data by prefix; empty before the job has started.
         runbooks: Directory of the files `<Alert>.md`.
         firing: Returns the alerts that fire.
         plans: Returns the newest forecasts, by prefix of their kind.

@@ -23,16 +23,12 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Maximum number of rows of a table. Open pages request tables repeatedly, so long
-tables would be costly."""
+"""Maximum number of rows of a table, which open pages request again and again."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
 _STEPS_MS = (60_000, 300_000, 900_000)
-"""Step lengths of a strip of at most 24 hours, in order.
-
-A strip uses the first length that needs at most `_MOST_BARS` bars.
-"""
+"""A strip of 24 hours or less uses the first length with at most `_MOST_BARS` bars."""
 
 _WIDTH, _HEIGHT = 10, 16
 
@@ -45,8 +41,7 @@ _PIECES = {
     Verdict.QUIET.value: ((14, 2),),
     NOT_WATCHED: ((7, 2),),
 }
-"""Top and height of each piece of a bar, so that verdicts differ even without
-colours."""
+"""Top and height of each piece of a bar: verdicts differ even without colours."""
 
 _ALWAYS_NAMED = (Verdict.FAILING.value, Verdict.BLIND.value, NOT_WATCHED)
 _FINE = (Verdict.OK.value, Verdict.QUIET.value)

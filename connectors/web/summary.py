@@ -53,11 +53,6 @@ class Summary:
     level: Level
     pieces: Sequence[Piece]
 
-    @classmethod
-    def plain(cls, level: Level, text: str, href: str = "") -> Summary:
-        """Return a summary with one `Piece`."""
-        return cls(level, [Piece(text, href)])
-
     @property
     def sentence(self) -> str:
         """The sentence without links."""
@@ -67,24 +62,18 @@ class Summary:
 def summarise(snapshot: Snapshot) -> Summary:
     """Return the verdict on all views and the job; muted views are only counted."""
     job = snapshot.job
-    runbook = runbook_href("SdsMonitorStopped")
     if job.kafka.is_stale:
-        sentence = words.no_answer(job.kafka)
-        return Summary.plain(
-            Level.TROUBLE, sentence, runbook_href("SdsMonitorKafkaAway")
-        )
+        return _trouble(words.no_answer(job.kafka), "SdsMonitorKafkaAway")
     if job.missing_topic is not None:
-        sentence = words.topic_missing(job.missing_topic)
-        return Summary.plain(Level.TROUBLE, sentence, runbook)
+        return _trouble(words.topic_missing(job.missing_topic))
     if job.error:
-        sentence = f"{stopped(job)}: {words.one_line(job.error)}"
-        return Summary.plain(Level.TROUBLE, sentence, runbook)
+        return _trouble(f"{stopped(job)}: {words.one_line(job.error)}")
     if not snapshot.primed:
         if job.kafka.is_awaited:
-            return Summary.plain(Level.STARTING, "Starting: waiting for Kafka")
+            return _plain(Level.STARTING, "Starting: waiting for Kafka")
         if job.reading_checkpoint:
-            return Summary.plain(Level.STARTING, "Starting: reading the checkpoint")
-        return Summary.plain(Level.STARTING, "Starting Spark, about 10 s")
+            return _plain(Level.STARTING, "Starting: reading the checkpoint")
+        return _plain(Level.STARTING, "Starting Spark, about 10 s")
     clock_is_wrong = job.clock.level() is ClockLevel.WRONG
     # If all records are dead letters because of a wrong clock, no verdict will start.
     if snapshot.nothing_read and not clock_is_wrong:
@@ -92,7 +81,7 @@ def summarise(snapshot: Snapshot) -> Summary:
             return _too_early("no record has been read yet")
         return _too_early("waiting for the first batch")
     if not job.running:
-        return Summary.plain(Level.TROUBLE, "The query has stopped", runbook)
+        return _trouble("The query has stopped")
 
     muted_count = sum(len(views.muted) for views in snapshot.views.values())
     muted = f"; {words.number(muted_count)} muted" if muted_count else ""
@@ -123,11 +112,11 @@ def summarise(snapshot: Snapshot) -> Summary:
             return _too_early(f"every {names} is warming up")
         return _too_early("no channel has been seen yet")
     if snapshot.all_ended:
-        return Summary.plain(Level.FINE, "Nothing to watch: all channels have ended")
+        return _plain(Level.FINE, "Nothing to watch: all channels have ended")
     if degraded := _views_with(snapshot, Verdict.DEGRADED):
         head = Piece("Nothing is failing; ")
         return Summary(Level.WARNING, [head, *_joined(degraded), Piece(muted)])
-    return Summary.plain(Level.FINE, f"Everything is fine{muted}")
+    return _plain(Level.FINE, f"Everything is fine{muted}")
 
 
 def stopped(job: JobFigures) -> str:
@@ -135,8 +124,16 @@ def stopped(job: JobFigures) -> str:
     return "The query has stopped" + (" and restarts" if job.retrying else "")
 
 
+def _plain(level: Level, text: str, href: str = "") -> Summary:
+    return Summary(level, [Piece(text, href)])
+
+
+def _trouble(text: str, alert: str = "SdsMonitorStopped") -> Summary:
+    return _plain(Level.TROUBLE, text, runbook_href(alert))
+
+
 def _too_early(reason: str) -> Summary:
-    return Summary.plain(Level.STARTING, f"Too early to say: {reason}")
+    return _plain(Level.STARTING, f"Too early to say: {reason}")
 
 
 def names_by_trouble(views: Views[Any]) -> list[str]:

@@ -16,14 +16,14 @@ from connectors.history.schema import Row
 from sds_core.observer.figure_table import FigureTable
 from sds_core.observer.figures import Unit
 from sds_core.observer.histogram import BUCKETS_MS, Histogram
+from sds_core.observer.minutes import MINUTE_MS
 
-_MINUTE_MS = 60_000
-_HOUR_MS = 60 * _MINUTE_MS
+_HOUR_MS = 60 * MINUTE_MS
 
 Hours = Literal[1, 3, 6, 24]
 
 HOURS: Mapping[Hours, int] = MappingProxyType(
-    {1: _MINUTE_MS, 3: 3 * _MINUTE_MS, 6: 5 * _MINUTE_MS, 24: 15 * _MINUTE_MS}
+    {1: MINUTE_MS, 3: 3 * MINUTE_MS, 6: 5 * MINUTE_MS, 24: 15 * MINUTE_MS}
 )
 """Hours of a trend -> length of its intervals, milliseconds."""
 
@@ -35,8 +35,7 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 class Growth(Counter[str | tuple[str, int]]):
     """Amounts by which the figures grew in an interval.
 
-    A key is a field of the totals. For durations, a key is the field and the bucket
-    number.
+    A key is a field of the totals; for durations, the field and the bucket number.
     """
 
     @classmethod
@@ -60,10 +59,6 @@ class Growth(Counter[str | tuple[str, int]]):
         """Return the durations of a figure, without their sum."""
         return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
-    def is_below(self, other: Growth) -> bool:
-        """Whether any figure is smaller than in `other` because counting restarted."""
-        return any(self[key] < count for key, count in other.items())
-
 
 @dataclass(frozen=True, slots=True)
 class Trend:
@@ -71,8 +66,7 @@ class Trend:
 
     Attributes:
         begin_ms: Start of the first interval, event time, Unix ms.
-        growth: Growth in each interval; None if the figures before the interval are
-            unknown.
+        growth: Growth in each interval; None if the earlier figures are unknown.
     """
 
     begin_ms: int
@@ -129,7 +123,7 @@ def recent_trend(
     if earlier:
         before = Growth.of_row(table, earlier[-1])
     elif begin_ms <= first_event_ms and (
-        not rows or first_event_ms < rows[0]["minute"] + _MINUTE_MS
+        not rows or first_event_ms < rows[0]["minute"] + MINUTE_MS
     ):
         before = Growth()
         begin_ms, end_ms, step_ms = _span(first_event_ms, clock_ms, hours)
@@ -172,8 +166,8 @@ def trend(
             growth[index] = None
         else:
             known.update(totals)
-            # A new checkpoint counts from zero.
-            if not totals.is_below(before):
+            # A new checkpoint counts from zero, so figures are smaller than before.
+            if all(totals[key] >= count for key, count in before.items()):
                 known.subtract(before)
         before = totals
     return Trend(begin_ms, step_ms, growth)

@@ -1,8 +1,7 @@
-"""The parts that panels of all kinds have: text, queries, links, thresholds."""
+"""The parts that panels of all kinds have: text, links, thresholds."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -19,8 +18,8 @@ from grafana_foundation_sdk.builders import (
 from grafana_foundation_sdk.models import common as common_models
 from grafana_foundation_sdk.models import dashboard as models
 
-from dashboards.panels import queries
 from dashboards.panels.colours import Steps
+from dashboards.panels.series import Query
 
 DATA_SOURCE = common_models.DataSourceRef(type_val="prometheus", uid="${datasource}")
 """Data source that the user has selected on the dashboard."""
@@ -31,14 +30,6 @@ Panel = (
 P = TypeVar(
     "P", stat.Panel, timeseries.Panel, heatmap.Panel, statetimeline.Panel, table.Panel
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """An expression and the legend of its series."""
-
-    expression: str
-    legend: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,38 +101,3 @@ def coloured_by_threshold() -> dashboard.FieldColor:
 def data_link(link: Link) -> dashboard.DashboardLink:
     """Return a link in the form that a panel needs."""
     return dashboard.DashboardLink(link.title).url(link.url)
-
-
-def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: the rate of a counter, summed by the labels in the legend."""
-    return Query(queries.rate(metric, scope, *_labels(legend), **labels), legend)
-
-
-def per_step(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: growth of a counter per step of a graph, by the given labels."""
-    return Query(queries.increase(metric, scope, *_labels(legend), **labels), legend)
-
-
-def now(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: the maximum of a gauge, by the labels in the legend."""
-    return Query(queries.greatest(metric, scope, *_labels(legend), **labels), legend)
-
-
-def sums(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: the sum of a gauge, by the labels in the legend."""
-    return Query(queries.total(metric, scope, *_labels(legend), **labels), legend)
-
-
-def _labels(legend: str) -> list[str]:
-    return re.findall(r"{{(\w+)}}", legend)
-
-
-def quantiles(histogram: str, scope: str, **labels: str) -> list[Query]:
-    """Return queries: median, 95 % and 99 % quantile of a histogram."""
-    return [
-        Query(
-            queries.quantile(q, histogram, scope, **labels),
-            " ".join([f"p{q * 100:g}", *labels.values()]),
-        )
-        for q in (0.5, 0.95, 0.99)
-    ]

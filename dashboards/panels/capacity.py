@@ -6,10 +6,11 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import CAPACITY, Links
 from dashboards.panels import colours, forecast, queries
-from dashboards.panels.base import Panel, Query, per_second, per_step, sums
-from dashboards.panels.charts import figure, lines
+from dashboards.panels.base import Panel
+from dashboards.panels.charts import figure, lines, ratio, ratios
 from dashboards.panels.frame import assemble, in_lines, some_channels
 from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.series import Query, now, per_second, per_step, sums
 from dashboards.panels.tables import Column, channel_rows, moment
 from dashboards.thresholds import (
     BUDGET_NEARLY_SPENT,
@@ -26,276 +27,31 @@ def capacity(links: Links) -> models.Dashboard:
         "SDS / Capacity",
         "What do channels cost in bytes and frames, and which limits are near?",
         {
-            "": _figures(),
-            "Traffic": in_lines(_traffic(), 2, 3),
-            "Participants and their limits": in_lines(_participants(), 3, 1),
-            "Segments": in_lines(_segments(), 3, 2),
-            "Filters": in_lines(_filters(), 3),
-            "Forecast": [*forecast.limits(), *forecast.costs("sds", "channels")],
-            "The monitor's own limits": in_lines(_own_limits(), 4, 2),
+            "": _FIGURES,
+            "Traffic": in_lines(_TRAFFIC, 2, 3),
+            "Participants and their limits": in_lines(_PARTICIPANTS, 3, 1),
+            "Segments": in_lines(_SEGMENTS, 3, 2),
+            "Filters": in_lines(_FILTERS, 3),
+            "Forecast": [*forecast.LIMITS, *forecast.costs("sds", "channels")],
+            "The monitor's own limits": in_lines(_OWN_LIMITS, 4, 2),
         },
         variables=(some_channels(),),
     )
 
 
-def _figures() -> list[Panel]:
-    frames = queries.rate("sds_frames_total", CHANNELS)
-    return [
-        figure(
-            "Bytes",
-            "Bytes of SDS frames per second now. Each broadcast counts once, without "
-            "Waku's overhead and repeated gossip.",
-            queries.rate("sds_frame_bytes_total", CHANNELS),
-            unit="Bps",
-        ),
-        figure(
-            "Frames",
-            "Frames per second now, including rebroadcasts.",
-            frames,
-            unit="pps",
-        ),
-        figure(
-            "Bytes per message",
-            "All bytes in the chosen range, divided by the number of distinct content "
-            "messages. The value is the full cost of a message, including reliability.",
-            queries.share(
-                queries.in_range("sds_frame_bytes_total", CHANNELS),
-                queries.in_range("sds_messages_total", CHANNELS),
-            ),
-            unit="bytes",
-            absent="no messages",
-        ),
-        figure(
-            "Content",
-            "Share of content in all bytes, in the chosen range. Bytes other than "
-            "content are the cost of reliability.",
-            queries.share(
-                queries.in_range("sds_frame_bytes_total", CHANNELS, part="content"),
-                queries.in_range("sds_frame_bytes_total", CHANNELS),
-            ),
-            unit="percentunit",
-            absent="no traffic",
-        ),
-        figure(
-            "Participants",
-            "Senders of the last ten minutes, summed over channels. A participant of "
-            "five channels counts five times.",
-            queries.total("sds_channel_participants", CHANNELS),
-        ),
-        figure(
-            "Fullest filter",
-            "False-positive rate of the fullest bloom filter of all channels. Yellow: "
-            "the limit of the alert is reached. Red: the channel is degraded.",
-            queries.greatest("sds_bloom_false_positive_ratio", CHANNELS),
-            unit="percentunit",
-            steps=_FILTER_STEPS,
-            absent="no filter",
-        ),
-    ]
+_BYTES = "sds_frame_bytes_total"
 
 
-def _traffic() -> list[Panel]:
-    return [
-        lines(
-            "Bytes by part",
-            "Bytes of frames per second, by part of the frame. Every frame contains a "
-            "whole bloom filter, so small messages are mostly filter.",
-            per_second("sds_frame_bytes_total", CHANNELS, "{{part}}"),
-            unit="Bps",
-            stacked=True,
-        ),
-        lines(
-            "Bytes by channel",
-            "The ten channels with the most bytes per second.",
-            _busiest("sds_frame_bytes_total"),
-            unit="Bps",
-        ),
-        lines(
-            "Frames by kind",
-            "Frames per second. Quiet channels send sync frames as heartbeats. Many "
-            "sync frames with little content are overhead.",
-            per_second("sds_frames_total", CHANNELS, "{{kind}} {{dialect}}"),
-            unit="pps",
-            stacked=True,
-        ),
-        lines(
-            "Frames by channel",
-            "The ten channels with the most frames per second.",
-            _busiest("sds_frames_total"),
-            unit="pps",
-        ),
-        lines(
-            "Copies",
-            "Rebroadcasts per second by cause, and replicas per second. Replicas are "
-            "further copies of one broadcast. Replicas come from several taps, and "
-            "cost the network nothing.",
-            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
-            per_second("sds_replicas_total", CHANNELS, "replicas"),
-            unit="pps",
-        ),
-    ]
+def _ten_worst(per_channel: str, is_per_step: bool = False) -> Query:
+    return Query(queries.worst(per_channel, CHANNELS), "{{name}}", is_per_step)
 
 
 def _busiest(metric: str) -> Query:
-    per_channel = queries.rate(metric, CHANNELS, "channel")
-    return Query(queries.worst(per_channel, CHANNELS), "{{name}}")
+    return _ten_worst(queries.rate(metric, CHANNELS, "channel"))
 
 
-_FILTER_STEPS: colours.Steps = (
-    (None, colours.GOOD),
-    (NEAR_SATURATION_RATIO, colours.WARNING),
-    (SATURATED_RATIO, colours.BAD),
-)
-"""At the lower limit an alert fires; at the upper limit the verdict changes."""
-
-
-def _participants() -> list[Panel]:
-    return [
-        lines(
-            "Participants by channel",
-            "Senders of the last ten minutes, in the ten largest channels. Filters, "
-            "requests and answers grow with the number of senders.",
-            _greatest("sds_channel_participants"),
-        ),
-        lines(
-            "Messages per epoch",
-            "Messages and retries that the busiest participant sent in the last epoch "
-            "of ten minutes. Shows the top ten channels.",
-            _greatest("sds_epoch_messages_max"),
-        ),
-        lines(
-            "Rate-limit budget used",
-            "Share of the rate-limit budget that the busiest participant has used in "
-            "the current epoch. Shows the top ten channels. At the dashed line, an "
-            "alert fires. Waku rejects messages beyond the budget. The share is a "
-            "lower bound, because the sender of an answer to a repair request is "
-            "unknown.",
-            _greatest("sds_epoch_budget_used_ratio", epoch="current"),
-            unit="percentunit",
-            limits=colours.line_at(BUDGET_NEARLY_SPENT),
-        ),
-        lines(
-            "Budget by purpose",
-            "Broadcasts per second: new messages, answers to repair requests, retries "
-            "and sync messages. If less than half of the broadcasts are new messages, "
-            "reliability costs more than the messages.",
-            Query(_new(), "new messages"),
-            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
-            per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
-            unit="pps",
-            stacked=True,
-        ),
-    ]
-
-
-def _filters() -> list[Panel]:
-    return [
-        lines(
-            "False positives by channel",
-            "False-positive rate of the fullest filter in use. Shows the top ten "
-            f"channels. Above the dashed line ({SATURATED_RATIO:.0%}), participants "
-            "believe too often that others have a message, and the channel is "
-            "degraded.",
-            _greatest("sds_bloom_false_positive_ratio"),
-            unit="percentunit",
-            limits=colours.line_at(SATURATED_RATIO),
-        ),
-        lines(
-            "Ids in the filter by channel",
-            "Message ids in the fullest filter in use. Shows the top ten channels. If "
-            "the line falls, the filter dropped old ids. If the line only rises, the "
-            "filter saturates.",
-            _greatest("sds_bloom_ids"),
-        ),
-        channel_rows(
-            "When filters pass 1 %",
-            "Channels by the false-positive rate of their fullest filter, highest "
-            "first. If a filter grows, a date shows when the filter passes 1 %.",
-            Column(
-                "False positives",
-                queries.worst(
-                    queries.greatest(
-                        "sds_bloom_false_positive_ratio", CHANNELS, "channel"
-                    ),
-                    CHANNELS,
-                    count=20,
-                ),
-                unit="percentunit",
-                steps=_FILTER_STEPS,
-            ),
-            moment(
-                "Passes 1 %",
-                queries.greatest(
-                    "sds_bloom_one_percent_timestamp_seconds", CHANNELS, "channel"
-                ),
-            ),
-            height=8,
-        ),
-    ]
-
-
-def _own_limits() -> list[Panel]:
-    dropped = queries.greatest("sds_monitor_dropped_label_channels", JOB)
-    dropped_groups = queries.greatest("sds_monitor_dropped_label_groups", JOB)
-    state = queries.total("sds_monitor_state_bytes", JOB)
-    channels = queries.total("sds_monitor_state_channels", JOB)
-    labelled = f"count({select('sds_channel_info', JOB)})"
-    groups = queries.total("sds_monitor_state_groups", JOB)
-    labelled_groups = f"count({select('mvds_group_info', JOB)})"
-    return [
-        figure(
-            "Channels and groups without a label",
-            "Channels and groups beyond the cardinality limit, summed as 'other'. Only "
-            "the status page shows the verdicts of channels and groups without a "
-            "label. Raise the limit (--label-budget), or assign labels in the channel "
-            "table.",
-            Query(dropped, "channels"),
-            Query(dropped_groups, "groups of MVDS"),
-            steps=colours.ANY_IS_SUSPECT,
-        ),
-        figure(
-            "Channels and groups",
-            "Number of channels and MVDS groups in the monitor's state. The panel also "
-            "shows how many channels and groups have a label. The numbers of channels "
-            "and groups with a label include 'other'.",
-            Query(channels, "all channels"),
-            Query(labelled, "channels with a label"),
-            Query(groups, "all groups"),
-            Query(labelled_groups, "groups with a label"),
-        ),
-        figure("State", "Memory of the monitor's state store.", state, unit="bytes"),
-        figure(
-            "State per channel",
-            "Memory of the state store, divided by the number of channels.",
-            queries.share(state, channels),
-            unit="bytes",
-            absent="no channels",
-        ),
-        lines(
-            "State over time",
-            "Memory of the state store. The state grows with the numbers of recent "
-            "messages, channels and participants. If the memory grows and the numbers "
-            "of messages, channels and participants do not, look for a fault.",
-            Query(state, "state"),
-            unit="bytes",
-        ),
-        lines(
-            "Entries evicted by channel",
-            "Entries per graph step that the monitor evicted early because of a "
-            "channel's memory limit. Shows the top ten channels. If the value is above "
-            "0, the channel's figures are too low.",
-            Query(
-                queries.worst(
-                    queries.increase(
-                        "sds_remembered_evicted_total", CHANNELS, "channel"
-                    ),
-                    CHANNELS,
-                ),
-                "{{name}}",
-            ),
-            bars=True,
-        ),
-    ]
+def _greatest(metric: str, **labels: str) -> Query:
+    return _ten_worst(queries.greatest(metric, CHANNELS, "channel", **labels))
 
 
 def _new() -> str:
@@ -305,56 +61,267 @@ def _new() -> str:
     return f"clamp_min({every} - {sync} - {again}, 0)"
 
 
-def _greatest(metric: str, **labels: str) -> Query:
-    per_channel = queries.greatest(metric, CHANNELS, "channel", **labels)
-    return Query(queries.worst(per_channel, CHANNELS), "{{name}}")
+_FILTER_STEPS: colours.Steps = (
+    (None, colours.GOOD),
+    (NEAR_SATURATION_RATIO, colours.WARNING),
+    (SATURATED_RATIO, colours.BAD),
+)
+"""At the lower limit an alert fires; at the upper limit the verdict changes."""
+
+_FIGURES: list[Panel] = [
+    figure(
+        "Bytes",
+        "Bytes of SDS frames per second now. Each broadcast counts once, without "
+        "Waku's overhead and repeated gossip.",
+        queries.rate(_BYTES, CHANNELS),
+        unit="Bps",
+    ),
+    figure(
+        "Frames",
+        "Frames per second now, including rebroadcasts.",
+        queries.rate("sds_frames_total", CHANNELS),
+        unit="pps",
+    ),
+    figure(
+        "Bytes per message",
+        "All bytes in the chosen range, divided by the number of distinct content "
+        "messages. The value is the full cost of a message, including reliability.",
+        queries.share_in_range(_BYTES, "sds_messages_total", CHANNELS),
+        unit="bytes",
+        absent="no messages",
+    ),
+    ratio(
+        "Content",
+        "Share of content in all bytes, in the chosen range. Bytes other than "
+        "content are the cost of reliability.",
+        queries.share_in_range(_BYTES, _BYTES, CHANNELS, part="content"),
+        absent="no traffic",
+    ),
+    figure(
+        "Participants",
+        "Senders of the last ten minutes, summed over channels. A participant of "
+        "five channels counts five times.",
+        queries.total("sds_channel_participants", CHANNELS),
+    ),
+    ratio(
+        "Fullest filter",
+        "False-positive rate of the fullest bloom filter of all channels. Yellow: "
+        "the limit of the alert is reached. Red: the channel is degraded.",
+        queries.greatest("sds_bloom_false_positive_ratio", CHANNELS),
+        steps=_FILTER_STEPS,
+        absent="no filter",
+    ),
+]
+
+_TRAFFIC: list[Panel] = [
+    lines(
+        "Bytes by part",
+        "Bytes of frames per second, by part of the frame. Every frame contains a "
+        "whole bloom filter, so small messages are mostly filter.",
+        per_second(_BYTES, CHANNELS, "{{part}}"),
+        unit="Bps",
+        stacked=True,
+    ),
+    lines(
+        "Bytes by channel",
+        "The ten channels with the most bytes per second.",
+        _busiest(_BYTES),
+        unit="Bps",
+    ),
+    lines(
+        "Frames by kind",
+        "Frames per second. Quiet channels send sync frames as heartbeats. Many "
+        "sync frames with little content are overhead.",
+        per_second("sds_frames_total", CHANNELS, "{{kind}} {{dialect}}"),
+        unit="pps",
+        stacked=True,
+    ),
+    lines(
+        "Frames by channel",
+        "The ten channels with the most frames per second.",
+        _busiest("sds_frames_total"),
+        unit="pps",
+    ),
+    lines(
+        "Copies",
+        "Rebroadcasts per second by cause, and replicas per second. Replicas are "
+        "further copies of one broadcast. Replicas come from several taps, and "
+        "cost the network nothing.",
+        per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
+        per_second("sds_replicas_total", CHANNELS, "replicas"),
+        unit="pps",
+    ),
+]
 
 
-def _segments() -> list[Panel]:
-    return [
-        lines(
-            "Segmented messages",
-            "Segmented messages per graph step, by outcome. If too few segments arrive "
-            "in time, the message is incomplete. An incomplete message is lost to its "
-            "application. SDS itself counts each segment as a message.",
-            per_step("sds_segmented_messages_ended_total", CHANNELS, "{{outcome}}"),
-            bars=True,
+_PARTICIPANTS: list[Panel] = [
+    lines(
+        "Participants by channel",
+        "Senders of the last ten minutes, in the ten largest channels. Filters, "
+        "requests and answers grow with the number of senders.",
+        _greatest("sds_channel_participants"),
+    ),
+    lines(
+        "Messages per epoch",
+        "Messages and retries that the busiest participant sent in the last epoch "
+        "of ten minutes. Shows the top ten channels.",
+        _greatest("sds_epoch_messages_max"),
+    ),
+    ratios(
+        "Rate-limit budget used",
+        "Share of the rate-limit budget that the busiest participant has used in the "
+        "current epoch. Shows the top ten channels. At the dashed line, an alert "
+        "fires. Waku rejects messages beyond the budget. The share is a lower bound, "
+        "because the sender of an answer to a repair request is unknown.",
+        _greatest("sds_epoch_budget_used_ratio", epoch="current"),
+        limits=colours.line_at(BUDGET_NEARLY_SPENT),
+    ),
+    lines(
+        "Budget by purpose",
+        "Broadcasts per second: new messages, answers to repair requests, retries "
+        "and sync messages. If less than half of the broadcasts are new messages, "
+        "reliability costs more than the messages.",
+        Query(_new(), "new messages"),
+        per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
+        per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
+        unit="pps",
+        stacked=True,
+    ),
+]
+
+_FILTERS: list[Panel] = [
+    ratios(
+        "False positives by channel",
+        "False-positive rate of the fullest filter in use. Shows the top ten channels. "
+        f"Above the dashed line ({SATURATED_RATIO:.0%}), participants believe too "
+        "often that others have a message, and the channel is degraded.",
+        _greatest("sds_bloom_false_positive_ratio"),
+        limits=colours.line_at(SATURATED_RATIO),
+    ),
+    lines(
+        "Ids in the filter by channel",
+        "Message ids in the fullest filter in use. Shows the top ten channels. If "
+        "the line falls, the filter dropped old ids. If the line only rises, the "
+        "filter saturates.",
+        _greatest("sds_bloom_ids"),
+    ),
+    channel_rows(
+        "When filters pass 1 %",
+        "Channels by the false-positive rate of their fullest filter, highest "
+        "first. If a filter grows, a date shows when the filter passes 1 %.",
+        Column(
+            "False positives",
+            queries.worst(
+                queries.greatest("sds_bloom_false_positive_ratio", CHANNELS, "channel"),
+                CHANNELS,
+                count=20,
+            ),
+            unit="percentunit",
+            steps=_FILTER_STEPS,
         ),
-        lines(
-            "Started and incomplete",
-            "Begun: new segmented messages per graph step. Open: messages that wait "
-            "for segments now. If many messages wait for long, they are large or lose "
-            "segments.",
-            per_step("sds_segmented_messages_total", CHANNELS, "begun"),
-            sums("sds_segmented_messages_open", CHANNELS, "open"),
-        ),
-        lines(
-            "Segments per message",
-            "Mean number of segments per segmented message. Each segment uses one "
-            "message of the rate-limit budget.",
-            Query(
-                queries.share(
-                    queries.rate("sds_segments_total", CHANNELS),
-                    queries.rate("sds_segmented_messages_total", CHANNELS),
-                ),
-                "segments",
+        moment(
+            "Passes 1 %",
+            queries.greatest(
+                "sds_bloom_one_percent_timestamp_seconds", CHANNELS, "channel"
             ),
         ),
-        lines(
-            "Segments by kind",
-            "Segments per second. Parity segments replace lost data segments. If the "
-            "channel also uses repair, parity is mostly overhead.",
-            per_second("sds_segments_total", CHANNELS, "{{kind}}"),
-            unit="pps",
-            stacked=True,
+        height=8,
+    ),
+]
+
+_STATE = queries.total("sds_monitor_state_bytes", JOB)
+_STATE_CHANNELS = queries.total("sds_monitor_state_channels", JOB)
+
+_OWN_LIMITS: list[Panel] = [
+    figure(
+        "Channels and groups without a label",
+        "Channels and groups beyond the cardinality limit, summed as 'other'. Only the "
+        "status page shows the verdicts of channels and groups without a label. Raise "
+        "the limit (--label-budget), or assign labels in the channel table.",
+        now("sds_monitor_dropped_label_channels", JOB, "channels"),
+        now("sds_monitor_dropped_label_groups", JOB, "groups of MVDS"),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+    figure(
+        "Channels and groups",
+        "Number of channels and MVDS groups in the monitor's state. The panel also "
+        "shows how many channels and groups have a label. The numbers of channels "
+        "and groups with a label include 'other'.",
+        Query(_STATE_CHANNELS, "all channels"),
+        Query(f"count({select('sds_channel_info', JOB)})", "channels with a label"),
+        sums("sds_monitor_state_groups", JOB, "all groups"),
+        Query(f"count({select('mvds_group_info', JOB)})", "groups with a label"),
+    ),
+    figure("State", "Memory of the monitor's state store.", _STATE, unit="bytes"),
+    figure(
+        "State per channel",
+        "Memory of the state store, divided by the number of channels.",
+        queries.share(_STATE, _STATE_CHANNELS),
+        unit="bytes",
+        absent="no channels",
+    ),
+    lines(
+        "State over time",
+        "Memory of the state store. The state grows with the numbers of recent "
+        "messages, channels and participants. If the memory grows and the numbers "
+        "of messages, channels and participants do not, look for a fault.",
+        Query(_STATE, "state"),
+        unit="bytes",
+    ),
+    lines(
+        "Entries evicted by channel",
+        "Entries per graph step that the monitor evicted early because of a "
+        "channel's memory limit. Shows the top ten channels. If the value is above "
+        "0, the channel's figures are too low.",
+        _ten_worst(
+            queries.increase("sds_remembered_evicted_total", CHANNELS, "channel"),
+            is_per_step=True,
         ),
-        lines(
-            "Contradicting segments",
-            "Number of wrong segments per graph step. A wrong segment contradicts the "
-            "hash of the payload, or an earlier segment of the same message. If the "
-            "value is above 0, a client is broken or a participant sends false "
-            "segments.",
-            per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
-            bars=True,
+    ),
+]
+
+
+_SEGMENTS: list[Panel] = [
+    lines(
+        "Segmented messages",
+        "Segmented messages per graph step, by outcome. If too few segments arrive "
+        "in time, the message is incomplete. An incomplete message is lost to its "
+        "application. SDS itself counts each segment as a message.",
+        per_step("sds_segmented_messages_ended_total", CHANNELS, "{{outcome}}"),
+    ),
+    lines(
+        "Started and incomplete",
+        "Begun: new segmented messages per graph step. Open: messages that wait "
+        "for segments now. If many messages wait for long, they are large or lose "
+        "segments.",
+        per_step("sds_segmented_messages_total", CHANNELS, "begun"),
+        sums("sds_segmented_messages_open", CHANNELS, "open"),
+    ),
+    lines(
+        "Segments per message",
+        "Mean number of segments per segmented message. Each segment uses one "
+        "message of the rate-limit budget.",
+        Query(
+            queries.share(
+                queries.rate("sds_segments_total", CHANNELS),
+                queries.rate("sds_segmented_messages_total", CHANNELS),
+            ),
+            "segments",
         ),
-    ]
+    ),
+    lines(
+        "Segments by kind",
+        "Segments per second. Parity segments replace lost data segments. If the "
+        "channel also uses repair, parity is mostly overhead.",
+        per_second("sds_segments_total", CHANNELS, "{{kind}}"),
+        unit="pps",
+        stacked=True,
+    ),
+    lines(
+        "Contradicting segments",
+        "Number of wrong segments per graph step. A wrong segment contradicts the hash "
+        "of the payload, or an earlier segment of the same message. If the value is "
+        "above 0, a client is broken or a participant sends false segments.",
+        per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
+    ),
+]

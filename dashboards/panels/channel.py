@@ -7,19 +7,11 @@ from grafana_foundation_sdk.models import dashboard as models
 from dashboards import CHANNEL as UID
 from dashboards import Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import (
-    Link,
-    Panel,
-    Query,
-    now,
-    per_second,
-    per_step,
-    quantiles,
-    sums,
-)
-from dashboards.panels.charts import figure, heat, lines, moment, states
+from dashboards.panels.base import Link, Panel
+from dashboards.panels.charts import figure, heat, lines, moment, ratios, states
 from dashboards.panels.frame import assemble, channel_page, in_lines, one_channel
 from dashboards.panels.queries import CHANNEL, select
+from dashboards.panels.series import Query, now, per_second, per_step, quantiles, sums
 from dashboards.thresholds import REDUNDANT_SHARE, SATURATED_RATIO
 from sds_core.observer.settings import DEFAULTS
 
@@ -32,12 +24,12 @@ def channel(links: Links) -> models.Dashboard:
         "SDS / Channel",
         "Acknowledgement, delivery, losses, repair and traffic of one channel.",
         {
-            "": [*_now(), _verdict(), _excused()],
-            "Acknowledgement": in_lines(_acknowledgement(), 2, 3),
-            "Delivery": in_lines(_delivery(), 3),
-            "Missing dependencies": in_lines(_gaps(), 3),
-            "Repair": in_lines(_repair(), 4),
-            "Traffic and filters": in_lines(_traffic(), 3, 3),
+            "": _NOW,
+            "Acknowledgement": in_lines(_ACKNOWLEDGEMENT, 2, 3),
+            "Delivery": in_lines(_DELIVERY, 3),
+            "Missing dependencies": in_lines(_GAPS, 3),
+            "Repair": in_lines(_REPAIR, 4),
+            "Traffic and filters": in_lines(_TRAFFIC, 3, 3),
         },
         variables=(one_channel(),),
         pages=(
@@ -47,306 +39,277 @@ def channel(links: Links) -> models.Dashboard:
     )
 
 
-def _now() -> list[Panel]:
-    since = queries.greatest("sds_verdict_since_timestamp_seconds", CHANNEL)
-    oldest = select("sds_oldest_unacknowledged_timestamp_seconds", CHANNEL)
-    muted = select("sds_channel_muted_until_timestamp_seconds", CHANNEL)
-    return [
-        figure(
-            "Verdict now",
-            "The verdict on the last ten minutes. To see the reason on the channel's "
-            "status page, click the verdict.",
-            f"max({queries.trouble(CHANNEL)})",
-            mappings=colours.verdict_mappings(),
-            link=channel_page("channel"),
-            absent="no verdict",
-        ),
-        moment(
-            "Verdict since",
-            "Event time at which this verdict began. During a replay or catch-up, the "
-            "event time is long ago.",
-            since,
-        ),
-        figure(
-            "Missing now",
-            "Messages that frames name but no tap has seen yet. Each message arrives "
-            "or counts as lost within five minutes. If the number of missing messages "
-            "stays above 0, further messages go missing.",
-            queries.total("sds_dependencies_missing", CHANNEL),
-            steps=colours.ANY_IS_SUSPECT,
-        ),
-        figure(
-            "In flight",
-            "Unacknowledged messages that are less than two minutes old. "
-            "A value above 0 is normal while participants write.",
-            queries.total("sds_messages_in_flight", CHANNEL),
-        ),
-        moment(
-            "Oldest in flight",
-            "Time at which a tap first saw the oldest message in flight.",
-            f"min({oldest})",
-            absent="none",
-        ),
-        moment(
-            "Muted until",
-            "Time until which the channel table mutes alerts on this channel.",
-            f"max({muted} > time())",
-            absent="not muted",
-        ),
-    ]
+_OLDEST = select("sds_oldest_unacknowledged_timestamp_seconds", CHANNEL)
+_MUTED = select("sds_channel_muted_until_timestamp_seconds", CHANNEL)
 
-
-def _excused() -> Panel:
-    def number(metric: str) -> str:
-        return queries.or_else(queries.total(metric, CHANNEL))
-
-    return lines(
+_NOW: list[Panel] = [
+    figure(
+        "Verdict now",
+        "The verdict on the last ten minutes. To see the reason on the channel's "
+        "status page, click the verdict.",
+        f"max({queries.trouble(CHANNEL)})",
+        mappings=colours.VERDICT_MAPPINGS,
+        link=channel_page("channel"),
+        absent="no verdict",
+    ),
+    moment(
+        "Verdict since",
+        "Event time at which this verdict began. During a replay or catch-up, the "
+        "event time is long ago.",
+        queries.greatest("sds_verdict_since_timestamp_seconds", CHANNEL),
+    ),
+    figure(
+        "Missing now",
+        "Messages that frames name but no tap has seen yet. Each message arrives "
+        "or counts as lost within five minutes. If the number of missing messages "
+        "stays above 0, further messages go missing.",
+        queries.total("sds_dependencies_missing", CHANNEL),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+    figure(
+        "In flight",
+        "Unacknowledged messages that are less than two minutes old. "
+        "A value above 0 is normal while participants write.",
+        queries.total("sds_messages_in_flight", CHANNEL),
+    ),
+    moment(
+        "Oldest in flight",
+        "Time at which a tap first saw the oldest message in flight.",
+        f"min({_OLDEST})",
+        absent="none",
+    ),
+    moment(
+        "Muted until",
+        "Time until which the channel table mutes alerts on this channel.",
+        f"max({_MUTED} > time())",
+        absent="not muted",
+    ),
+    states(
+        "Verdict",
+        "The verdict at each time. 'Blind' means that the taps missed records. While a "
+        "channel is blind, losses in other panels may be the taps' fault.",
+        Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
+        colours.VERDICT_MAPPINGS,
+    ),
+    lines(
         "Findings that do not count",
         "Problems found in the verdict's window, such as lost messages. Problems that "
         "the taps or the mirror may have caused do not count. While the monitor holds "
         "back an alert because of a capture gap, the line 'held back' is above 0. The "
         "status page shows why the alert is held back.",
-        Query(number("sds_excused_findings"), "do not count"),
-        Query(number("sds_unexcused_findings"), "count"),
-        Query(number("sds_alert_held_back"), "held back"),
+        *(
+            Query(queries.or_else(queries.total(metric, CHANNEL)), legend)
+            for metric, legend in (
+                ("sds_excused_findings", "do not count"),
+                ("sds_unexcused_findings", "count"),
+                ("sds_alert_held_back", "held back"),
+            )
+        ),
         width=24,
-    )
-
-
-def _verdict() -> Panel:
-    return states(
-        "Verdict",
-        "The verdict at each time. 'Blind' means that the taps missed records. While a "
-        "channel is blind, losses in other panels may be the taps' fault.",
-        Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
-        colours.verdict_mappings(),
-    )
-
+    ),
+]
 
 _DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
 
+_ACKNOWLEDGEMENT: list[Panel] = [
+    heat(
+        "Acknowledgement latency",
+        "Number of messages by acknowledgement latency, the time from the first "
+        "copy to definite evidence. Definite evidence is the first frame in which "
+        "another participant names the message. Acknowledgements after more than "
+        f"{_DEADLINE_S:g} s are too late.",
+        "sds_ack_latency_seconds",
+        CHANNEL,
+        evidence="definite",
+    ),
+    lines(
+        "Acknowledgement latency, quantiles",
+        "Time within which 50 %, 95 % and 99 % of the messages were acknowledged. "
+        "Definite: a causal history names the message. Probable: filters contain "
+        "the message. The dashed line is the deadline. The histogram has no "
+        "values above ten minutes.",
+        *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),
+        *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="probable"),
+        unit="s",
+        limits=colours.line_at(_DEADLINE_S),
+    ),
+    lines(
+        "Messages by outcome",
+        "Messages per second by outcome. Unacknowledged: other participants wrote, "
+        "but no participant acknowledged the message. Unwitnessed: no other "
+        "participant wrote, so this is not a fault.",
+        per_second("sds_messages_acknowledged_in_time_total", CHANNEL, "in time"),
+        per_second("sds_messages_unacknowledged_total", CHANNEL, "unacknowledged"),
+        per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
+        unit="mps",
+        stacked=True,
+    ),
+    ratios(
+        "Acknowledged in time",
+        "Share of messages acknowledged in time, and this channel's SLO. Messages "
+        "that no other participant could acknowledge do not count. Below the SLO, "
+        "the channel uses up its error budget too fast.",
+        Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
+        Query(queries.acknowledged(CHANNEL), "now"),
+        Query(queries.objective("acknowledgement", CHANNEL), "SLO"),
+    ),
+    lines(
+        "Acknowledgements by evidence",
+        "Acknowledged messages per second, by evidence. If a message has probable "
+        "and later definite evidence, both lines count the message. If most "
+        "evidence is probable, causal histories may be too short for the traffic.",
+        per_second("sds_messages_acknowledged_total", CHANNEL, "{{evidence}}"),
+        unit="mps",
+    ),
+]
 
-def _acknowledgement() -> list[Panel]:
-    return [
-        heat(
-            "Acknowledgement latency",
-            "Number of messages by acknowledgement latency, the time from the first "
-            "copy to definite evidence. Definite evidence is the first frame in which "
-            "another participant names the message. Acknowledgements after more than "
-            f"{_DEADLINE_S:g} s are too late.",
-            queries.bucket_counts(
-                "sds_ack_latency_seconds", CHANNEL, evidence="definite"
+_DELIVERY: list[Panel] = [
+    lines(
+        "Deliveries by outcome",
+        "Pairs of a message and a participant per second. Recovered: the participant "
+        "lacked the message at first. Lost: the participant still lacked the message "
+        "after five minutes. Retracted: a lost message arrived later.",
+        per_second("sds_deliveries_total", CHANNEL, "{{outcome}}"),
+        per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
+        unit="ops",
+    ),
+    ratios(
+        "Eventual delivery",
+        "Share of deliveries that were not lost in the end, and this channel's "
+        "SLO. Below the SLO, the channel uses up its error budget too fast. The "
+        "share can exceed 100 % when an older loss is retracted.",
+        Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
+        Query(queries.delivered(CHANNEL), "now"),
+        Query(queries.objective("delivery", CHANNEL), "SLO"),
+    ),
+    lines(
+        "Delivery recovery time",
+        "Time for which a participant lacked a message, according to the "
+        "participant's frames. Long times mean that repair or Store queries are "
+        "slow. If no participant lacked a message, the panel is empty.",
+        *quantiles("sds_delivery_recovery_seconds", CHANNEL),
+        unit="s",
+    ),
+]
+
+_GAPS: list[Panel] = [
+    lines(
+        "Gaps by outcome",
+        "Number of gaps per graph step. A gap begins when a frame names a message "
+        "that no tap has seen. Outcomes 'late' and 'repaired': the message "
+        "arrived. Lost: only the sender has the message. Outcome 'tap_gap': "
+        "participants have the message and only the taps missed it, so check the "
+        "taps. The monitor finds losses after five minutes.",
+        per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
+        per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
+    ),
+    lines(
+        "Gaps opened and open",
+        "Gaps that opened per graph step, and gaps that are open now. If the open "
+        "gaps increase, messages go missing faster than they are repaired.",
+        per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
+        sums("sds_dependencies_missing", CHANNEL, "open now"),
+    ),
+    lines(
+        "Gap duration",
+        "Duration of filled gaps. A gap begins when a frame names an unseen "
+        "message, and ends with the first copy of the message. If no gap was "
+        "filled, the panel is empty.",
+        *quantiles("sds_dependency_gap_seconds", CHANNEL),
+        unit="s",
+    ),
+]
+
+_REPAIR: list[Panel] = [
+    lines(
+        "Repair requests",
+        "Repair requests per second. Requests 'for received' are useless: the "
+        "requester's own filter already contains the message.",
+        per_second("sds_repair_requests_total", CHANNEL, "requests"),
+        per_second("sds_repair_requests_for_received_total", CHANNEL, "for received"),
+        unit="reqps",
+    ),
+    lines(
+        "Repair episodes",
+        "Repair episodes per second by outcome. Expired: no participant answered, "
+        "because no participant that is online has the message.",
+        per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}"),
+        unit="ops",
+        stacked=True,
+    ),
+    ratios(
+        "Redundant responses",
+        "Share of responses that came after another response to the same request. "
+        "Usually, about 40 % of the responses are redundant. If the share is well "
+        "above 40 %, responders do not receive each other's responses.",
+        Query(
+            queries.share(
+                queries.rate("sds_repair_responses_total", CHANNEL, redundant="true"),
+                queries.rate("sds_repair_responses_total", CHANNEL),
             ),
-            unit="s",
+            "redundant",
         ),
-        lines(
-            "Acknowledgement latency, quantiles",
-            "Time within which 50 %, 95 % and 99 % of the messages were acknowledged. "
-            "Definite: a causal history names the message. Probable: filters contain "
-            "the message. The dashed line is the deadline. The histogram has no "
-            "values above ten minutes.",
-            *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),
-            *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="probable"),
-            unit="s",
-            limits=colours.line_at(_DEADLINE_S),
-        ),
-        lines(
-            "Messages by outcome",
-            "Messages per second by outcome. Unacknowledged: other participants wrote, "
-            "but no participant acknowledged the message. Unwitnessed: no other "
-            "participant wrote, so this is not a fault.",
-            per_second("sds_messages_acknowledged_in_time_total", CHANNEL, "in time"),
-            per_second("sds_messages_unacknowledged_total", CHANNEL, "unacknowledged"),
-            per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
-            unit="mps",
-            stacked=True,
-        ),
-        lines(
-            "Acknowledged in time",
-            "Share of messages acknowledged in time, and this channel's SLO. Messages "
-            "that no other participant could acknowledge do not count. Below the SLO, "
-            "the channel uses up its error budget too fast.",
-            Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
-            Query(queries.acknowledged(CHANNEL), "now"),
-            Query(queries.objective("acknowledgement", CHANNEL), "SLO"),
-            unit="percentunit",
-        ),
-        lines(
-            "Acknowledgements by evidence",
-            "Acknowledged messages per second, by evidence. If a message has probable "
-            "and later definite evidence, both lines count the message. If most "
-            "evidence is probable, causal histories may be too short for the traffic.",
-            per_second("sds_messages_acknowledged_total", CHANNEL, "{{evidence}}"),
-            unit="mps",
-        ),
-    ]
+        limits=colours.line_at(REDUNDANT_SHARE),
+    ),
+    lines(
+        "Repair response time",
+        "Time from the first request for a message to the answer. While the sender "
+        "is online, half of the answers arrive within 5 to 6 s. While the sender "
+        "is offline, answers take up to two minutes.",
+        *quantiles("sds_repair_response_seconds", CHANNEL),
+        unit="s",
+    ),
+]
 
-
-def _delivery() -> list[Panel]:
-    return [
-        lines(
-            "Deliveries by outcome",
-            "Pairs of a message and a participant per second. Recovered: the "
-            "participant lacked the message at first. Lost: the participant still "
-            "lacked the message after five minutes. Retracted: a lost message arrived "
-            "later.",
-            per_second("sds_deliveries_total", CHANNEL, "{{outcome}}"),
-            per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
-            unit="ops",
-        ),
-        lines(
-            "Eventual delivery",
-            "Share of deliveries that were not lost in the end, and this channel's "
-            "SLO. Below the SLO, the channel uses up its error budget too fast. The "
-            "share can exceed 100 % when an older loss is retracted.",
-            Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
-            Query(queries.delivered(CHANNEL), "now"),
-            Query(queries.objective("delivery", CHANNEL), "SLO"),
-            unit="percentunit",
-        ),
-        lines(
-            "Delivery recovery time",
-            "Time for which a participant lacked a message, according to the "
-            "participant's frames. Long times mean that repair or Store queries are "
-            "slow. If no participant lacked a message, the panel is empty.",
-            *quantiles("sds_delivery_recovery_seconds", CHANNEL),
-            unit="s",
-        ),
-    ]
-
-
-def _gaps() -> list[Panel]:
-    return [
-        lines(
-            "Gaps by outcome",
-            "Number of gaps per graph step. A gap begins when a frame names a message "
-            "that no tap has seen. Outcomes 'late' and 'repaired': the message "
-            "arrived. Lost: only the sender has the message. Outcome 'tap_gap': "
-            "participants have the message and only the taps missed it, so check the "
-            "taps. The monitor finds losses after five minutes.",
-            per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
-            per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
-            bars=True,
-        ),
-        lines(
-            "Gaps opened and open",
-            "Gaps that opened per graph step, and gaps that are open now. If the open "
-            "gaps increase, messages go missing faster than they are repaired.",
-            per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
-            sums("sds_dependencies_missing", CHANNEL, "open now"),
-        ),
-        lines(
-            "Gap duration",
-            "Duration of filled gaps. A gap begins when a frame names an unseen "
-            "message, and ends with the first copy of the message. If no gap was "
-            "filled, the panel is empty.",
-            *quantiles("sds_dependency_gap_seconds", CHANNEL),
-            unit="s",
-        ),
-    ]
-
-
-def _repair() -> list[Panel]:
-    return [
-        lines(
-            "Repair requests",
-            "Repair requests per second. Requests 'for received' are useless: the "
-            "requester's own filter already contains the message.",
-            per_second("sds_repair_requests_total", CHANNEL, "requests"),
-            per_second(
-                "sds_repair_requests_for_received_total", CHANNEL, "for received"
-            ),
-            unit="reqps",
-        ),
-        lines(
-            "Repair episodes",
-            "Repair episodes per second by outcome. Expired: no participant answered, "
-            "because no participant that is online has the message.",
-            per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}"),
-            unit="ops",
-            stacked=True,
-        ),
-        lines(
-            "Redundant responses",
-            "Share of responses that came after another response to the same request. "
-            "Usually, about 40 % of the responses are redundant. If the share is well "
-            "above 40 %, responders do not receive each other's responses.",
-            Query(
-                queries.share(
-                    queries.rate(
-                        "sds_repair_responses_total", CHANNEL, redundant="true"
-                    ),
-                    queries.rate("sds_repair_responses_total", CHANNEL),
-                ),
-                "redundant",
-            ),
-            unit="percentunit",
-            limits=colours.line_at(REDUNDANT_SHARE),
-        ),
-        lines(
-            "Repair response time",
-            "Time from the first request for a message to the answer. While the sender "
-            "is online, half of the answers arrive within 5 to 6 s. While the sender "
-            "is offline, answers take up to two minutes.",
-            *quantiles("sds_repair_response_seconds", CHANNEL),
-            unit="s",
-        ),
-    ]
-
-
-def _traffic() -> list[Panel]:
-    return [
-        lines(
-            "Frames",
-            "Frames per second by kind and dialect, including rebroadcasts, without "
-            "replicas. Without sync frames, the channel has no heartbeat, and the "
-            "loss of its last message may stay unnoticed.",
-            per_second("sds_frames_total", CHANNEL, "{{kind}} {{dialect}}"),
-            unit="pps",
-        ),
-        lines(
-            "Copies",
-            "Rebroadcasts per second by cause, and replicas per second. Replicas are "
-            "further copies of one broadcast. Replicas come from several taps and are "
-            "harmless.",
-            per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
-            per_second("sds_replicas_total", CHANNEL, "replicas"),
-            unit="pps",
-        ),
-        lines(
-            "Bytes by part",
-            "Bytes of SDS frames per second, by part of the frame. If most bytes are "
-            "history, bloom or repair, reliability costs more than content.",
-            per_second("sds_frame_bytes_total", CHANNEL, "{{part}}"),
-            unit="Bps",
-            stacked=True,
-        ),
-        lines(
-            "Participants",
-            "Distinct senders of the last ten minutes. Participants that do not send "
-            "are not counted.",
-            now("sds_channel_participants", CHANNEL, "participants"),
-        ),
-        lines(
-            "Bloom filter, false positives",
-            "False-positive rate of the fullest filter in use. Above the dashed line "
-            f"({SATURATED_RATIO:.0%}), participants believe too often that others "
-            "have a message.",
-            now("sds_bloom_false_positive_ratio", CHANNEL, "fullest filter"),
-            unit="percentunit",
-            limits=colours.line_at(SATURATED_RATIO),
-        ),
-        lines(
-            "Trouble with ids and memory",
-            "Number of id collisions, evicted entries and dropped frames per graph "
-            "step. Id collisions: frames reuse a known message id for another message, "
-            "for example because ids are hashes of the text alone. Evicted: the "
-            "channel is too busy for the monitor's memory, so its figures are too low. "
-            "Dropped: frames exceed the limits on their cost, because a participant "
-            "sends hostile frames.",
-            per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
-            per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
-            per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),
-            bars=True,
-        ),
-    ]
+_TRAFFIC: list[Panel] = [
+    lines(
+        "Frames",
+        "Frames per second by kind and dialect, including rebroadcasts, without "
+        "replicas. Without sync frames, the channel has no heartbeat, and the "
+        "loss of its last message may stay unnoticed.",
+        per_second("sds_frames_total", CHANNEL, "{{kind}} {{dialect}}"),
+        unit="pps",
+    ),
+    lines(
+        "Copies",
+        "Rebroadcasts per second by cause, and replicas per second. Replicas are "
+        "further copies of one broadcast. Replicas come from several taps and are "
+        "harmless.",
+        per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
+        per_second("sds_replicas_total", CHANNEL, "replicas"),
+        unit="pps",
+    ),
+    lines(
+        "Bytes by part",
+        "Bytes of SDS frames per second, by part of the frame. If most bytes are "
+        "history, bloom or repair, reliability costs more than content.",
+        per_second("sds_frame_bytes_total", CHANNEL, "{{part}}"),
+        unit="Bps",
+        stacked=True,
+    ),
+    lines(
+        "Participants",
+        "Distinct senders of the last ten minutes. Participants that do not send "
+        "are not counted.",
+        now("sds_channel_participants", CHANNEL, "participants"),
+    ),
+    ratios(
+        "Bloom filter, false positives",
+        "False-positive rate of the fullest filter in use. Above the dashed line "
+        f"({SATURATED_RATIO:.0%}), participants believe too often that others "
+        "have a message.",
+        now("sds_bloom_false_positive_ratio", CHANNEL, "fullest filter"),
+        limits=colours.line_at(SATURATED_RATIO),
+    ),
+    lines(
+        "Trouble with ids and memory",
+        "Number of id collisions, evicted entries and dropped frames per graph step. "
+        "Id collisions: frames reuse a known message id for another message, for "
+        "example because ids are hashes of the text alone. Evicted: the channel is too "
+        "busy for the monitor's memory, so its figures are too low. Dropped: frames "
+        "exceed the limits on their cost, because a participant sends hostile frames.",
+        per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
+        per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
+        per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),
+    ),
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from grafana_foundation_sdk.builders import (
     common,
@@ -18,7 +19,6 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from dashboards.panels.base import (
     Link,
-    Query,
     coloured_by_threshold,
     data_link,
     finished,
@@ -26,6 +26,7 @@ from dashboards.panels.base import (
     thresholds,
 )
 from dashboards.panels.colours import OUTCOMES, PLAIN, SERIES, Steps
+from dashboards.panels.series import Query, per_step
 
 
 def figure(
@@ -60,8 +61,7 @@ def figure(
         panel = panel.text_mode(common_models.BigValueTextMode.NAME)
     if link:
         panel = panel.data_links([data_link(link)])
-    # The query is instant, because a range would still show the last value after the
-    # series has ended.
+    # After the end of a series, a range would still show the last value.
     targets = [target(query).instant() for query in queries]
     return finished(panel, title, description, targets, width, 4, unit)
 
@@ -81,14 +81,14 @@ def lines(
     unit: str = "short",
     width: int = 12,
     stacked: bool = False,
-    bars: bool = False,
     limits: Steps = (),
 ) -> timeseries.Panel:
     """Return a chart of figures over time; see `finished`.
 
-    Stacked series are the parts of a whole. Bars suit counts per step, because most of
-    these counts are zero. Limits are dashed lines.
+    Stacked series are the parts of a whole. Limits are dashed lines. If all figures are
+    counts per step, the chart has bars, because most of these counts are zero.
     """
+    bars = all(query.is_per_step for query in queries)
     shown = common_models.GraphDrawStyle
     panel = (
         timeseries.Panel()
@@ -128,14 +128,23 @@ def lines(
     return finished(panel, title, description, targets, width, unit=unit)
 
 
-def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Panel:
-    """Return a heatmap over time; each bucket is a series with the label `le`."""
+ratio = partial(figure, unit="percentunit")
+"""A figure that is a ratio, in percent."""
+
+ratios = partial(lines, unit="percentunit")
+"""A chart of ratios, in percent."""
+
+
+def heat(
+    title: str, description: str, histogram: str, scope: str, **labels: str
+) -> heatmap.Panel:
+    """Return a heatmap of durations over time, from a histogram in seconds."""
     panel = (
         heatmap.Panel()
         .calculate(False)
         .y_axis(
             heatmap.YAxisConfig()
-            .unit(unit)
+            .unit("s")
             .axis_placement(common_models.AxisPlacement.LEFT)
         )
         .color(
@@ -148,10 +157,9 @@ def heat(title: str, description: str, expression: str, unit: str) -> heatmap.Pa
         .tooltip(heatmap.HeatmapTooltip().mode(common_models.TooltipDisplayMode.SINGLE))
         .show_legend()
     )
-    buckets = (
-        target(Query(expression, "{{le}}")).range().format(PromQueryFormat.HEATMAP)
-    )
-    return finished(panel, title, description, [buckets], 12, unit=unit)
+    buckets = per_step(f"{histogram}_bucket", scope, "{{le}}", **labels)
+    counts = target(buckets).range().format(PromQueryFormat.HEATMAP)
+    return finished(panel, title, description, [counts], 12, unit="s")
 
 
 def states(

@@ -73,11 +73,6 @@ def up_to(limit: float) -> Steps:
     return ((None, GOOD), (limit, BAD))
 
 
-def verdict_mappings() -> list[models.ValueMapping]:
-    """Return mappings from the numbers of `TROUBLE` to verdicts' words and colours."""
-    return texts({rank: VERDICTS[verdict] for verdict, rank in TROUBLE.items()})
-
-
 def texts(words: dict[int, tuple[str, str]]) -> list[models.ValueMapping]:
     """Return mappings from numbers to words, each with its colour."""
     return [
@@ -90,3 +85,7 @@ def texts(words: dict[int, tuple[str, str]]) -> list[models.ValueMapping]:
             }
         )
     ]
+
+
+VERDICT_MAPPINGS = texts({rank: VERDICTS[one] for one, rank in TROUBLE.items()})
+"""Mappings from the numbers of `TROUBLE` to verdicts' words and colours."""

@@ -6,13 +6,16 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import FLEET, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Link, Panel, Query, per_step, sums, thresholds
-from dashboards.panels.charts import figure, lines
+from dashboards.panels.base import Link, Panel, thresholds
+from dashboards.panels.charts import figure, lines, ratio, ratios
 from dashboards.panels.frame import assemble, status_page
 from dashboards.panels.queries import JOB, RANGE, select
+from dashboards.panels.series import Query, per_step, sums
 from dashboards.panels.tables import Column, channel_rows, moment, rows
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
 from sds_core.observer.settings import DEFAULTS
+
+_DEADLINE_S = DEFAULTS.ack_deadline_ms // 1000
 
 _DELIVERY = colours.at_least(
     DEFAULT_SETTINGS.delivery_objective, 2 * DEFAULT_SETTINGS.delivery_objective - 1
@@ -32,33 +35,19 @@ def fleet(links: Links) -> models.Dashboard:
         "SDS / Fleet",
         "Is everything fine, and which channels have which problems?",
         {
-            "": [_is_all_well(), _verdicts(), _muted(), *_figures()],
-            "Channels": [_worst_channels(), _alerts(links)],
-            "Over time": _over_time(),
+            "": _FIGURES,
+            "Channels": [_WORST_CHANNELS, _alerts(links)],
+            "Over time": _OVER_TIME,
         },
         pages=(Link("Incidents", "/incidents"),),
     )
 
 
-def _is_all_well() -> Panel:
-    answer = queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1)
-    return figure(
-        "Is everything fine?",
-        "Everything is fine if the monitor runs, Kafka answers, and figures are at "
-        "most a minute old. For 'Everything is fine', a channel must also have a "
-        "verdict, and no channel may be failing or blind. Muted channels do not count. "
-        "'No figures' is as bad as 'Look below': no monitor is watching.",
-        answer,
-        width=6,
-        mappings=colours.texts(
-            {
-                1: ("Everything is fine", colours.GOOD),
-                0: ("Look below", colours.BAD),
-                -1: ("No figures", colours.UNKNOWN),
-            }
-        ),
-        link=Link("Status page", status_page("/")),
-    )
+def _verdict_counts() -> list[Query]:
+    return [
+        sums("sds_channels", JOB, text, verdict=verdict.value)
+        for verdict, (text, _) in colours.VERDICTS.items()
+    ]
 
 
 def _verdicts() -> Panel:
@@ -81,121 +70,13 @@ def _verdicts() -> Panel:
     return panel
 
 
-def _muted() -> Panel:
-    muted = select("sds_channel_muted_until_timestamp_seconds", JOB)
-    return figure(
-        "Muted channels",
-        "Channels that an operator has muted in the channel table. Muted channels "
-        "raise no alert and do not count in 'Is everything fine?'.",
-        queries.or_else(f"count({muted} > time())"),
-        steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
-    )
-
-
-def _figures() -> list[Panel]:
-    unacknowledged = queries.counted("sds_messages_unacknowledged_total", JOB)
-    return [
-        figure(
-            "Messages lost",
-            "Number of messages in the chosen range that only the sender has, although "
-            "other messages name them. A lost message that arrives later does not "
-            "count. Investigate any value above 0.",
-            queries.or_else(queries.lost_messages(JOB)),
-            steps=colours.ANY_IS_BAD,
-            link=Link("Incidents", status_page("/incidents")),
-        ),
-        figure(
-            "Deliveries lost",
-            "Pairs of a message and a participant that still lacked the message after "
-            "five minutes. If the message arrives later, the pair does not count. A "
-            "single disconnected participant lacks many messages.",
-            queries.or_else(queries.lost_deliveries(JOB)),
-            steps=colours.ANY_IS_BAD,
-            link=Link("Incidents", status_page("/incidents")),
-        ),
-        figure(
-            "Unacknowledged",
-            "Messages in the chosen range that no participant acknowledged within two "
-            "minutes although other participants wrote.",
-            queries.or_else(unacknowledged),
-            steps=colours.ANY_IS_SUSPECT,
-        ),
-        figure(
-            "Eventual delivery",
-            "Share of deliveries that were not lost in the end, over all channels, in "
-            "the chosen range. Green: the default SLO is met. A channel's dashboard "
-            "shows its own SLO.",
-            queries.delivered(JOB, window=RANGE),
-            unit="percentunit",
-            steps=_DELIVERY,
-            absent="no deliveries",
-        ),
-        figure(
-            "Acknowledged in time",
-            "Share of messages acknowledged within two minutes, over all channels, in "
-            "the chosen range. Messages that no other participant could acknowledge "
-            "do not count. Green: the default SLO is met.",
-            queries.acknowledged(JOB, window=RANGE),
-            unit="percentunit",
-            steps=_ACKNOWLEDGEMENT,
-            absent="no messages",
-        ),
-        figure(
-            "Messages",
-            "Distinct content messages per second now, over all channels. If no "
-            "participant writes, 0 is not a fault.",
-            queries.rate("sds_messages_total", JOB),
-            unit="mps",
-            absent="no figures",
-        ),
-    ]
-
-
-def _worst_channels() -> Panel:
-    since = queries.greatest("sds_verdict_since_timestamp_seconds", JOB, "channel")
-    unacknowledged = queries.counted(
-        "sds_messages_unacknowledged_total", JOB, "channel"
-    )
-    missing = queries.total("sds_dependencies_missing", JOB, "channel")
-    return channel_rows(
-        "Channels, worst first",
-        "Every channel with a label of its own, the worst verdict first. The name "
-        "links to the channel's dashboard. The id links to the channel's status page "
-        "with message ids. Counts cover the chosen range. Above 100 % of the error "
-        "budget, more deliveries failed than the channel's SLO allows. The table "
-        "omits channels beyond the cardinality limit.",
-        Column(
-            "Verdict",
-            queries.named(queries.trouble(JOB), JOB),
-            mappings=colours.verdict_mappings(),
-        ),
-        moment("Since", since),
-        Column(
-            "Messages lost",
-            _of_labelled(queries.lost_messages(JOB, "channel")),
-            steps=colours.ANY_IS_BAD,
-        ),
-        Column(
-            "Deliveries lost",
-            _of_labelled(queries.lost_deliveries(JOB, "channel")),
-            steps=colours.ANY_IS_BAD,
-        ),
-        Column(
-            "Unacknowledged", _of_labelled(unacknowledged), steps=colours.ANY_IS_SUSPECT
-        ),
-        Column("Missing now", _of_labelled(missing), steps=colours.ANY_IS_SUSPECT),
-        Column(
-            "Delivery error budget used",
-            _of_labelled(queries.delivery_budget_used(JOB)),
-            unit="percentunit",
-            steps=colours.up_to(1),
-        ),
-    )
-
-
 def _of_labelled(per_channel: str) -> str:
     """Drop channel `other`, the sum of channels without a label: it has no verdict."""
     return f"({per_channel}) and on (channel) {queries.trouble(JOB)}"
+
+
+def _unacknowledged(*by: str) -> str:
+    return queries.counted("sds_messages_unacknowledged_total", JOB, *by)
 
 
 def _alerts(links: Links) -> Panel:
@@ -217,55 +98,166 @@ def _alerts(links: Links) -> Panel:
     )
 
 
-def _verdict_counts() -> list[Query]:
-    return [
-        sums("sds_channels", JOB, text, verdict=verdict.value)
-        for verdict, (text, _) in colours.VERDICTS.items()
-    ]
+_MUTED = select("sds_channel_muted_until_timestamp_seconds", JOB)
 
+_FIGURES: list[Panel] = [
+    figure(
+        "Is everything fine?",
+        "Everything is fine if the monitor runs, Kafka answers, and figures are at "
+        "most a minute old. For 'Everything is fine', a channel must also have a "
+        "verdict, and no channel may be failing or blind. Muted channels do not count. "
+        "'No figures' is as bad as 'Look below': no monitor is watching.",
+        queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1),
+        width=6,
+        mappings=colours.texts(
+            {
+                1: ("Everything is fine", colours.GOOD),
+                0: ("Look below", colours.BAD),
+                -1: ("No figures", colours.UNKNOWN),
+            }
+        ),
+        link=Link("Status page", status_page("/")),
+    ),
+    _verdicts(),
+    figure(
+        "Muted channels",
+        "Channels that an operator has muted in the channel table. Muted channels "
+        "raise no alert and do not count in 'Is everything fine?'.",
+        queries.or_else(f"count({_MUTED} > time())"),
+        steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
+    ),
+    figure(
+        "Messages lost",
+        "Number of messages in the chosen range that only the sender has, although "
+        "other messages name them. A lost message that arrives later does not "
+        "count. Investigate any value above 0.",
+        queries.or_else(queries.lost_messages(JOB)),
+        steps=colours.ANY_IS_BAD,
+        link=Link("Incidents", status_page("/incidents")),
+    ),
+    figure(
+        "Deliveries lost",
+        "Pairs of a message and a participant that still lacked the message after "
+        "five minutes. If the message arrives later, the pair does not count. A "
+        "single disconnected participant lacks many messages.",
+        queries.or_else(queries.lost_deliveries(JOB)),
+        steps=colours.ANY_IS_BAD,
+        link=Link("Incidents", status_page("/incidents")),
+    ),
+    figure(
+        "Unacknowledged",
+        "Messages in the chosen range that no participant acknowledged within two "
+        "minutes although other participants wrote.",
+        queries.or_else(_unacknowledged()),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+    ratio(
+        "Eventual delivery",
+        "Share of deliveries that were not lost in the end, over all channels, in "
+        "the chosen range. Green: the default SLO is met. A channel's dashboard "
+        "shows its own SLO.",
+        queries.delivered(JOB, window=RANGE),
+        steps=_DELIVERY,
+        absent="no deliveries",
+    ),
+    ratio(
+        "Acknowledged in time",
+        "Share of messages acknowledged within two minutes, over all channels, in "
+        "the chosen range. Messages that no other participant could acknowledge "
+        "do not count. Green: the default SLO is met.",
+        queries.acknowledged(JOB, window=RANGE),
+        steps=_ACKNOWLEDGEMENT,
+        absent="no messages",
+    ),
+    figure(
+        "Messages",
+        "Distinct content messages per second now, over all channels. If no "
+        "participant writes, 0 is not a fault.",
+        queries.rate("sds_messages_total", JOB),
+        unit="mps",
+        absent="no figures",
+    ),
+]
 
-def _over_time() -> list[Panel]:
-    deadline_s = DEFAULTS.ack_deadline_ms // 1000
-    return [
-        lines(
-            "Verdicts",
-            "Number of channels by verdict. Red: channels were failing. Purple: the "
-            "taps were blind, and the network may have been fine.",
-            *_verdict_counts(),
-            stacked=True,
+_WORST_CHANNELS = channel_rows(
+    "Channels, worst first",
+    "Every channel with a label of its own, the worst verdict first. The name "
+    "links to the channel's dashboard. The id links to the channel's status page "
+    "with message ids. Counts cover the chosen range. Above 100 % of the error "
+    "budget, more deliveries failed than the channel's SLO allows. The table "
+    "omits channels beyond the cardinality limit.",
+    Column(
+        "Verdict",
+        queries.named(queries.trouble(JOB), JOB),
+        mappings=colours.VERDICT_MAPPINGS,
+    ),
+    moment(
+        "Since",
+        queries.greatest("sds_verdict_since_timestamp_seconds", JOB, "channel"),
+    ),
+    Column(
+        "Messages lost",
+        _of_labelled(queries.lost_messages(JOB, "channel")),
+        steps=colours.ANY_IS_BAD,
+    ),
+    Column(
+        "Deliveries lost",
+        _of_labelled(queries.lost_deliveries(JOB, "channel")),
+        steps=colours.ANY_IS_BAD,
+    ),
+    Column(
+        "Unacknowledged",
+        _of_labelled(_unacknowledged("channel")),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+    Column(
+        "Missing now",
+        _of_labelled(queries.total("sds_dependencies_missing", JOB, "channel")),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+    Column(
+        "Delivery error budget used",
+        _of_labelled(queries.delivery_budget_used(JOB)),
+        unit="percentunit",
+        steps=colours.up_to(1),
+    ),
+)
+
+_OVER_TIME: list[Panel] = [
+    lines(
+        "Verdicts",
+        "Number of channels by verdict. Red: channels were failing. Purple: the "
+        "taps were blind, and the network may have been fine.",
+        *_verdict_counts(),
+        stacked=True,
+    ),
+    lines(
+        "Lost and unacknowledged",
+        "Failures per graph step, by kind. Lost messages that arrived later are "
+        "not subtracted; the line 'retracted' shows them. The monitor finds "
+        "losses after five minutes.",
+        per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
+        per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
+        per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
+        per_step("sds_messages_unacknowledged_total", JOB, "unacknowledged"),
+    ),
+    ratios(
+        "Eventual delivery and the default SLO",
+        "Share of deliveries that were not lost, over the last hour, and the "
+        "default SLO. Below the SLO, failures use up the error budget too fast. "
+        "The share can exceed 100 % when an earlier loss is retracted.",
+        Query(queries.delivered(JOB, window="1h"), "last hour"),
+        Query(queries.delivered(JOB), "now"),
+        limits=colours.line_at(DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL),
+    ),
+    ratios(
+        "Timely acknowledgement and the default SLO",
+        f"Share of messages acknowledged within {_DEADLINE_S} s over the last hour, "
+        "and the default SLO.",
+        Query(queries.acknowledged(JOB, window="1h"), "last hour"),
+        Query(queries.acknowledged(JOB), "now"),
+        limits=colours.line_at(
+            DEFAULT_SETTINGS.acknowledgement_objective, colours.NEUTRAL
         ),
-        lines(
-            "Lost and unacknowledged",
-            "Failures per graph step, by kind. Lost messages that arrived later are "
-            "not subtracted; the line 'retracted' shows them. The monitor finds "
-            "losses after five minutes.",
-            per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
-            per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
-            per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
-            per_step("sds_messages_unacknowledged_total", JOB, "unacknowledged"),
-            bars=True,
-        ),
-        lines(
-            "Eventual delivery and the default SLO",
-            "Share of deliveries that were not lost, over the last hour, and the "
-            "default SLO. Below the SLO, failures use up the error budget too fast. "
-            "The share can exceed 100 % when an earlier loss is retracted.",
-            Query(queries.delivered(JOB, window="1h"), "last hour"),
-            Query(queries.delivered(JOB), "now"),
-            unit="percentunit",
-            limits=colours.line_at(
-                DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL
-            ),
-        ),
-        lines(
-            "Timely acknowledgement and the default SLO",
-            f"Share of messages acknowledged within {deadline_s} s over the last "
-            "hour, and the default SLO.",
-            Query(queries.acknowledged(JOB, window="1h"), "last hour"),
-            Query(queries.acknowledged(JOB), "now"),
-            unit="percentunit",
-            limits=colours.line_at(
-                DEFAULT_SETTINGS.acknowledgement_objective, colours.NEUTRAL
-            ),
-        ),
-    ]
+    ),
+]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dashboards.panels import queries
-from dashboards.panels.base import Panel, Query
-from dashboards.panels.charts import figure, lines
+from dashboards.panels.base import Panel
+from dashboards.panels.charts import figure, lines, ratios
 from dashboards.panels.frame import in_lines
 from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.series import Query
 from dashboards.panels.tables import Column, channel_rows
 
 
-def limits() -> list[Panel]:
-    """Return panels of channels' limits, and of the times when channels reach them."""
-    headroom = select("sds_plan_limit_headroom_ratio", CHANNELS)
-    nearest = f"bottomk(10, min by (channel, limit) ({headroom}))"
-    panels: list[Panel] = [
+def _first(time: str) -> str:
+    series = select(f"sds_plan_{time}_timestamp_seconds", CHANNELS)
+    return f"1000 * min by (channel) ({series})"
+
+
+_HEADROOM = select("sds_plan_limit_headroom_ratio", CHANNELS)
+_NEAREST = f"bottomk(10, min by (channel, limit) ({_HEADROOM}))"
+
+LIMITS: list[Panel] = in_lines(
+    [
         channel_rows(
             "When limits are reached",
             "Channels that may reach a limit within 90 days. The earliest date is the "
@@ -28,19 +34,20 @@ def limits() -> list[Panel]:
             ),
             Column("Median", _first("limit"), unit="dateTimeFromNow"),
             Column(
-                "Least headroom", f"min by (channel) ({headroom})", unit="percentunit"
+                "Least headroom", f"min by (channel) ({_HEADROOM})", unit="percentunit"
             ),
             height=8,
         ),
-        lines(
+        ratios(
             "Headroom of the nearest limits",
             "Unused share of a limit, for the ten limits with the smallest share. If "
             "the share is 0, the channel has reached the limit.",
-            Query(queries.named(nearest, CHANNELS), "{{name}} {{limit}}"),
-            unit="percentunit",
+            Query(queries.named(_NEAREST, CHANNELS), "{{name}} {{limit}}"),
         ),
-    ]
-    return in_lines(panels, 2)
+    ],
+    2,
+)
+"""Panels of channels' limits, and of the times when channels reach them."""
 
 
 def costs(prefix: str, many: str) -> list[Panel]:
@@ -87,8 +94,3 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
     ]
     return in_lines(panels, 2, 2)
-
-
-def _first(time: str) -> str:
-    series = select(f"sds_plan_{time}_timestamp_seconds", CHANNELS)
-    return f"1000 * min by (channel) ({series})"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models import dashboard as models
@@ -43,10 +44,26 @@ def assemble(
         .refresh("30s")
         .readonly()
         .tooltip(models.DashboardCursorSync.CROSSHAIR)
-        .with_variable(_data_source())
-        .with_variable(_job())
+        .with_variable(
+            dashboard.DatasourceVariable("datasource")
+            .label("Data source")
+            .type("prometheus")
+        )
+        # One monitor: figures of two monitors of one topic must not be added.
+        .with_variable(
+            _query_variable(
+                "job", "Monitor", "label_values(sds_monitor_build_info, job)"
+            )
+        )
         .with_variable(_monitor_url(links))
-        .link(_dashboards())
+        .link(
+            dashboard.DashboardLink("Dashboards")
+            .type(models.DashboardLinkType.DASHBOARDS)
+            .tags([TAG])
+            .icon("dashboard")
+            .keep_time(True)
+            .include_vars(True)
+        )
     )
     for variable in variables:
         builder = builder.with_variable(variable)
@@ -62,7 +79,8 @@ def assemble(
         if heading:
             builder = builder.with_row(dashboard.Row(heading))
         for panel in panels:
-            builder = builder.with_panel(panel)
+            # The builder of a dashboard writes the place into the panel.
+            builder = builder.with_panel(deepcopy(panel))
     built = builder.build()
     for link in built.links or ():
         # The builder can only set a placement that hides the links in a menu.
@@ -80,11 +98,7 @@ def in_lines(panels: Sequence[Panel], *numbers: int) -> list[Panel]:
 
 def one_channel() -> dashboard.QueryVariable:
     """Return variable `channel`, with one selected channel."""
-    return _query_variable(
-        "channel",
-        "Channel",
-        f"label_values({select('sds_channel_info', JOB)}, channel)",
-    )
+    return _views("Channel", "sds_channel_info")
 
 
 def some_channels() -> dashboard.QueryVariable:
@@ -94,13 +108,12 @@ def some_channels() -> dashboard.QueryVariable:
 
 def some_groups() -> dashboard.QueryVariable:
     """Return variable `channel`, with some or all groups of MVDS; by default all."""
-    return _some(
-        _query_variable(
-            "channel",
-            "Group",
-            f"label_values({select('mvds_messages_total', JOB)}, channel)",
-        )
-    )
+    return _some(_views("Group", "mvds_messages_total"))
+
+
+def _views(label: str, metric: str) -> dashboard.QueryVariable:
+    series = select(metric, JOB)
+    return _query_variable("channel", label, f"label_values({series}, channel)")
 
 
 def _some(variable: dashboard.QueryVariable) -> dashboard.QueryVariable:
@@ -129,21 +142,6 @@ def group_page(group: str) -> Link:
     return Link("Figures and incidents of the group", url)
 
 
-def _data_source() -> dashboard.DatasourceVariable:
-    return (
-        dashboard.DatasourceVariable("datasource")
-        .label("Data source")
-        .type("prometheus")
-    )
-
-
-def _job() -> dashboard.QueryVariable:
-    # One monitor is selected: figures of two monitors of one topic must not be added.
-    return _query_variable(
-        "job", "Monitor", "label_values(sds_monitor_build_info, job)"
-    )
-
-
 def _query_variable(name: str, label: str, query: str) -> dashboard.QueryVariable:
     return (
         dashboard.QueryVariable(name)
@@ -164,15 +162,4 @@ def _monitor_url(links: Links) -> dashboard.TextBoxVariable:
         .default_value(url)
         .current(models.VariableOption(selected=True, text=url, value=url))
         .hide(models.VariableHide.HIDE_VARIABLE)
-    )
-
-
-def _dashboards() -> dashboard.DashboardLink:
-    return (
-        dashboard.DashboardLink("Dashboards")
-        .type(models.DashboardLinkType.DASHBOARDS)
-        .tags([TAG])
-        .icon("dashboard")
-        .keep_time(True)
-        .include_vars(True)
     )

@@ -6,18 +6,11 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import GROUPS, Links
 from dashboards.panels import colours, forecast, queries
-from dashboards.panels.base import (
-    Link,
-    Panel,
-    Query,
-    now,
-    per_second,
-    per_step,
-    quantiles,
-)
-from dashboards.panels.charts import figure, heat, lines, states
+from dashboards.panels.base import Link, Panel
+from dashboards.panels.charts import figure, heat, lines, ratio, states
 from dashboards.panels.frame import assemble, group_page, in_lines, some_groups
 from dashboards.panels.queries import CHANNELS, JOB, select
+from dashboards.panels.series import Query, now, per_second, per_step, quantiles, sums
 from dashboards.panels.tables import Column, moment, rows
 from dashboards.thresholds import UNACKNOWLEDGED_SHARE
 from sds_core.observer.settings import DEFAULTS
@@ -34,278 +27,18 @@ def groups(links: Links) -> models.Dashboard:
         "MVDS / Groups",
         "Do receivers acknowledge MVDS messages, how fast, and at what cost?",
         {
-            "": _figures(),
-            "Verdicts": _verdicts(),
-            "Acknowledgement": _acknowledgement(),
-            "Exchange": _exchange(),
-            "Cost": in_lines(_cost(), 3),
+            "": _FIGURES,
+            "Verdicts": _VERDICTS,
+            "Acknowledgement": _ACKNOWLEDGEMENT,
+            "Exchange": _EXCHANGE,
+            "Cost": in_lines(_COST, 3),
             "Forecast": forecast.costs("mvds", "groups"),
-            "By group": [_table()],
-            "Memory of the monitor": _memory(),
+            "By group": [_TABLE],
+            "Memory of the monitor": _MEMORY,
         },
         variables=(some_groups(),),
         pages=(Link("Incidents of groups", "/incidents"),),
     )
-
-
-def _figures() -> list[Panel]:
-    buckets = queries.in_range("mvds_ack_latency_seconds_bucket", CHANNELS, "le")
-    return [
-        figure(
-            "Messages",
-            "Distinct messages of the chosen groups in the chosen range.",
-            queries.counted("mvds_messages_total", CHANNELS),
-        ),
-        figure(
-            "Unacknowledged",
-            "Share of unacknowledged pairs of a message and a receiver. The "
-            "chosen range must contain the deadline of a counted pair. Pairs whose "
-            "receiver sent no records do not count. Pairs with a late acknowledgement "
-            "do not count as unacknowledged. Red: the limit of the alert is reached.",
-            _unacknowledged(),
-            unit="percentunit",
-            steps=colours.up_to(UNACKNOWLEDGED_SHARE),
-            absent="nothing ended",
-        ),
-        figure(
-            "Acknowledged within",
-            "Time from the first MESSAGE to the acknowledgement: 95 % of the "
-            "acknowledgements in the chosen range reached the sender within this time.",
-            f"histogram_quantile(0.95, {buckets})",
-            unit="s",
-            absent="no traffic",
-        ),
-        figure(
-            "MESSAGEs per delivery",
-            "Mean number of MESSAGE records to a receiver until it acknowledges, in "
-            "the chosen range. Without losses, the mean is 1.",
-            queries.share(
-                queries.in_range("mvds_sends_until_delivery_total", CHANNELS),
-                queries.in_range("mvds_sent_deliveries_total", CHANNELS),
-            ),
-            unit="none",
-            absent="no traffic",
-        ),
-        figure(
-            "OFFERs per delivery",
-            "OFFER records per acknowledged pair of a message and a receiver, in the "
-            "chosen range. Nodes that offer each message to all their peers send many "
-            "OFFER records.",
-            queries.share(
-                queries.in_range("mvds_records_total", CHANNELS, type="offer"),
-                queries.in_range("mvds_deliveries_total", CHANNELS),
-            ),
-            unit="none",
-            absent="no traffic",
-        ),
-        figure(
-            "Empty payloads",
-            "Share of empty payloads over all groups, in the chosen range. Deployed "
-            "nodes send empty payloads, which only cost bandwidth.",
-            queries.share(
-                queries.in_range("mvds_payloads_total", JOB, empty="true"),
-                queries.in_range("mvds_payloads_total", JOB),
-            ),
-            unit="percentunit",
-            absent="no traffic",
-        ),
-    ]
-
-
-def _verdicts() -> list[Panel]:
-    muted = select("mvds_group_muted_until_timestamp_seconds", JOB)
-    return [
-        lines(
-            "Groups by verdict",
-            "Number of groups with each verdict, including groups without a label of "
-            "their own.",
-            *(
-                Query(
-                    queries.total("mvds_groups", JOB, verdict=verdict.value),
-                    verdict.value,
-                )
-                for verdict in Verdict
-            ),
-        ),
-        lines(
-            "Muted groups",
-            "Groups that an operator has muted in the channel table. Muted groups "
-            "raise no alert, and the monitor's overall verdict ignores them.",
-            Query(queries.or_else(f"count({muted} > time())"), "muted"),
-        ),
-        states(
-            "Verdict",
-            "Verdict of each chosen group. Failing: within ten "
-            f"minutes, more than {UNACKNOWLEDGED_SHARE:.0%} of the pairs of a message "
-            "and a receiver ended without an acknowledgement. Group `unknown` contains "
-            "records without a group.",
-            Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
-            colours.verdict_mappings(),
-        ),
-    ]
-
-
-def _acknowledgement() -> list[Panel]:
-    return [
-        lines(
-            "Acknowledgement latency",
-            "Time from the first MESSAGE to a receiver until the sender receives the "
-            "acknowledgement. The dashed line is the deadline.",
-            *quantiles("mvds_ack_latency_seconds", CHANNELS),
-            unit="s",
-            limits=colours.line_at(_DEADLINE_S),
-        ),
-        heat(
-            "Delivery time",
-            "Number of deliveries by duration. A delivery begins with the first record "
-            "of the message's id, for example an OFFER. A delivery ends with the "
-            "receiver's first acknowledgement.",
-            queries.bucket_counts("mvds_delivery_seconds", CHANNELS),
-            unit="s",
-        ),
-        lines(
-            "Outcome of addressed pairs",
-            "Pairs of a message and a receiver per graph step. Unwitnessed: the "
-            "receiver sent no records, or already has the message, so this is not a "
-            "fault.",
-            per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
-            per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
-            per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
-            per_step("mvds_unwitnessed_total", CHANNELS, "unwitnessed"),
-            bars=True,
-        ),
-        lines(
-            "Addressed pairs and pairs in flight",
-            "Pairs of a message and a receiver. Addressed: new pairs in each graph "
-            "step. In flight: pairs before their deadline. If the pairs in flight "
-            "increase and the traffic does not, receivers are offline.",
-            per_step("mvds_addressed_total", CHANNELS, "addressed"),
-            now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
-        ),
-    ]
-
-
-def _exchange() -> list[Panel]:
-    return [
-        lines(
-            "Records by type",
-            "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive mode, "
-            "OFFER records come first. Batch mode has only MESSAGE and ACK records.",
-            per_second("mvds_records_total", CHANNELS, "{{type}}"),
-            unit="ops",
-            stacked=True,
-        ),
-        lines(
-            "Retransmissions by type",
-            "Records per second that repeat an earlier record between the same two "
-            "peers. Each lost payload causes some retransmissions. If many "
-            "retransmissions occur without losses, the back-off is too short.",
-            per_second("mvds_retransmissions_total", CHANNELS, "{{type}}"),
-            unit="ops",
-            stacked=True,
-        ),
-        lines(
-            "Broken exchanges",
-            "Requests without an answer, and offers without a request, per graph "
-            "step. Without an answer: no MESSAGE came by the deadline, because the "
-            "holder does not answer or its answers are lost. Without a request: the "
-            "receiver does not want the message, or did not receive the offer.",
-            per_step(
-                "mvds_unanswered_requests_total", CHANNELS, "requests without answer"
-            ),
-            per_step(
-                "mvds_unrequested_offers_total", CHANNELS, "offers without request"
-            ),
-            bars=True,
-        ),
-        lines(
-            "Messages and deliveries",
-            "Distinct messages, and acknowledged pairs of a message and a receiver, "
-            "per second.",
-            per_second("mvds_messages_total", CHANNELS, "messages"),
-            per_second("mvds_deliveries_total", CHANNELS, "deliveries"),
-            unit="ops",
-        ),
-    ]
-
-
-def _cost() -> list[Panel]:
-    return [
-        lines(
-            "Needless records",
-            "MESSAGE records per second to receivers that had acknowledged the "
-            "message, and OFFER records per second to peers that had the message.",
-            per_second("mvds_duplicates_total", CHANNELS, "duplicate messages"),
-            per_second("mvds_needless_offers_total", CHANNELS, "needless offers"),
-            unit="ops",
-        ),
-        lines(
-            "Bytes by type",
-            "Bytes of records per second, by type. Type `other` is the rest of the "
-            "payloads and belongs to the group `unknown`.",
-            per_second("mvds_bytes_total", CHANNELS, "{{type}}"),
-            unit="Bps",
-            stacked=True,
-        ),
-        lines(
-            "Payloads",
-            "Payloads per second over all groups, empty or not. Copies are payloads "
-            "that a second tap also recorded.",
-            per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
-            per_second("mvds_replicas_total", JOB, "copies"),
-            unit="pps",
-        ),
-    ]
-
-
-def _table() -> Panel:
-    return rows(
-        "Groups by unacknowledged messages",
-        "Unacknowledged pairs of a message and a receiver in the chosen range, by "
-        "group. The group with the most pairs comes first. The group links to its "
-        "status page.",
-        "channel",
-        Column(
-            "Unacknowledged",
-            queries.counted("mvds_unacknowledged_total", CHANNELS, "channel"),
-            steps=colours.ANY_IS_SUSPECT,
-        ),
-        Column(
-            "Acknowledged late",
-            queries.counted("mvds_unacknowledged_resolved_total", CHANNELS, "channel"),
-        ),
-        Column("Messages", queries.counted("mvds_messages_total", CHANNELS, "channel")),
-        Column(
-            "Deliveries", queries.counted("mvds_deliveries_total", CHANNELS, "channel")
-        ),
-        moment(
-            "Verdict since",
-            queries.greatest(
-                "mvds_verdict_since_timestamp_seconds", CHANNELS, "channel"
-            ),
-        ),
-        headers={"channel": "Group"},
-        links={"channel": group_page("__data.fields.channel")},
-    )
-
-
-def _memory() -> list[Panel]:
-    return [
-        lines(
-            "Dropped by limits",
-            "Entries that the monitor dropped per graph step, by the limit that they "
-            "exceed. Large groups or hostile traffic exceed the monitor's limits.",
-            per_step("mvds_left_out_total", JOB, "{{reason}}"),
-            bars=True,
-        ),
-        lines(
-            "Evicted from memory",
-            "Ids and payloads per graph step that the monitor evicted from memory too "
-            "early. After an eviction, figures may be too low.",
-            per_step("mvds_remembered_evicted_total", JOB, "entries"),
-            bars=True,
-        ),
-    ]
 
 
 def _unacknowledged() -> str:
@@ -317,3 +50,227 @@ def _unacknowledged() -> str:
     return queries.share(
         f"clamp_min({missing} - {resolved}, 0)", f"{missing} + {in_time}"
     )
+
+
+_MUTED = select("mvds_group_muted_until_timestamp_seconds", JOB)
+
+_FIGURES: list[Panel] = [
+    figure(
+        "Messages",
+        "Distinct messages of the chosen groups in the chosen range.",
+        queries.counted("mvds_messages_total", CHANNELS),
+    ),
+    ratio(
+        "Unacknowledged",
+        "Share of unacknowledged pairs of a message and a receiver. The "
+        "chosen range must contain the deadline of a counted pair. Pairs whose "
+        "receiver sent no records do not count. Pairs with a late acknowledgement "
+        "do not count as unacknowledged. Red: the limit of the alert is reached.",
+        _unacknowledged(),
+        steps=colours.up_to(UNACKNOWLEDGED_SHARE),
+        absent="nothing ended",
+    ),
+    figure(
+        "Acknowledged within",
+        "Time from the first MESSAGE to the acknowledgement: 95 % of the "
+        "acknowledgements in the chosen range reached the sender within this time.",
+        queries.quantile_in_range(0.95, "mvds_ack_latency_seconds", CHANNELS),
+        unit="s",
+        absent="no traffic",
+    ),
+    figure(
+        "MESSAGEs per delivery",
+        "Mean number of MESSAGE records to a receiver until it acknowledges, in "
+        "the chosen range. Without losses, the mean is 1.",
+        queries.share_in_range(
+            "mvds_sends_until_delivery_total", "mvds_sent_deliveries_total", CHANNELS
+        ),
+        unit="none",
+        absent="no traffic",
+    ),
+    figure(
+        "OFFERs per delivery",
+        "OFFER records per acknowledged pair of a message and a receiver, in the "
+        "chosen range. Nodes that offer each message to all their peers send many "
+        "OFFER records.",
+        queries.share_in_range(
+            "mvds_records_total", "mvds_deliveries_total", CHANNELS, type="offer"
+        ),
+        unit="none",
+        absent="no traffic",
+    ),
+    ratio(
+        "Empty payloads",
+        "Share of empty payloads over all groups, in the chosen range. Deployed "
+        "nodes send empty payloads, which only cost bandwidth.",
+        queries.share_in_range(
+            "mvds_payloads_total", "mvds_payloads_total", JOB, empty="true"
+        ),
+        absent="no traffic",
+    ),
+]
+
+_VERDICTS: list[Panel] = [
+    lines(
+        "Groups by verdict",
+        "Number of groups with each verdict, including groups without a label of "
+        "their own.",
+        *(
+            sums("mvds_groups", JOB, verdict.value, verdict=verdict.value)
+            for verdict in Verdict
+        ),
+    ),
+    lines(
+        "Muted groups",
+        "Groups that an operator has muted in the channel table. Muted groups "
+        "raise no alert, and the monitor's overall verdict ignores them.",
+        Query(queries.or_else(f"count({_MUTED} > time())"), "muted"),
+    ),
+    states(
+        "Verdict",
+        "Verdict of each chosen group. Failing: within ten minutes, more than "
+        f"{UNACKNOWLEDGED_SHARE:.0%} of the pairs of a message and a receiver ended "
+        "without an acknowledgement. Group `unknown` contains records without a group.",
+        Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
+        colours.VERDICT_MAPPINGS,
+    ),
+]
+
+_ACKNOWLEDGEMENT: list[Panel] = [
+    lines(
+        "Acknowledgement latency",
+        "Time from the first MESSAGE to a receiver until the sender receives the "
+        "acknowledgement. The dashed line is the deadline.",
+        *quantiles("mvds_ack_latency_seconds", CHANNELS),
+        unit="s",
+        limits=colours.line_at(_DEADLINE_S),
+    ),
+    heat(
+        "Delivery time",
+        "Number of deliveries by duration. A delivery begins with the first record "
+        "of the message's id, for example an OFFER. A delivery ends with the "
+        "receiver's first acknowledgement.",
+        "mvds_delivery_seconds",
+        CHANNELS,
+    ),
+    lines(
+        "Outcome of addressed pairs",
+        "Pairs of a message and a receiver per graph step. Unwitnessed: the receiver "
+        "sent no records, or already has the message, so this is not a fault.",
+        per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
+        per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
+        per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
+        per_step("mvds_unwitnessed_total", CHANNELS, "unwitnessed"),
+    ),
+    lines(
+        "Addressed pairs and pairs in flight",
+        "Pairs of a message and a receiver. Addressed: new pairs in each graph "
+        "step. In flight: pairs before their deadline. If the pairs in flight "
+        "increase and the traffic does not, receivers are offline.",
+        per_step("mvds_addressed_total", CHANNELS, "addressed"),
+        now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
+    ),
+]
+
+_EXCHANGE: list[Panel] = [
+    lines(
+        "Records by type",
+        "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive mode, "
+        "OFFER records come first. Batch mode has only MESSAGE and ACK records.",
+        per_second("mvds_records_total", CHANNELS, "{{type}}"),
+        unit="ops",
+        stacked=True,
+    ),
+    lines(
+        "Retransmissions by type",
+        "Records per second that repeat an earlier record between the same two "
+        "peers. Each lost payload causes some retransmissions. If many "
+        "retransmissions occur without losses, the back-off is too short.",
+        per_second("mvds_retransmissions_total", CHANNELS, "{{type}}"),
+        unit="ops",
+        stacked=True,
+    ),
+    lines(
+        "Broken exchanges",
+        "Requests without an answer, and offers without a request, per graph "
+        "step. Without an answer: no MESSAGE came by the deadline, because the "
+        "holder does not answer or its answers are lost. Without a request: the "
+        "receiver does not want the message, or did not receive the offer.",
+        per_step("mvds_unanswered_requests_total", CHANNELS, "requests without answer"),
+        per_step("mvds_unrequested_offers_total", CHANNELS, "offers without request"),
+    ),
+    lines(
+        "Messages and deliveries",
+        "Distinct messages, and acknowledged pairs of a message and a receiver, "
+        "per second.",
+        per_second("mvds_messages_total", CHANNELS, "messages"),
+        per_second("mvds_deliveries_total", CHANNELS, "deliveries"),
+        unit="ops",
+    ),
+]
+
+_COST: list[Panel] = [
+    lines(
+        "Needless records",
+        "MESSAGE records per second to receivers that had acknowledged the "
+        "message, and OFFER records per second to peers that had the message.",
+        per_second("mvds_duplicates_total", CHANNELS, "duplicate messages"),
+        per_second("mvds_needless_offers_total", CHANNELS, "needless offers"),
+        unit="ops",
+    ),
+    lines(
+        "Bytes by type",
+        "Bytes of records per second, by type. Type `other` is the rest of the "
+        "payloads and belongs to the group `unknown`.",
+        per_second("mvds_bytes_total", CHANNELS, "{{type}}"),
+        unit="Bps",
+        stacked=True,
+    ),
+    lines(
+        "Payloads",
+        "Payloads per second over all groups, empty or not. Copies are payloads "
+        "that a second tap also recorded.",
+        per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
+        per_second("mvds_replicas_total", JOB, "copies"),
+        unit="pps",
+    ),
+]
+
+_TABLE = rows(
+    "Groups by unacknowledged messages",
+    "Unacknowledged pairs of a message and a receiver in the chosen range, by group. "
+    "The group with the most pairs comes first. The group links to its status page.",
+    "channel",
+    Column(
+        "Unacknowledged",
+        queries.counted("mvds_unacknowledged_total", CHANNELS, "channel"),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+    Column(
+        "Acknowledged late",
+        queries.counted("mvds_unacknowledged_resolved_total", CHANNELS, "channel"),
+    ),
+    Column("Messages", queries.counted("mvds_messages_total", CHANNELS, "channel")),
+    Column("Deliveries", queries.counted("mvds_deliveries_total", CHANNELS, "channel")),
+    moment(
+        "Verdict since",
+        queries.greatest("mvds_verdict_since_timestamp_seconds", CHANNELS, "channel"),
+    ),
+    headers={"channel": "Group"},
+    links={"channel": group_page("__data.fields.channel")},
+)
+
+_MEMORY: list[Panel] = [
+    lines(
+        "Dropped by limits",
+        "Entries that the monitor dropped per graph step, by the limit that they "
+        "exceed. Large groups or hostile traffic exceed the monitor's limits.",
+        per_step("mvds_left_out_total", JOB, "{{reason}}"),
+    ),
+    lines(
+        "Evicted from memory",
+        "Ids and payloads per graph step that the monitor evicted from memory too "
+        "early. After an eviction, figures may be too low.",
+        per_step("mvds_remembered_evicted_total", JOB, "entries"),
+    ),
+]

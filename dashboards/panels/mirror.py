@@ -5,240 +5,217 @@ from __future__ import annotations
 from functools import partial
 
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, now, per_second, per_step
+from dashboards.panels.base import Panel
 from dashboards.panels.charts import figure, lines, moment, states
 from dashboards.panels.frame import in_lines
-from dashboards.panels.queries import select
+from dashboards.panels.series import Query, now, per_second, per_step
 
 _ANY = ""
+_SWEPT = queries.greatest("sds_mirror_store_swept_timestamp_seconds", _ANY, "node")
 _of_mirrors = partial(figure, absent="no mirror")
 _of_audits = partial(figure, absent="no audit")
 
+_FIGURES: list[Panel] = [
+    _of_mirrors(
+        "Probable losses",
+        "Number of times that a mirror probably missed messages, in the chosen "
+        "range. If a channel lost messages while the mirror missed messages, the "
+        "mirror may have caused the losses.",
+        queries.counted("sds_mirror_probable_losses_total", _ANY),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+    _of_mirrors(
+        "Nodes up",
+        "Nodes whose latest answer was valid.",
+        queries.total("sds_mirror_node_up", _ANY),
+    ),
+    _of_mirrors(
+        "Paused",
+        "Mirrors that read nothing because their spool on disk is full. If a node "
+        "drops messages before a mirror reads them, these messages are lost. Make "
+        "Kafka accept records again.",
+        queries.total("sds_mirror_paused", _ANY),
+        steps=colours.ANY_IS_BAD,
+    ),
+    moment(
+        "Oldest record waiting",
+        "How long the oldest record on a mirror's disk has waited for Kafka. A wait of "
+        "seconds is normal. A wait of minutes means that Kafka accepts no records.",
+        "min(sds_mirror_oldest_spooled_timestamp_seconds)",
+        absent="none",
+    ),
+    _of_mirrors(
+        "Refused by Kafka",
+        "Records that Kafka refused in the chosen range, for example because they "
+        "were too large. The mirror drops refused records.",
+        queries.counted("sds_mirror_refused_total", _ANY),
+        steps=colours.ANY_IS_BAD,
+    ),
+    _of_mirrors(
+        "Last number",
+        "Last sequence number that each mirror assigned to a frame. A sequence "
+        "number must never fall.",
+        now("sds_mirror_last_seq", _ANY, "{{instance}}"),
+    ),
+]
 
-def mirror() -> list[Panel]:
-    """Return panels of the messages that mirrors receive, lose and write."""
-    return [*_mirror_figures(), *in_lines(_mirror_charts(), 3, 3)]
+_CHARTS: list[Panel] = [
+    lines(
+        "Messages received",
+        "Messages per second that mirrors received for the first time, by source. "
+        "Many messages from the store mean that relay or filter misses messages.",
+        per_second("sds_mirror_messages_total", _ANY, "{{source}}"),
+        unit="mps",
+    ),
+    lines(
+        "Messages skipped",
+        "Messages per second that mirrors skipped: duplicates by source, and other "
+        "messages by reason. With several nodes, duplicates are normal. Reasons "
+        "'other_topic' and 'not_sds' mean foreign traffic.",
+        per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
+        per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
+        unit="mps",
+    ),
+    lines(
+        "Probable losses by cause",
+        "Number of probable losses per graph step. Cause 'full_page': the node's "
+        "cache overflowed, so poll the node more often. Causes 'unreachable' and "
+        "'resubscribed': the node was unavailable.",
+        per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
+    ),
+    lines(
+        "Written to Kafka",
+        "Frames per second that Kafka acknowledged, and writes per second that failed. "
+        "Mirrors repeat failed writes. If writes fail for long, the spool fills up.",
+        per_second("sds_mirror_written_total", _ANY, "written"),
+        per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
+        unit="wps",
+    ),
+    lines(
+        "Records waiting on disk",
+        "Records that wait for Kafka in each mirror's spool on disk. The number of "
+        "waiting records must return to about 0.",
+        now("sds_mirror_spooled_records", _ANY, "{{instance}}"),
+    ),
+    lines(
+        "Bytes waiting on disk",
+        "Size of each mirror's spool. If the spool is full, the mirror pauses.",
+        now("sds_mirror_spooled_bytes", _ANY, "{{instance}}"),
+        unit="bytes",
+    ),
+]
 
+MIRROR = [*_FIGURES, *in_lines(_CHARTS, 3, 3)]
+"""Panels of the messages that mirrors receive, lose and write."""
 
-def _mirror_figures() -> list[Panel]:
-    oldest = select("sds_mirror_oldest_spooled_timestamp_seconds", _ANY)
-    return [
-        _of_mirrors(
-            "Probable losses",
-            "Number of times that a mirror probably missed messages, in the chosen "
-            "range. If a channel lost messages while the mirror missed messages, the "
-            "mirror may have caused the losses.",
-            queries.counted("sds_mirror_probable_losses_total", _ANY),
-            steps=colours.ANY_IS_SUSPECT,
-        ),
-        _of_mirrors(
-            "Nodes up",
-            "Nodes whose latest answer was valid.",
-            queries.total("sds_mirror_node_up", _ANY),
-        ),
-        _of_mirrors(
-            "Paused",
-            "Mirrors that read nothing because their spool on disk is full. If a node "
-            "drops messages before a mirror reads them, these messages are lost. Make "
-            "Kafka accept records again.",
-            queries.total("sds_mirror_paused", _ANY),
-            steps=colours.ANY_IS_BAD,
-        ),
-        moment(
-            "Oldest record waiting",
-            "How long the oldest record on a mirror's disk has waited for "
-            "Kafka. A wait of seconds is normal. A wait of minutes means that Kafka "
-            "accepts no records.",
-            f"min({oldest})",
-            absent="none",
-        ),
-        _of_mirrors(
-            "Refused by Kafka",
-            "Records that Kafka refused in the chosen range, for example because they "
-            "were too large. The mirror drops refused records.",
-            queries.counted("sds_mirror_refused_total", _ANY),
-            steps=colours.ANY_IS_BAD,
-        ),
-        _of_mirrors(
-            "Last number",
-            "Last sequence number that each mirror assigned to a frame. A sequence "
-            "number must never fall.",
-            now("sds_mirror_last_seq", _ANY, "{{instance}}"),
-        ),
-    ]
+AUDITS: list[Panel] = [
+    _of_audits(
+        "Missing here",
+        "Messages that the mirror lacks and the other side has, according to the "
+        "newest audits. If recent messages are missing, their channel is blind.",
+        queries.total("sds_audit_missing_messages", _ANY, side="here"),
+        steps=colours.ANY_IS_BAD,
+    ),
+    _of_audits(
+        "Missing there",
+        "Messages that the mirror has and the other side lacks. A store normally lacks "
+        "some messages, because a store refuses messages that are more than 20 s old.",
+        queries.total("sds_audit_missing_messages", _ANY, side="there"),
+    ),
+    _of_audits(
+        "Not compared",
+        "Records of the mirror that lack the hash or the time of their message.",
+        queries.total("sds_audit_unidentified_records", _ANY),
+    ),
+    moment(
+        "Last audit",
+        "Time at which the last audit ended. If several audits run, the panel "
+        "shows the oldest time.",
+        "min(sds_audit_last_success_timestamp_seconds)",
+        absent="no audit",
+    ),
+    moment(
+        "Compared up to",
+        "The audit compared messages up to this timestamp, by default a minute "
+        "before the audit (--settle).",
+        "min(sds_audit_compared_until_timestamp_seconds)",
+        absent="no audit",
+    ),
+    _of_audits(
+        "Mirrored again",
+        "Messages that audits with --fix wrote to the mirror, in the chosen range.",
+        queries.counted("sds_audit_remirrored_total", _ANY),
+    ),
+    lines(
+        "Messages compared",
+        "Number of messages of each side in the newest audit.",
+        now("sds_audit_messages", _ANY, "{{instance}} {{side}}"),
+    ),
+    lines(
+        "Audits",
+        "Audits per graph step, by result.",
+        per_step("sds_audit_runs_total", _ANY, "{{result}}"),
+    ),
+    lines(
+        "Served to other mirrors",
+        "Messages that each audit server offers to other mirrors for comparison. "
+        "Records copied: records that the server sent to other mirrors, per graph "
+        "step.",
+        now("sds_audit_serve_messages", _ANY, "{{instance}} messages"),
+        per_step("sds_audit_serve_records_total", _ANY, "records copied"),
+    ),
+    lines(
+        "Peers of served mirrors",
+        "Connections and synchronisations per graph step. If many connections are "
+        "refused, their peers are unknown or have other versions. If two mirrors "
+        "have different messages, their synchronisation is 'differing'.",
+        per_step("sds_audit_serve_connections_total", _ANY, "connections"),
+        per_step("sds_audit_serve_refused_total", _ANY, "refused"),
+        per_step("sds_audit_serve_sessions_total", _ANY, "synchronisations"),
+        per_step("sds_audit_serve_differing_roots_total", _ANY, "differing"),
+    ),
+]
+"""Panels of audits, which compare mirrors with stores or with each other."""
 
-
-def _mirror_charts() -> list[Panel]:
-    return [
-        lines(
-            "Messages received",
-            "Messages per second that mirrors received for the first time, by source. "
-            "Many messages from the store mean that relay or filter misses messages.",
-            per_second("sds_mirror_messages_total", _ANY, "{{source}}"),
-            unit="mps",
-        ),
-        lines(
-            "Messages skipped",
-            "Messages per second that mirrors skipped: duplicates by source, and other "
-            "messages by reason. With several nodes, duplicates are normal. Reasons "
-            "'other_topic' and 'not_sds' mean foreign traffic.",
-            per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
-            per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
-            unit="mps",
-        ),
-        lines(
-            "Probable losses by cause",
-            "Number of probable losses per graph step. Cause 'full_page': the node's "
-            "cache overflowed, so poll the node more often. Causes 'unreachable' and "
-            "'resubscribed': the node was unavailable.",
-            per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
-            bars=True,
-        ),
-        lines(
-            "Written to Kafka",
-            "Frames per second that Kafka acknowledged, and writes per second that "
-            "failed. Mirrors repeat failed writes. If writes fail for long, the spool "
-            "fills up.",
-            per_second("sds_mirror_written_total", _ANY, "written"),
-            per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
-            unit="wps",
-        ),
-        lines(
-            "Records waiting on disk",
-            "Records that wait for Kafka in each mirror's spool on disk. The number of "
-            "waiting records must return to about 0.",
-            now("sds_mirror_spooled_records", _ANY, "{{instance}}"),
-        ),
-        lines(
-            "Bytes waiting on disk",
-            "Size of each mirror's spool. If the spool is full, the mirror pauses.",
-            now("sds_mirror_spooled_bytes", _ANY, "{{instance}}"),
-            unit="bytes",
-        ),
-    ]
-
-
-def audits() -> list[Panel]:
-    """Return panels of audits, which compare mirrors with stores or with each other."""
-    ended = select("sds_audit_last_success_timestamp_seconds", _ANY)
-    until = select("sds_audit_compared_until_timestamp_seconds", _ANY)
-    return [
-        _of_audits(
-            "Missing here",
-            "Messages that the mirror lacks and the other side has, according to the "
-            "newest audits. If recent messages are missing, their channel is blind.",
-            queries.total("sds_audit_missing_messages", _ANY, side="here"),
-            steps=colours.ANY_IS_BAD,
-        ),
-        _of_audits(
-            "Missing there",
-            "Messages that the mirror has and the other side lacks. A store normally "
-            "lacks some messages, because a store refuses messages that are more than "
-            "20 s old.",
-            queries.total("sds_audit_missing_messages", _ANY, side="there"),
-        ),
-        _of_audits(
-            "Not compared",
-            "Records of the mirror that lack the hash or the time of their message.",
-            queries.total("sds_audit_unidentified_records", _ANY),
-        ),
-        moment(
-            "Last audit",
-            "Time at which the last audit ended. If several audits run, the panel "
-            "shows the oldest time.",
-            f"min({ended})",
-            absent="no audit",
-        ),
-        moment(
-            "Compared up to",
-            "The audit compared messages up to this timestamp, by default a minute "
-            "before the audit (--settle).",
-            f"min({until})",
-            absent="no audit",
-        ),
-        _of_audits(
-            "Mirrored again",
-            "Messages that audits with --fix wrote to the mirror, in the chosen range.",
-            queries.counted("sds_audit_remirrored_total", _ANY),
-        ),
-        lines(
-            "Messages compared",
-            "Number of messages of each side in the newest audit.",
-            now("sds_audit_messages", _ANY, "{{instance}} {{side}}"),
-        ),
-        lines(
-            "Audits",
-            "Audits per graph step, by result.",
-            per_step("sds_audit_runs_total", _ANY, "{{result}}"),
-            bars=True,
-        ),
-        lines(
-            "Served to other mirrors",
-            "Messages that each audit server offers to other mirrors for comparison. "
-            "Records copied: records that the server sent to other mirrors, per graph "
-            "step.",
-            now("sds_audit_serve_messages", _ANY, "{{instance}} messages"),
-            per_step("sds_audit_serve_records_total", _ANY, "records copied"),
-        ),
-        lines(
-            "Peers of served mirrors",
-            "Connections and synchronisations per graph step. If many connections are "
-            "refused, their peers are unknown or have other versions. If two mirrors "
-            "have different messages, their synchronisation is 'differing'.",
-            per_step("sds_audit_serve_connections_total", _ANY, "connections"),
-            per_step("sds_audit_serve_refused_total", _ANY, "refused"),
-            per_step("sds_audit_serve_sessions_total", _ANY, "synchronisations"),
-            per_step("sds_audit_serve_differing_roots_total", _ANY, "differing"),
-            bars=True,
-        ),
-    ]
-
-
-def nodes() -> list[Panel]:
-    """Return panels of the Waku nodes that mirrors read."""
-    swept = queries.greatest("sds_mirror_store_swept_timestamp_seconds", _ANY, "node")
-    return [
-        states(
-            "Nodes",
-            "Shows whether each node's latest answer to a mirror was valid. If a "
-            "mirror cannot read a node, new messages of the node are lost unless "
-            "another node or a Store has the messages.",
-            now("sds_mirror_node_up", _ANY, "{{node}}"),
-            colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
-        ),
-        lines(
-            "Pages",
-            "Pages of messages per second that nodes return, by source.",
-            per_second("sds_mirror_pages_total", _ANY, "{{node}} {{source}}"),
-            unit="rps",
-            width=8,
-        ),
-        lines(
-            "Failed requests",
-            "Requests per second without a valid answer from the node.",
-            per_second("sds_mirror_failures_total", _ANY, "{{node}} {{source}}"),
-            unit="reqps",
-            width=8,
-        ),
-        lines(
-            "Full pages and malformed messages",
-            "Number of full pages and malformed messages per graph step. Full: a page "
-            "is as long as the node's cache. The cache may have overflowed silently, "
-            "so poll more often. Malformed: the node has another version of the API.",
-            per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
-            per_step(
-                "sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"
-            ),
-            bars=True,
-            width=4,
-        ),
-        lines(
-            "Store not swept",
-            "Lag of the mirror behind each node's store. A lag of a few sweep "
-            "intervals is normal. If the lag grows, the mirror's sweep of the store "
-            "hangs.",
-            Query(f"time() - {swept}", "{{node}}"),
-            unit="s",
-            width=4,
-        ),
-    ]
+NODES: list[Panel] = [
+    states(
+        "Nodes",
+        "Shows whether each node's latest answer to a mirror was valid. If a "
+        "mirror cannot read a node, new messages of the node are lost unless "
+        "another node or a Store has the messages.",
+        now("sds_mirror_node_up", _ANY, "{{node}}"),
+        colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
+    ),
+    lines(
+        "Pages",
+        "Pages of messages per second that nodes return, by source.",
+        per_second("sds_mirror_pages_total", _ANY, "{{node}} {{source}}"),
+        unit="rps",
+        width=8,
+    ),
+    lines(
+        "Failed requests",
+        "Requests per second without a valid answer from the node.",
+        per_second("sds_mirror_failures_total", _ANY, "{{node}} {{source}}"),
+        unit="reqps",
+        width=8,
+    ),
+    lines(
+        "Full pages and malformed messages",
+        "Number of full pages and malformed messages per graph step. Full: a page "
+        "is as long as the node's cache. The cache may have overflowed silently, "
+        "so poll more often. Malformed: the node has another version of the API.",
+        per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
+        per_step("sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"),
+        width=4,
+    ),
+    lines(
+        "Store not swept",
+        "Lag of the mirror behind each node's store. A lag of a few sweep intervals is "
+        "normal. If the lag grows, the mirror's sweep of the store hangs.",
+        Query(f"time() - {_SWEPT}", "{{node}}"),
+        unit="s",
+        width=4,
+    ),
+]
+"""Panels of the Waku nodes that mirrors read."""

@@ -6,19 +6,12 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import MONITOR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import (
-    Link,
-    Panel,
-    Query,
-    now,
-    per_second,
-    per_step,
-    quantiles,
-)
+from dashboards.panels.base import Link, Panel
 from dashboards.panels.charts import figure, heat, lines
 from dashboards.panels.frame import assemble, in_lines, status_page
-from dashboards.panels.mirror import audits, mirror, nodes
+from dashboards.panels.mirror import AUDITS, MIRROR, NODES
 from dashboards.panels.queries import JOB
+from dashboards.panels.series import Query, now, per_second, per_step, quantiles
 from dashboards.panels.tables import Column, moment, rows
 from dashboards.thresholds import (
     BEHIND_SECONDS,
@@ -44,210 +37,197 @@ def monitor(links: Links) -> models.Dashboard:
         "Can the figures be trusted? Shows the job, the taps that feed it, and "
         "mirrors.",
         {
-            "": _figures(),
-            "The job": in_lines(_job(), 3, 3, 2),
-            "Taps and dead letters": _taps(),
-            "Mirror": mirror(),
-            "Nodes of the mirror": nodes(),
-            "Audits of mirrors": audits(),
+            "": _FIGURES,
+            "The job": in_lines(_OF_JOB, 3, 3, 2),
+            "Taps and dead letters": _TAPS,
+            "Mirror": MIRROR,
+            "Nodes of the mirror": NODES,
+            "Audits of mirrors": AUDITS,
         },
         pages=(Link("Taps", "/taps"), Link("The job", "/monitor")),
     )
 
 
-def _figures() -> list[Panel]:
-    return [
-        figure(
-            "Lag",
-            "Event time by which the figures lag behind the newest record. If the lag "
-            "is above a minute, 'Is everything fine?' shows 'Look below'. Red: the "
-            "limit of the alert is reached.",
-            queries.greatest("sds_monitor_event_time_lag_seconds", JOB),
+_FIGURES: list[Panel] = [
+    figure(
+        "Lag",
+        "Event time by which the figures lag behind the newest record. If the lag "
+        "is above a minute, 'Is everything fine?' shows 'Look below'. Red: the "
+        "limit of the alert is reached.",
+        queries.greatest("sds_monitor_event_time_lag_seconds", JOB),
+        unit="s",
+        steps=_LAG,
+        absent="no batch yet",
+    ),
+    figure(
+        "Lag in records",
+        "Records in the topic that the monitor has not read yet. The number of "
+        "unread records must return to about 0. If the number only grows, the "
+        "monitor never catches up.",
+        queries.greatest("sds_monitor_records_behind", JOB),
+        absent="no figures",
+    ),
+    figure(
+        "Restarts",
+        "Number of times in the chosen range that the job started again on its "
+        "checkpoint. Stalls: restarts of a query that made no progress although "
+        "Kafka answered. One start after an upgrade is normal.",
+        Query(queries.counted("sds_monitor_restarts_total", JOB), "starts"),
+        Query(queries.counted("sds_monitor_stalls_total", JOB), "stalls"),
+        steps=colours.ANY_IS_SUSPECT,
+        absent="no figures",
+    ),
+    figure(
+        "Records lost",
+        "Records that Kafka deleted before the monitor read them, in the chosen "
+        "range. If the value is above 0, the figures are permanently too low, "
+        "because the topic's retention is too short for the lag.",
+        queries.counted("sds_monitor_records_lost_total", JOB),
+        steps=colours.ANY_IS_BAD,
+        absent="no figures",
+    ),
+    figure(
+        "Dead letters",
+        "Records that could not be decoded, in the chosen range. Records that "
+        "cannot be decoded count in no other figure.",
+        queries.counted("sds_undecodable_frames_total", JOB),
+        steps=colours.ANY_IS_SUSPECT,
+        absent="no figures",
+    ),
+    figure(
+        "Version",
+        "Version of the running monitor.",
+        now("sds_monitor_build_info", JOB, "{{version}}"),
+        shows_name=True,
+        absent="not running",
+    ),
+]
+
+_ANSWERED = queries.greatest("sds_monitor_kafka_answered_timestamp_seconds", JOB)
+_TOPIC_MISSING = queries.greatest(
+    "sds_monitor_topic_missing_since_timestamp_seconds", JOB
+)
+
+_OF_JOB: list[Panel] = [
+    lines(
+        "Lag over time",
+        "The figures lag behind the newest record by this event time. Batches make the "
+        "lag vary by a few seconds. The dashed line is the limit of the alert. While "
+        "Kafka does not answer, the lag grows with the time since its last answer.",
+        now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
+        Query(f"time() - {_ANSWERED}", "time since Kafka's last answer"),
+        # While the topic exists, its series is absent, and the panel shows 0.
+        Query(
+            f"time() - {_TOPIC_MISSING} or 0 * {_ANSWERED}",
+            "time since the topic disappeared",
+        ),
+        unit="s",
+        limits=colours.line_at(BEHIND_SECONDS),
+    ),
+    heat(
+        "Batch durations",
+        "Number of batches by duration. If batches take longer than the time that "
+        "they cover, the lag grows.",
+        "sds_monitor_batch_duration_seconds",
+        JOB,
+    ),
+    lines(
+        "Batch duration, quantiles",
+        "Time within which 50 %, 95 % and 99 % of the batches ended.",
+        *quantiles("sds_monitor_batch_duration_seconds", JOB),
+        unit="s",
+    ),
+    lines(
+        "Records read",
+        "Kafka records read per second, including heartbeats. If the value stays "
+        "0, no records arrive or the job hangs.",
+        per_second("sds_monitor_records_total", JOB, "read"),
+        unit="recps",
+    ),
+    lines(
+        "Lag in records over time",
+        "Records in the topic that the monitor has not read yet.",
+        now("sds_monitor_records_behind", JOB, "behind"),
+    ),
+    lines(
+        "State",
+        "Memory of the state store. The dashboard Capacity has details.",
+        now("sds_monitor_state_bytes", JOB, "state"),
+        unit="bytes",
+    ),
+    lines(
+        "History pending",
+        "Rows of the history that are not yet in the Kafka topics or Parquet "
+        "files. The monitor writes files once a minute. If the line only rises, a "
+        "topic or file is not writable.",
+        now("sds_monitor_history_pending", JOB, "rows"),
+    ),
+    lines(
+        "Clock",
+        "Seconds by which the monitor's clock is behind Kafka's clock, and behind "
+        "the times of new records. If a value is negative, the monitor's clock is "
+        "ahead. Ignore negative values of 'records ahead', because new records may "
+        "be late. The dashed line is the limit of the alert.",
+        now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
+        now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
+        unit="s",
+        limits=colours.line_at(CLOCK_SECONDS),
+    ),
+]
+
+_SEEN = "sds_tap_last_seen_timestamp_seconds"
+_MISSING = "sds_tap_missing_records_total"
+_LAST = queries.greatest(_SEEN, JOB, "observer")
+
+_TAPS: list[Panel] = [
+    rows(
+        "Taps",
+        "Lag of each tap behind the newest record of all taps, in event time, longest "
+        "first. The column 'Missing records' counts missing sequence numbers in the "
+        "chosen range. Heartbeats come every 5 s, so a lag of a minute is long.",
+        "observer",
+        Column(
+            "Behind the newest",
+            f"scalar({queries.greatest(_SEEN, JOB)}) - {_LAST}",
             unit="s",
-            steps=_LAG,
-            absent="no batch yet",
+            steps=colours.up_to(TAP_SILENT_SECONDS),
         ),
-        figure(
-            "Lag in records",
-            "Records in the topic that the monitor has not read yet. The number of "
-            "unread records must return to about 0. If the number only grows, the "
-            "monitor never catches up.",
-            queries.greatest("sds_monitor_records_behind", JOB),
-            absent="no figures",
-        ),
-        figure(
-            "Restarts",
-            "Number of times in the chosen range that the job started again on its "
-            "checkpoint. Stalls: restarts of a query that made no progress although "
-            "Kafka answered. One start after an upgrade is normal.",
-            Query(queries.counted("sds_monitor_restarts_total", JOB), "starts"),
-            Query(queries.counted("sds_monitor_stalls_total", JOB), "stalls"),
-            steps=colours.ANY_IS_SUSPECT,
-            absent="no figures",
-        ),
-        figure(
-            "Records lost",
-            "Records that Kafka deleted before the monitor read them, in the chosen "
-            "range. If the value is above 0, the figures are permanently too low, "
-            "because the topic's retention is too short for the lag.",
-            queries.counted("sds_monitor_records_lost_total", JOB),
+        moment("Last record", _LAST),
+        Column(
+            "Missing records",
+            queries.counted(_MISSING, JOB, "observer"),
             steps=colours.ANY_IS_BAD,
-            absent="no figures",
         ),
-        figure(
-            "Dead letters",
-            "Records that could not be decoded, in the chosen range. Records that "
-            "cannot be decoded count in no other figure.",
-            queries.counted("sds_undecodable_frames_total", JOB),
-            steps=colours.ANY_IS_SUSPECT,
-            absent="no figures",
-        ),
-        figure(
-            "Version",
-            "Version of the running monitor.",
-            now("sds_monitor_build_info", JOB, "{{version}}"),
-            shows_name=True,
-            absent="not running",
-        ),
-    ]
-
-
-def _job() -> list[Panel]:
-    return [
-        lines(
-            "Lag over time",
-            "The figures lag behind the newest record by this event time. Batches "
-            "make the lag vary by a few seconds. The dashed line is the limit of the "
-            "alert. While Kafka does not answer, the lag grows with the time since "
-            "its last answer.",
-            now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
-            Query(
-                "time() - "
-                + queries.greatest("sds_monitor_kafka_answered_timestamp_seconds", JOB),
-                "time since Kafka's last answer",
-            ),
-            Query(
-                # While the topic exists, this series is absent, and the panel shows 0.
-                "time() - "
-                + queries.greatest(
-                    "sds_monitor_topic_missing_since_timestamp_seconds", JOB
-                )
-                + " or 0 * "
-                + queries.greatest("sds_monitor_kafka_answered_timestamp_seconds", JOB),
-                "time since the topic disappeared",
-            ),
-            unit="s",
-            limits=colours.line_at(BEHIND_SECONDS),
-        ),
-        heat(
-            "Batch durations",
-            "Number of batches by duration. If batches take longer than the time that "
-            "they cover, the lag grows.",
-            queries.bucket_counts("sds_monitor_batch_duration_seconds", JOB),
-            unit="s",
-        ),
-        lines(
-            "Batch duration, quantiles",
-            "Time within which 50 %, 95 % and 99 % of the batches ended.",
-            *quantiles("sds_monitor_batch_duration_seconds", JOB),
-            unit="s",
-        ),
-        lines(
-            "Records read",
-            "Kafka records read per second, including heartbeats. If the value stays "
-            "0, no records arrive or the job hangs.",
-            per_second("sds_monitor_records_total", JOB, "read"),
-            unit="recps",
-        ),
-        lines(
-            "Lag in records over time",
-            "Records in the topic that the monitor has not read yet.",
-            now("sds_monitor_records_behind", JOB, "behind"),
-        ),
-        lines(
-            "State",
-            "Memory of the state store. The dashboard Capacity has details.",
-            now("sds_monitor_state_bytes", JOB, "state"),
-            unit="bytes",
-        ),
-        lines(
-            "History pending",
-            "Rows of the history that are not yet in the Kafka topics or Parquet "
-            "files. The monitor writes files once a minute. If the line only rises, a "
-            "topic or file is not writable.",
-            now("sds_monitor_history_pending", JOB, "rows"),
-        ),
-        lines(
-            "Clock",
-            "Seconds by which the monitor's clock is behind Kafka's clock, and behind "
-            "the times of new records. If a value is negative, the monitor's clock is "
-            "ahead. Ignore negative values of 'records ahead', because new records may "
-            "be late. The dashed line is the limit of the alert.",
-            now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
-            now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
-            unit="s",
-            limits=colours.line_at(CLOCK_SECONDS),
-        ),
-    ]
-
-
-def _taps() -> list[Panel]:
-    seen = "sds_tap_last_seen_timestamp_seconds"
-    missing = "sds_tap_missing_records_total"
-    last = queries.greatest(seen, JOB, "observer")
-    return [
-        rows(
-            "Taps",
-            "Lag of each tap behind the newest record of all taps, in event time, "
-            "longest first. The column 'Missing records' counts missing sequence "
-            "numbers in the chosen range. Heartbeats come every 5 s, so a lag of a "
-            "minute is long.",
-            "observer",
-            Column(
-                "Behind the newest",
-                f"scalar({queries.greatest(seen, JOB)}) - {last}",
-                unit="s",
-                steps=colours.up_to(TAP_SILENT_SECONDS),
-            ),
-            moment("Last record", last),
-            Column(
-                "Missing records",
-                queries.counted(missing, JOB, "observer"),
-                steps=colours.ANY_IS_BAD,
-            ),
-            headers={"observer": "Tap"},
-            links={"observer": Link("Health of the taps", status_page("/taps"))},
-            width=12,
-            height=8,
-        ),
-        lines(
-            "Missing records by tap",
-            "Missing sequence numbers of a tap, per graph step. If the value is above "
-            "0, records were lost between tap and monitor. If a tap misses records, "
-            "the tap may have caused losses in channels.",
-            per_step(missing, JOB, "{{observer}}"),
-            bars=True,
-            width=6,
-        ),
-        lines(
-            "Dead letters by reason",
-            "Records that could not be decoded, per graph step. If a reason persists, "
-            "a tap violates the record format. If the only reason is 'protobuf_error', "
-            "the topic may have foreign traffic. Not written: Kafka refused the dead "
-            "letters.",
-            per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
-            per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
-            bars=True,
-            width=6,
-        ),
-        lines(
-            "Clocks of the taps",
-            "Seconds by which the clock of each tap is ahead of Kafka's. A negative "
-            "value means that the clock is behind. Network delays make the shown "
-            "seconds slightly too low. The dashed line is the limit of the alert.",
-            now("sds_tap_clock_offset_seconds", JOB, "{{observer}}"),
-            unit="s",
-            limits=colours.line_at(TAP_CLOCK_SECONDS),
-            width=24,
-        ),
-    ]
+        headers={"observer": "Tap"},
+        links={"observer": Link("Health of the taps", status_page("/taps"))},
+        width=12,
+        height=8,
+    ),
+    lines(
+        "Missing records by tap",
+        "Missing sequence numbers of a tap, per graph step. If the value is above "
+        "0, records were lost between tap and monitor. If a tap misses records, "
+        "the tap may have caused losses in channels.",
+        per_step(_MISSING, JOB, "{{observer}}"),
+        width=6,
+    ),
+    lines(
+        "Dead letters by reason",
+        "Records that could not be decoded, per graph step. If a reason persists, a "
+        "tap violates the record format. If the only reason is 'protobuf_error', the "
+        "topic may have foreign traffic. Not written: Kafka refused the dead letters.",
+        per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
+        per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
+        width=6,
+    ),
+    lines(
+        "Clocks of the taps",
+        "Seconds by which the clock of each tap is ahead of Kafka's. A negative "
+        "value means that the clock is behind. Network delays make the shown "
+        "seconds slightly too low. The dashed line is the limit of the alert.",
+        now("sds_tap_clock_offset_seconds", JOB, "{{observer}}"),
+        unit="s",
+        limits=colours.line_at(TAP_CLOCK_SECONDS),
+        width=24,
+    ),
+]

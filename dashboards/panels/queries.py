@@ -91,15 +91,26 @@ def share(part: str, whole: str) -> str:
     return f"({part}) / (({whole}) > 0)"
 
 
+def share_in_range(
+    part: str, whole: str, scope: str, /, *by: str, **labels: str
+) -> str:
+    """Return the ratio of two counters' growth in the range, see `in_range`.
+
+    Only the first counter is restricted to the labels.
+    """
+    return share(in_range(part, scope, *by, **labels), in_range(whole, scope, *by))
+
+
 def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
     """Return a quantile in [0, 1] of a histogram in seconds, from summed buckets."""
     buckets = rate(f"{histogram}_bucket", scope, "le", **labels)
     return f"histogram_quantile({q}, {buckets})"
 
 
-def bucket_counts(histogram: str, scope: str, **labels: str) -> str:
-    """Return the growth of each bucket of a histogram, for a heatmap."""
-    return increase(f"{histogram}_bucket", scope, "le", **labels)
+def quantile_in_range(q: float, histogram: str, scope: str) -> str:
+    """Return a quantile of the durations in the range of the dashboard."""
+    buckets = in_range(f"{histogram}_bucket", scope, "le")
+    return f"histogram_quantile({q}, {buckets})"
 
 
 def named(per_channel: str, scope: str) -> str:
@@ -130,10 +141,10 @@ def delivery_budget_used(scope: str) -> str:
     return share(failed, f"1 - {objective('delivery', scope, 'channel')}")
 
 
-def acknowledged(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
+def acknowledged(scope: str, window: str = RATE_WINDOW) -> str:
     """Return the share of judged messages that were acknowledged in time."""
-    in_time = rate("sds_messages_acknowledged_in_time_total", scope, *by, window=window)
-    missed = rate("sds_messages_unacknowledged_total", scope, *by, window=window)
+    in_time = rate("sds_messages_acknowledged_in_time_total", scope, window=window)
+    missed = rate("sds_messages_unacknowledged_total", scope, window=window)
     return share(in_time, f"{in_time} + {missed}")
 
 

@@ -6,10 +6,11 @@ from grafana_foundation_sdk.models import dashboard as models
 
 from dashboards import REPAIR, Links
 from dashboards.panels import colours, queries
-from dashboards.panels.base import Panel, Query, per_second
-from dashboards.panels.charts import figure, heat, lines
+from dashboards.panels.base import Panel
+from dashboards.panels.charts import figure, heat, lines, ratio, ratios
 from dashboards.panels.frame import assemble, in_lines, some_channels
 from dashboards.panels.queries import CHANNELS
+from dashboards.panels.series import Query, per_second
 from dashboards.panels.tables import Column, channel_rows
 from dashboards.thresholds import EXPIRED_SHARE, REDUNDANT_SHARE
 
@@ -22,208 +23,23 @@ def repair(links: Links) -> models.Dashboard:
         "SDS / Repair",
         "Do participants answer repair requests, how fast, and at what cost?",
         {
-            "": _figures(),
-            "Requests and answers": _answers(),
-            "Cost": in_lines(_cost(), 3),
-            "By channel": [_channels()],
+            "": _FIGURES,
+            "Requests and answers": _ANSWERS,
+            "Cost": in_lines(_COST, 3),
+            "By channel": [_CHANNELS],
         },
         variables=(some_channels(),),
     )
 
 
-def _figures() -> list[Panel]:
-    buckets = queries.in_range("sds_repair_response_seconds_bucket", CHANNELS, "le")
-    return [
-        figure(
-            "Requests",
-            "Repair requests in the chosen range. Each message that a frame requests "
-            "counts as one request. If the network loses nothing, many requests mean "
-            "faulty clients.",
-            queries.counted("sds_repair_requests_total", CHANNELS),
-        ),
-        figure(
-            "For received",
-            "Share of useless requests in the chosen range: the requester's own "
-            "filter already contains the message. Client js 0.0.8 sends one useless "
-            "request in five.",
-            queries.share(
-                queries.in_range("sds_repair_requests_for_received_total", CHANNELS),
-                queries.in_range("sds_repair_requests_total", CHANNELS),
-            ),
-            unit="percentunit",
-            absent="no requests",
-        ),
-        figure(
-            "Expired",
-            "Share of repair episodes without an answer, in the chosen range. Red: "
-            "the limit of the alert is reached.",
-            _expired(),
-            unit="percentunit",
-            steps=colours.up_to(EXPIRED_SHARE),
-            absent="no repair",
-        ),
-        figure(
-            "Redundant",
-            "Share of responses in the chosen range that came after another response "
-            "to the same request. Usually, about 40 % of the responses are redundant. "
-            "Red: the limit of the alert is reached.",
-            _redundant(),
-            unit="percentunit",
-            steps=colours.up_to(REDUNDANT_SHARE),
-            absent="no repair",
-        ),
-        figure(
-            "Response time",
-            "Time from the first request to the answer: 95 % of the answers in the "
-            "chosen range came within this time. The histogram has no values above "
-            "ten minutes.",
-            f"histogram_quantile(0.95, {buckets})",
-            unit="s",
-            absent="no repair",
-        ),
-        figure(
-            "Bytes for repair",
-            "Share of repair in the bytes of all frames, in the chosen range. Repair "
-            "means requests, and frames that respond to requests. If the share grows "
-            "without losses, the repair traffic is useless.",
-            queries.share(
-                queries.in_range("sds_repair_bytes_total", CHANNELS),
-                queries.in_range("sds_frame_bytes_total", CHANNELS),
-            ),
-            unit="percentunit",
-            absent="no traffic",
-        ),
-    ]
-
-
-def _answers() -> list[Panel]:
-    return [
-        lines(
-            "Episodes by outcome",
-            "Repair episodes per second. Answered: the message was broadcast again "
-            "within the repair window. Expired: no participant answered within the "
-            "repair window.",
-            per_second("sds_repair_episodes_total", CHANNELS, "{{outcome}}"),
-            unit="ops",
-            stacked=True,
-        ),
-        heat(
-            "Response time over time",
-            "Number of episodes by time from the first request to the answer. Answers "
-            "after 5 to 6 s mostly come from the sender. While the sender is offline, "
-            "other participants answer later.",
-            queries.bucket_counts("sds_repair_response_seconds", CHANNELS),
-            unit="s",
-        ),
-        lines(
-            "Requests over time",
-            "Repair requests per second. Requests 'for received' are useless: the "
-            "requester already has the message.",
-            per_second("sds_repair_requests_total", CHANNELS, "requests"),
-            per_second(
-                "sds_repair_requests_for_received_total", CHANNELS, "for received"
-            ),
-            unit="reqps",
-        ),
-        lines(
-            "Timing that breaks the rules",
-            "Share of checked requests and responses that came at a wrong time. In "
-            "SDS-R, hashes determine the right times of requests and responses. The "
-            "monitor checks only the dialect 'spec'.",
-            Query(_at_wrong_time("request"), "early"),
-            Query(_at_wrong_time("response"), "unexplained"),
-            unit="percentunit",
-        ),
-    ]
-
-
-def _cost() -> list[Panel]:
-    return [
-        lines(
-            "Responses",
-            "Responses per second: first responses, and redundant responses, which "
-            "are overhead.",
-            per_second(
-                "sds_repair_responses_total", CHANNELS, "first", redundant="false"
-            ),
-            per_second(
-                "sds_repair_responses_total", CHANNELS, "redundant", redundant="true"
-            ),
-            unit="ops",
-            stacked=True,
-        ),
-        lines(
-            "Bytes by direction",
-            "Bytes per second, for repair requests and for frames that respond to "
-            "repair requests.",
-            per_second("sds_repair_bytes_total", CHANNELS, "{{direction}}"),
-            unit="Bps",
-            stacked=True,
-        ),
-        lines(
-            "Rebroadcasts by cause",
-            "Rebroadcasts per second after a repair request, or as a retry of the "
-            "sender. If retries occur without losses, senders do not receive "
-            "acknowledgements.",
-            per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
-            unit="pps",
-        ),
-    ]
-
-
-def _channels() -> Panel:
-    return channel_rows(
-        "Channels by expired repair",
-        "Expired repair episodes of each channel in the chosen range. The channel with "
-        "the most expired episodes comes first. The name links to the channel's "
-        "dashboard. The id links to the channel's status page.",
-        Column(
-            "Expired",
-            queries.named(
-                queries.counted(
-                    "sds_repair_episodes_total", CHANNELS, "channel", outcome="expired"
-                ),
-                CHANNELS,
-            ),
-            steps=colours.ANY_IS_SUSPECT,
-        ),
-        Column(
-            "Answered",
-            queries.counted(
-                "sds_repair_episodes_total", CHANNELS, "channel", outcome="answered"
-            ),
-        ),
-        Column(
-            "Requests",
-            queries.counted("sds_repair_requests_total", CHANNELS, "channel"),
-        ),
-        Column(
-            "Redundant",
-            _redundant("channel"),
-            unit="percentunit",
-            steps=colours.up_to(REDUNDANT_SHARE),
-        ),
-        Column(
-            "Missing now",
-            queries.total("sds_dependencies_missing", CHANNELS, "channel"),
-            steps=colours.ANY_IS_SUSPECT,
-        ),
-    )
-
-
-def _expired() -> str:
-    episodes = "sds_repair_episodes_total"
-    return queries.share(
-        queries.in_range(episodes, CHANNELS, outcome="expired"),
-        queries.in_range(episodes, CHANNELS),
-    )
+_REQUESTS = "sds_repair_requests_total"
+_EPISODES = "sds_repair_episodes_total"
+_RESPONSES = "sds_repair_responses_total"
 
 
 def _redundant(*by: str) -> str:
-    responses = "sds_repair_responses_total"
-    return queries.share(
-        queries.in_range(responses, CHANNELS, *by, redundant="true"),
-        queries.in_range(responses, CHANNELS, *by),
+    return queries.share_in_range(
+        _RESPONSES, _RESPONSES, CHANNELS, *by, redundant="true"
     )
 
 
@@ -233,3 +49,155 @@ def _at_wrong_time(step: str) -> str:
         queries.rate(timing, CHANNELS, step=step, conformant="false"),
         queries.rate(timing, CHANNELS, step=step),
     )
+
+
+_FIGURES: list[Panel] = [
+    figure(
+        "Requests",
+        "Repair requests in the chosen range. Each message that a frame requests "
+        "counts as one request. If the network loses nothing, many requests mean "
+        "faulty clients.",
+        queries.counted(_REQUESTS, CHANNELS),
+    ),
+    ratio(
+        "For received",
+        "Share of useless requests in the chosen range: the requester's own "
+        "filter already contains the message. Client js 0.0.8 sends one useless "
+        "request in five.",
+        queries.share_in_range(
+            "sds_repair_requests_for_received_total", _REQUESTS, CHANNELS
+        ),
+        absent="no requests",
+    ),
+    ratio(
+        "Expired",
+        "Share of repair episodes without an answer, in the chosen range. Red: "
+        "the limit of the alert is reached.",
+        queries.share_in_range(_EPISODES, _EPISODES, CHANNELS, outcome="expired"),
+        steps=colours.up_to(EXPIRED_SHARE),
+        absent="no repair",
+    ),
+    ratio(
+        "Redundant",
+        "Share of responses in the chosen range that came after another response "
+        "to the same request. Usually, about 40 % of the responses are redundant. "
+        "Red: the limit of the alert is reached.",
+        _redundant(),
+        steps=colours.up_to(REDUNDANT_SHARE),
+        absent="no repair",
+    ),
+    figure(
+        "Response time",
+        "Time from the first request to the answer: 95 % of the answers in the chosen "
+        "range came within this time. The histogram has no values above ten minutes.",
+        queries.quantile_in_range(0.95, "sds_repair_response_seconds", CHANNELS),
+        unit="s",
+        absent="no repair",
+    ),
+    ratio(
+        "Bytes for repair",
+        "Share of repair in the bytes of all frames, in the chosen range. Repair "
+        "means requests, and frames that respond to requests. If the share grows "
+        "without losses, the repair traffic is useless.",
+        queries.share_in_range(
+            "sds_repair_bytes_total", "sds_frame_bytes_total", CHANNELS
+        ),
+        absent="no traffic",
+    ),
+]
+
+_ANSWERS: list[Panel] = [
+    lines(
+        "Episodes by outcome",
+        "Repair episodes per second. Answered: the message was broadcast again within "
+        "the repair window. Expired: no participant answered within the repair window.",
+        per_second(_EPISODES, CHANNELS, "{{outcome}}"),
+        unit="ops",
+        stacked=True,
+    ),
+    heat(
+        "Response time over time",
+        "Number of episodes by time from the first request to the answer. Answers "
+        "after 5 to 6 s mostly come from the sender. While the sender is offline, "
+        "other participants answer later.",
+        "sds_repair_response_seconds",
+        CHANNELS,
+    ),
+    lines(
+        "Requests over time",
+        "Repair requests per second. Requests 'for received' are useless: the "
+        "requester already has the message.",
+        per_second(_REQUESTS, CHANNELS, "requests"),
+        per_second("sds_repair_requests_for_received_total", CHANNELS, "for received"),
+        unit="reqps",
+    ),
+    ratios(
+        "Timing that breaks the rules",
+        "Share of checked requests and responses that came at a wrong time. In "
+        "SDS-R, hashes determine the right times of requests and responses. The "
+        "monitor checks only the dialect 'spec'.",
+        Query(_at_wrong_time("request"), "early"),
+        Query(_at_wrong_time("response"), "unexplained"),
+    ),
+]
+
+_COST: list[Panel] = [
+    lines(
+        "Responses",
+        "Responses per second: first responses, and redundant responses, which "
+        "are overhead.",
+        per_second(_RESPONSES, CHANNELS, "first", redundant="false"),
+        per_second(_RESPONSES, CHANNELS, "redundant", redundant="true"),
+        unit="ops",
+        stacked=True,
+    ),
+    lines(
+        "Bytes by direction",
+        "Bytes per second, for repair requests and for frames that respond to "
+        "repair requests.",
+        per_second("sds_repair_bytes_total", CHANNELS, "{{direction}}"),
+        unit="Bps",
+        stacked=True,
+    ),
+    lines(
+        "Rebroadcasts by cause",
+        "Rebroadcasts per second after a repair request, or as a retry of the sender. "
+        "If retries occur without losses, senders do not receive acknowledgements.",
+        per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
+        unit="pps",
+    ),
+]
+
+_CHANNELS = channel_rows(
+    "Channels by expired repair",
+    "Expired repair episodes of each channel in the chosen range. The channel with "
+    "the most expired episodes comes first. The name links to the channel's "
+    "dashboard. The id links to the channel's status page.",
+    Column(
+        "Expired",
+        queries.named(
+            queries.counted(_EPISODES, CHANNELS, "channel", outcome="expired"),
+            CHANNELS,
+        ),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+    Column(
+        "Answered",
+        queries.counted(_EPISODES, CHANNELS, "channel", outcome="answered"),
+    ),
+    Column(
+        "Requests",
+        queries.counted(_REQUESTS, CHANNELS, "channel"),
+    ),
+    Column(
+        "Redundant",
+        _redundant("channel"),
+        unit="percentunit",
+        steps=colours.up_to(REDUNDANT_SHARE),
+    ),
+    Column(
+        "Missing now",
+        queries.total("sds_dependencies_missing", CHANNELS, "channel"),
+        steps=colours.ANY_IS_SUSPECT,
+    ),
+)

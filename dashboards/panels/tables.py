@@ -12,7 +12,6 @@ from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from dashboards import CHANNEL
 from dashboards.panels.base import (
     Link,
-    Query,
     coloured_by_threshold,
     data_link,
     finished,
@@ -22,6 +21,7 @@ from dashboards.panels.base import (
 )
 from dashboards.panels.colours import PLAIN, Steps
 from dashboards.panels.frame import KEPT, channel_page
+from dashboards.panels.series import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def rows(
     key: str,
     *columns: Column,
     headers: dict[str, str],
-    links: dict[str, Link] | None = None,
+    links: dict[str, Link],
     width: int = 24,
     height: int = 9,
 ) -> table.Panel:
@@ -74,7 +74,7 @@ def rows(
     panel = panel.with_transformation(_arrangement(headers, columns))
     for label, header in headers.items():
         properties = [models.DynamicConfigValue("displayName", header)]
-        if links and label in links:
+        if label in links:
             link = data_link(links[label]).build()
             properties.append(models.DynamicConfigValue("links", [link]))
         panel = panel.override_by_name(label, properties)
@@ -88,7 +88,7 @@ def rows(
 
 
 def channel_rows(
-    title: str, description: str, *columns: Column, width: int = 24, height: int = 9
+    title: str, description: str, *columns: Column, height: int = 9
 ) -> table.Panel:
     """Return a table by channel, whose first column also has the label `name`.
 
@@ -106,7 +106,6 @@ def channel_rows(
             "name": Link("Open the channel's dashboard", f"/d/{CHANNEL}?{query}"),
             "channel": channel_page(channel),
         },
-        width=width,
         height=height,
     )
 

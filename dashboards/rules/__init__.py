@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dashboards import Links
-from dashboards.rules.alert import Alert as Alert
-from dashboards.rules.alert import Severity as Severity
-from dashboards.rules.alert import Subject as Subject
+from dashboards.rules.alert import Alert, Subject
 from dashboards.rules.budget_alerts import budget_alerts
 from dashboards.rules.channel_alerts import channel_alerts
 from dashboards.rules.group_alerts import group_alerts
-from dashboards.rules.inhibitions import INHIBITIONS as INHIBITIONS
-from dashboards.rules.inhibitions import Inhibition as Inhibition
-from dashboards.rules.inhibitions import inhibit_rules as inhibit_rules
 from dashboards.rules.mirror_alerts import mirror_alerts
 from dashboards.rules.monitor_alerts import monitor_alerts
 from dashboards.rules.pace import LIFE, Pace

@@ -49,8 +49,7 @@ class Alert:
         expression: PromQL; each series in its result fires an alert.
         summary: One sentence without figures.
         description: Template with figures and their units.
-        holds: Time for which the expression must have a result, for traffic in real
-            time.
+        holds: Real time for which the expression must have a result.
         subject: Alerts on a channel or group have the label ``channel``.
         dashboard: Uid of the dashboard to open.
     """

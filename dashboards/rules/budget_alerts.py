@@ -37,13 +37,14 @@ def budget_alerts() -> Iterator[Alert]:
 def _alert(indicator: Indicator, burn: BurnRate) -> Alert:
     name, summary, events, failed = _TEXTS[indicator]
     long = LIFE(burn.long)
+    times = "" if burn.factor == 1 else f"{burn.factor:g} times "
     return Alert(
         name,
         Severity(burn.severity),
         shown(_burning(indicator, burn)),
         summary,
         f"{{{{ $labels.name }}}}: {{{{ $value | humanizePercentage }}}} {events} "
-        f"{long} {failed}, more than {_times(burn.factor)}what the SLO allows.",
+        f"{long} {failed}, more than {times}what the SLO allows.",
         subject=Subject.CHANNEL,
         dashboard=CHANNEL,
         labels={"window": long},
@@ -60,7 +61,3 @@ def _burning(indicator: Indicator, burn: BurnRate) -> str:
         f"and {indicator.ratio(burn.short)} > {limit}\n"
         f"and {indicator.events(burn.long)} >= {burn.least_events}"
     )
-
-
-def _times(factor: float) -> str:
-    return "" if factor == 1 else f"{factor:g} times "

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Inhibition:
     """An Alertmanager rule: alerts that match `sources` mute alerts of `targets`.
 
-    The labels `equal` must be equal in both alerts; a label that is missing in both
-    alerts counts as equal.
+    The labels `equal` must be equal in both alerts, or missing in both.
     """
 
     sources: tuple[str, ...]
@@ -40,15 +38,3 @@ INHIBITIONS = (
         "If an alert fires with both severities, one notification is enough.",
     ),
 )
-
-
-def inhibit_rules() -> list[dict[str, Any]]:
-    """Return the rules in the form of ``inhibit_rules`` in ``alertmanager.yml``."""
-    return [
-        {
-            "source_matchers": list(inhibition.sources),
-            "target_matchers": list(inhibition.targets),
-            "equal": list(inhibition.equal),
-        }
-        for inhibition in INHIBITIONS
-    ]

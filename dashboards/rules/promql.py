@@ -10,6 +10,7 @@ monitors with the same ``job`` look like one monitor that moves.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Literal
 
 from dashboards.rules.pace import Pace
 from dashboards.thresholds import BEFORE_WINDOW
@@ -29,8 +30,7 @@ def summed(vector: str, *without: str) -> str:
 def latest(vector: str, *without: str) -> str:
     """Return the maximum over hosts and over some labels of the metric.
 
-    After a move, Prometheus returns both hosts for some time, and a sum would count
-    both.
+    After a move, Prometheus returns both hosts for some time: a sum would count both.
     """
     return _aggregated("max", vector, without)
 
@@ -43,8 +43,7 @@ def earliest(vector: str, *without: str) -> str:
 def blind_channels() -> str:
     """Return the number of blind channels that are not muted.
 
-    Channels beyond the label limit are also counted, because nothing shows whether they
-    are muted.
+    Channels beyond the label limit count: nothing shows whether they are muted.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -54,7 +53,7 @@ def blind_channels() -> str:
 
 
 def growth(
-    figure: str, window: timedelta, pace: Pace, *without: str, may_fall: bool = False
+    figure: str, window: timedelta, pace: Pace, *, may_fall: bool = False
 ) -> str:
     """Return the exact growth of an absolute figure within a window.
 
@@ -70,9 +69,9 @@ def growth(
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
-    now = latest(figure, *without)
-    lowest = _aggregated("min", f"min_over_time({figure}[{since}])", without)
-    before = latest(f"last_over_time({figure}{earlier})", *without)
+    now = latest(figure)
+    lowest = earliest(f"min_over_time({figure}[{since}])")
+    before = latest(f"last_over_time({figure}{earlier})")
     return (
         f"{now}\n- (\n"
         f"{before} <= {lowest if may_fall else now}\n"
@@ -88,14 +87,12 @@ def unless_muted(vector: str, views: str = "sds_channel") -> str:
     return f"({vector})\nunless {latest(muted)} > time()"
 
 
-def excused(kind: str, window: str) -> str:
-    """Return the maximum number of excused findings of a kind within a window."""
-    return _greatest_findings("sds_excused_findings", kind, window)
-
-
-def unexcused(kind: str, window: str) -> str:
-    """Return the maximum number of unexcused findings of a kind within a window."""
-    return _greatest_findings("sds_unexcused_findings", kind, window)
+def most_findings(
+    which: Literal["excused", "unexcused"], kind: str, window: str
+) -> str:
+    """Return the maximum number of such findings of a kind within a window."""
+    series = f'sds_{which}_findings{{kind="{kind}"}}'
+    return latest(f"max_over_time({series}[{window}])", "kind")
 
 
 def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
@@ -104,27 +101,20 @@ def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
     The kind is a key of `sds_core.observer.sds.excused.ALERTS`.
     """
     return (
-        f"({vector})\nunless ({excused(kind, window)} > 0 "
-        f"unless {unexcused(kind, window)} >= {least})"
+        f"({vector})\nunless ({most_findings('excused', kind, window)} > 0 "
+        f"unless {most_findings('unexcused', kind, window)} >= {least})"
     )
 
 
-def _greatest_findings(metric: str, kind: str, window: str) -> str:
-    series = f'{metric}{{kind="{kind}"}}'
-    return latest(f"max_over_time({series}[{window}])", "kind")
-
-
-def named(vector: str, views: str = "sds_channel") -> str:
-    """Add each channel's display name in the label `name`; see `unless_muted`."""
-    # After a rename, Prometheus returns the old name for some minutes, so the newest
-    # name is used.
-    names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
-    return f"({vector})\n* ignoring (name) group_left (name) {names}"
-
-
 def shown(vector: str, views: str = "sds_channel") -> str:
-    """Return the series that are not muted, with display names; see `unless_muted`."""
-    return named(unless_muted(vector, views), views)
+    """Return the series that are not muted, with each channel's display name.
+
+    The label `name` has the display name. For `views`, see `unless_muted`.
+    """
+    # After a rename, Prometheus returns the old name for some minutes: use the newest.
+    names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
+    vector = unless_muted(vector, views)
+    return f"({vector})\n* ignoring (name) group_left (name) {names}"
 
 
 def _aggregated(how: str, vector: str, without: tuple[str, ...]) -> str:

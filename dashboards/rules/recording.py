@@ -16,10 +16,9 @@ from dashboards.rules.pace import LIFE, Pace
 from dashboards.rules.promql import (
     ALL_LABELLED,
     blind_channels,
-    excused,
     latest,
+    most_findings,
     summed,
-    unexcused,
 )
 from dashboards.thresholds import BURN_RATES, SLICE, SLICE_INTERVAL
 
@@ -27,8 +26,7 @@ BLIND = "job:sds_channels_blind:sum"
 """Number of blind channels that are not muted."""
 
 GROUP_BLIND = "channel:mvds_group_blind:max"
-"""1 while a group of MVDS is blind, else 0; the series `other` is 1 while any group is
-blind."""
+"""1 while a group of MVDS is blind, else 0; series `other` is 1 while any is blind."""
 
 NET_LOSSES = "channel:sds_dependency_losses:net"
 """Lost dependencies, minus retracted losses."""
@@ -38,8 +36,7 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 class Indicator:
     """The events that an SLO counts, and the failed events.
 
-    `ended` and `failed` are recorded names; `kind` selects the findings that report
-    failures.
+    `ended` and `failed` are recorded names; `kind` selects the findings of failures.
     """
 
     objective: str
@@ -81,11 +78,19 @@ WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {
 
 def recording_file(pace: Pace) -> dict[str, Any]:
     """Return the file of recording rules."""
+    # Before priming, the metric of dropped labels exists, and `sds_channels` is absent.
+    unlabelled = latest("sds_monitor_dropped_label_channels")
+    primed = latest("sds_channels", "verdict")
+    blind = latest('mvds_group_verdict{verdict="blind"}', "verdict")
+    any_blind = f"max without (channel) ({blind})"
+    other = f'label_replace({any_blind}, "channel", "other", "", "")'
+    lost = latest('sds_dependency_gaps_closed_total{outcome="lost"}', "outcome")
+    retracted = latest("sds_dependency_losses_retracted_total")
     rules = [
-        _rule(ALL_LABELLED, _all_labelled()),
+        _rule(ALL_LABELLED, f"{unlabelled} == bool 0\nand {primed}"),
         _rule(BLIND, blind_channels()),
-        _rule(GROUP_BLIND, _group_blind()),
-        _rule(NET_LOSSES, _net_losses()),
+        _rule(GROUP_BLIND, f"{blind}\nor\n{other}"),
+        _rule(NET_LOSSES, f"{lost}\n- {retracted}"),
     ]
     rules += _slices(DELIVERY, *_deliveries(pace(SLICE)), pace)
     rules += _slices(ACKNOWLEDGEMENT, *_acknowledgements(pace(SLICE)), pace)
@@ -101,23 +106,6 @@ def recording_file(pace: Pace) -> dict[str, Any]:
 
 def _rule(name: str, expression: str) -> dict[str, str]:
     return {"record": name, "expr": expression}
-
-
-def _all_labelled() -> str:
-    dropped = latest("sds_monitor_dropped_label_channels")
-    # Before priming, the metric of dropped labels exists, and `sds_channels` is absent.
-    return f"{dropped} == bool 0\nand {latest('sds_channels', 'verdict')}"
-
-
-def _group_blind() -> str:
-    blind = latest('mvds_group_verdict{verdict="blind"}', "verdict")
-    all_groups = f"max without (channel) ({blind})"
-    return f'{blind}\nor\nlabel_replace({all_groups}, "channel", "other", "", "")'
-
-
-def _net_losses() -> str:
-    lost = latest('sds_dependency_gaps_closed_total{outcome="lost"}', "outcome")
-    return f"{lost}\n- {latest('sds_dependency_losses_retracted_total')}"
 
 
 def _deliveries(window: str) -> tuple[str, str]:
@@ -140,9 +128,9 @@ def _slices(
 ) -> list[dict[str, str]]:
     window = pace(SLICE)
     detected, failures = indicator.detected, indicator.failures(SLICE)
-    holes = f"{excused(indicator.kind, window)} > 0"
+    holes = f"{most_findings('excused', indicator.kind, window)} > 0"
     # The findings in a verdict's window, which is longer than a slice.
-    most = unexcused(indicator.kind, window)
+    most = most_findings("unexcused", indicator.kind, window)
     # Each rule reads the results of earlier rules.
     return [
         _rule(detected, failed),

@@ -13,7 +13,8 @@ import yaml
 
 from connectors.web.runbook_text import DURATION
 from connectors.web.words import duration
-from dashboards.rules import Severity, alerts
+from dashboards.rules import alerts
+from dashboards.rules.alert import Severity
 from docs import make_alerts
 from sds_core.observer.settings import DEFAULTS
 from tests.support.dashboards.simulated_alerts import simulated_alerts

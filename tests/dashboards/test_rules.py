@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from dashboards import Links
-from dashboards.rules import Alert, Subject, alerts, rule_files
+from dashboards.rules import alerts, rule_files
+from dashboards.rules.alert import Alert, Subject
 
 ROOT = Path(__file__).parents[2]
 LINKS = Links(

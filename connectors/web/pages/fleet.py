@@ -17,25 +17,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web import words
+from connectors.web import naming, words
 from connectors.web.alert_words import held_words
 from connectors.web.figures import Group, PageFigure, column_groups
 from connectors.web.last_hour import LastHour, Lately, Trend
-from connectors.web.naming import (
-    called,
-    display_name,
-    json_href,
-    path_of,
-    settings_of,
-    short_key,
-    view_href,
-)
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import one_of, views_of
-from connectors.web.reasons import causes_in_brief, reason_of
+from connectors.web.reasons import reason_of
 from connectors.web.sources import Sources
 from connectors.web.strips import Strip, hour_strips
 from connectors.web.summary import names_by_trouble
+from sds_core.observer.blindness import causes_of
 from sds_core.observer.figure_table import Names
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.snapshot import Snapshot, Views
@@ -58,7 +50,6 @@ class Order:
     """The order of the rows.
 
     Attributes:
-        columns: Columns of figures by key.
         key: Key of the column to sort by: a figure's key, `trouble` or `name`.
         reverse: Whether the usual order of the column is reversed.
     """
@@ -114,7 +105,7 @@ class Order:
         if self.key == _NAME:
             return sorted(
                 names,
-                key=lambda name: called(snapshot, name, kind).casefold(),
+                key=lambda name: naming.called(snapshot, name, kind).casefold(),
                 reverse=self.reverse,
             )
         return sorted(names, key=_rank(self.columns[self.key], self.reverse, lately))
@@ -125,13 +116,10 @@ class Row:
     """One view in words.
 
     Attributes:
-        id: The view's own name, shortened, if the view has a display name; otherwise
-            empty.
-        since: Time since which a verdict that needs attention lasts; empty for other
-            verdicts.
+        id: The view's own name, shortened; empty without a display name.
+        since: Begin of a verdict that needs attention; empty for other verdicts.
         figures: Figures of the columns; None if they are unknown.
-        counted_since: Start of the view's figures; empty if equal to the start of the
-            page's figures.
+        counted_since: Start of the view's figures; empty if it is the page's start.
         trend: The last hour, step by step; None if the page has no trends.
         strip: The verdicts shown in the last hour; None if nothing was shown yet.
     """
@@ -207,13 +195,13 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             "fleet.html",
             title="" if kind.at_root else title,
             names=kind.names,
-            json=json_href(kind),
+            json=naming.json_href(kind),
             has_hour=stored is not None,
             # The first page links to the pages of the other kinds.
             others=[
                 (
                     one.kind.names.many.capitalize(),
-                    path_of(one.kind),
+                    naming.path_of(one.kind),
                     _by_verdict(one.totals.values()),
                 )
                 for one in snapshot.views.values()
@@ -272,7 +260,7 @@ def _rank(
 
 
 def _has(snapshot: Snapshot, kind: AnyKind, name: str, wanted: str) -> bool:
-    texts = (name, display_name(snapshot, name, kind))
+    texts = (name, naming.display_name(snapshot, name, kind))
     return any(wanted in text.casefold() for text in texts)
 
 
@@ -286,32 +274,31 @@ def _row(
     begin_ms: int | None,
 ) -> Row:
     kind, totals = views.kind, views.totals[name]
-    has_name = display_name(snapshot, name, kind)
+    has_name = naming.display_name(snapshot, name, kind)
     muted = ""
     if name in views.muted:
-        until_ms = settings_of(snapshot, name, kind).mute_until_ms
+        until_ms = naming.settings_of(snapshot, name, kind).mute_until_ms
         muted = f"Muted until {words.utc(until_ms)}"
-    since_ms = totals.verdict_since_ms if totals.verdict in _TROUBLED else None
+    causes = [one.in_brief(words.short) for one in causes_of(snapshot, totals, kind)]
+    since = ""
+    if totals.verdict in _TROUBLED and totals.verdict_since_ms:
+        begin = words.since(totals.verdict_since_ms, snapshot.clock_ms)
+        since = f"{words.VERDICTS[totals.verdict].lower()} since {begin}"
     return Row(
-        short_key(name),
-        called(snapshot, name, kind),
+        naming.short_key(name),
+        naming.called(snapshot, name, kind),
         words.short(name) if has_name else "",
-        view_href(kind, name),
+        naming.view_href(kind, name),
         totals.verdict,
         reason_of(snapshot, totals, kind),
-        causes_in_brief(snapshot, totals, kind),
-        _trouble_since(snapshot, totals.verdict, since_ms) if since_ms else "",
+        f"Likely cause: {'; '.join(causes)}" if causes else "",
+        since,
         muted,
         lately.figures,
         _counted_since(snapshot, lately, begin_ms),
         trend,
         strip,
     )
-
-
-def _trouble_since(snapshot: Snapshot, verdict: Verdict, since_ms: int) -> str:
-    since = words.since(since_ms, snapshot.clock_ms)
-    return f"{words.VERDICTS[verdict].lower()} since {since}"
 
 
 def _counted_since(snapshot: Snapshot, lately: Lately, begin_ms: int | None) -> str:

@@ -28,8 +28,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""An answer may read a month of history, so this interval is longer than on other
-pages."""
+"""Longer than on other pages, because an answer may read a month of history."""
 
 
 class _Place(NamedTuple):

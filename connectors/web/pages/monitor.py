@@ -27,6 +27,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
     def page(request: Request) -> Response:
         snapshot = sources.current()
+        clock = snapshot.job.clock
         return layout.page(
             request,
             snapshot,
@@ -34,12 +35,18 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             title="Monitor",
             state=_state(snapshot),
             kafka=_silence(snapshot.job),
-            clock=_clock_trouble(snapshot.job.clock),
+            clock=_clock_trouble(clock),
             groups=[
                 ("Progress", _progress(snapshot)),
                 ("Batches", _batches(snapshot)),
                 ("State", _storage(snapshot, views_of(request, snapshot))),
-                ("Clock", _clock(snapshot.job.clock)),
+                (
+                    "Clock",
+                    [
+                        ("Behind Kafka's", _seconds(clock.behind_ms)),
+                        ("New records ahead", _seconds(clock.records_ahead_ms)),
+                    ],
+                ),
                 ("Settings of the model", _settings(snapshot)),
             ],
             undecodable=[
@@ -107,10 +114,7 @@ def _storage(snapshot: Snapshot, views: Views[Any]) -> _Facts:
         ("State", byte_size(snapshot.job.state_bytes)),
         (many, words.number(len(views.totals))),
         (f"{many} forgotten", words.number(remainder.views if remainder else 0)),
-        (
-            f"{many} beyond the cardinality limit",
-            words.number(views.unlabelled),
-        ),
+        (f"{many} beyond the cardinality limit", words.number(views.unlabelled)),
         ("History rows to be written", words.number(snapshot.job.history_pending)),
     ]
 
@@ -122,13 +126,6 @@ def _settings(snapshot: Snapshot) -> _Facts:
     return [
         (name, f"{value}, not {getattr(DEFAULTS, name)}")
         for name, value in others.items()
-    ]
-
-
-def _clock(clock: ClockFigures) -> _Facts:
-    return [
-        ("Behind Kafka's", _seconds(clock.behind_ms)),
-        ("New records ahead", _seconds(clock.records_ahead_ms)),
     ]
 
 

@@ -43,7 +43,10 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             held=held_words(snapshot, snapshot.views.values(), most=_LISTED_HELD),
             title="Runbooks",
             poll_s=_POLL_S,
-            runbooks=_entries(sources.runbooks),
+            runbooks=sorted(
+                (_entry(sources.runbooks, one) for one in _alerts(sources.runbooks)),
+                key=lambda one: (_rank(one.severities), one.alert),
+            ),
         )
 
     def one(request: Request) -> Response:
@@ -82,11 +85,6 @@ def _alerts(runbooks: Traversable) -> list[str]:
     names = (file.name for file in runbooks.iterdir() if file.name.endswith(".md"))
     stems = (name.removesuffix(".md") for name in names)
     return sorted(stem for stem in stems if _ALERT.fullmatch(stem))
-
-
-def _entries(runbooks: Traversable) -> list[_Entry]:
-    entries = [_entry(runbooks, alert) for alert in _alerts(runbooks)]
-    return sorted(entries, key=lambda one: (_rank(one.severities), one.alert))
 
 
 def _rank(severities: str) -> int:

@@ -129,7 +129,10 @@ def _tap(
         missed=str(missed),
         missing=words.number(tap.missing_records),
         channels=words.number(channels),
-        holes=[_span(*hole) for hole in tap.holes[: -_LISTED_HOLES - 1 : -1]],
+        holes=[
+            f"{words.utc(from_ms)}, for {words.age(to_ms - from_ms)}"
+            for from_ms, to_ms in tap.holes[: -_LISTED_HOLES - 1 : -1]
+        ],
         hidden=max(len(tap.holes) - _LISTED_HOLES, 0),
     )
 
@@ -169,10 +172,6 @@ def _trouble(tap: TapTotals, snapshot: Snapshot) -> str:
         f"the tap was interrupted at {words.since(tap.last_hole_ms, clock_ms)}; "
         f"the monitor trusts the tap again at {again}"
     )
-
-
-def _span(from_ms: int, to_ms: int) -> str:
-    return f"{words.utc(from_ms)}, for {words.age(to_ms - from_ms)}"
 
 
 def _weak(taps: list[Tap]) -> str:

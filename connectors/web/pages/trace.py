@@ -28,8 +28,7 @@ from sds_core.trace.document import TraceObject, trace_object
 from sds_core.trace.trace import Trace
 
 MOST_AT_ONCE = 2
-"""Maximum number of concurrent traces. Each trace occupies one of the threads that
-answer requests."""
+"""Maximum number of concurrent traces; each occupies a thread that answers requests."""
 
 POLL_S = 86_400
 """An open page must not repeat its trace: an address can have one trace at a time."""
@@ -37,7 +36,21 @@ POLL_S = 86_400
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """Return page and JSON of a trace."""
-    turns = _Turns()
+    lock = threading.Lock()
+    addresses: set[str] = set()
+
+    @contextmanager
+    def turn(address: str) -> Iterator[None]:
+        # Each address can have one trace at a time, all together `MOST_AT_ONCE`.
+        with lock:
+            if address in addresses or len(addresses) >= MOST_AT_ONCE:
+                raise TracesBusy
+            addresses.add(address)
+        try:
+            yield
+        finally:
+            with lock:
+                addresses.discard(address)
 
     def made(request: Request, query: TraceQuery) -> Trace:
         snapshot = read_figures(sources)
@@ -48,7 +61,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         question = TraceQuestion(
             views.kind.prefix, name, query.message, query.since, snapshot.observer
         )
-        with turns.turn(request.client.host if request.client else ""):
+        with turn(request.client.host if request.client else ""):
             return sources.trace(question)
 
     def page(request: Request) -> Response:
@@ -85,24 +98,3 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
         Route("/views/{prefix}/trace", page),
         *of_views("trace", trace, NoTrace, TracesBusy, TraceFailed),
     ]
-
-
-class _Turns:
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._addresses: set[str] = set()
-
-    @contextmanager
-    def turn(self, address: str) -> Iterator[None]:
-        # One address can have one trace at a time; all addresses together can have
-        # `MOST_AT_ONCE`.
-        with self._lock:
-            known = self._addresses
-            if address in known or len(known) >= MOST_AT_ONCE:
-                raise TracesBusy
-            known.add(address)
-        try:
-            yield
-        finally:
-            with self._lock:
-                known.discard(address)

@@ -13,29 +13,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from connectors.web import words
+from connectors.web import naming, words
 from connectors.web.alert_words import held_words
-from connectors.web.charts import Chart, charts_of
-from connectors.web.drawing import draw
+from connectors.web.blocks import Block, pictured
+from connectors.web.charts import charts_of
 from connectors.web.extras import extras_of
 from connectors.web.figures import page_groups
 from connectors.web.incident_words import IncidentWords, incident_words
 from connectors.web.lacks import READ_INCIDENTS, Lacks, group_words
 from connectors.web.lookups import Lookups
-from connectors.web.naming import (
-    called,
-    incidents_href,
-    json_href,
-    settings_of,
-    view_href,
-)
 from connectors.web.pages.layout import Layout
 from connectors.web.parameters import HoursQuery, one_of, read_query, views_of
-from connectors.web.reasons import likely_causes, reason_of
+from connectors.web.reasons import reason_of
 from connectors.web.refusals import HistoryBusy, HistoryUnreadable, NoRecord
 from connectors.web.sources import Sources
 from connectors.web.strips import shown_of
 from connectors.web.trends import HOURS, Hours
+from sds_core.observer.blindness import causes_of
 from sds_core.observer.channel_table import DEFAULT_SETTINGS
 from sds_core.observer.figures import Proportion
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentQuery
@@ -51,7 +45,6 @@ class History:
 
     Attributes:
         intervals: Length of the charts' intervals, and unknown periods.
-        charts: Each chart with its picture, which is empty if the chart has no values.
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Groups of lacked messages; None if incidents cannot be listed.
         incidents: Single incidents: unresolved incidents first, then the most severe.
@@ -60,7 +53,7 @@ class History:
 
     heading: str
     intervals: str = ""
-    charts: Sequence[tuple[Chart, Markup]] = ()
+    charts: Sequence[tuple[Block, Markup | None]] = ()
     no_charts: str = ""
     lacks: Lacks | None = None
     incidents: Sequence[IncidentWords] = ()
@@ -68,10 +61,9 @@ class History:
     no_incidents: str = ""
 
 
-def history_of(
+def _history(
     lookups: Lookups, snapshot: Snapshot, views: Views[Any], name: str, hours: Hours
 ) -> History:
-    """Read charts and incidents of a view."""
     found: dict[str, Any] = {"heading": f"The last {words.counted(hours, 'hour')}"}
     try:
         trend = lookups.trend(snapshot, views, name, hours)
@@ -80,11 +72,9 @@ def history_of(
     else:
         settings = DEFAULT_SETTINGS
         if views.kind.has_objectives:
-            settings = settings_of(snapshot, name, views.kind)
+            settings = naming.settings_of(snapshot, name, views.kind)
         charts = charts_of(views.figures, trend, settings, snapshot.observer)
-        found["charts"] = [
-            (chart, Markup() if chart.is_empty else draw(chart)) for chart in charts
-        ]
+        found["charts"] = pictured(charts)
         known = ""
         if len(trend.growth) * trend.step_ms < hours * 3_600_000:
             begin = words.since(trend.begin_ms, snapshot.clock_ms)
@@ -141,24 +131,26 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             sentence = f"No {names.one} has the id {words.short(name)}."
             return layout.problem(request, snapshot, 404, sentence)
         stored, extras = sources.of(kind.prefix), extras_of(kind)
-        settings = settings_of(snapshot, name, kind)
+        settings = naming.settings_of(snapshot, name, kind)
         return layout.page(
             request,
             snapshot,
             "view.html",
-            title=called(snapshot, name, kind),
+            title=naming.called(snapshot, name, kind),
             light="history=false",
             kind=kind,
             names=names,
             name=name,
-            href=view_href(kind, name),
-            incidents=incidents_href(kind, name),
-            json=partial(json_href, kind, name),
+            href=naming.view_href(kind, name),
+            incidents=naming.incidents_href(kind, name),
+            json=partial(naming.json_href, kind, name),
             totals=totals,
             reason=reason_of(snapshot, totals, kind),
             shown=shown_of(stored, name),
             held=held_words(snapshot, [views], name, most=None),
-            causes=likely_causes(snapshot, totals, kind),
+            causes=[
+                one.sentence(words.short) for one in causes_of(snapshot, totals, kind)
+            ],
             objectives=[
                 _objective(
                     share.objective.heading,
@@ -173,7 +165,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             groups=page_groups(views.figures),
             choices=HOURS,
             hours=query.hours,
-            history=history_of(lookups, snapshot, views, name, query.hours)
+            history=_history(lookups, snapshot, views, name, query.hours)
             if with_history and stored is not None
             else None,
             **extras.values(snapshot, totals),

@@ -18,10 +18,8 @@ class Missed:
 
     Attributes:
         missed: Messages that participants had, but that no tap of the channel showed.
-        messages: Sum of `missed` and the number of messages that a tap of the channel
-            showed.
-        is_least: Whether `missed` is only a minimum, because another tap also shows one
-            of the channels.
+        messages: `missed` plus the messages that a tap of the channel showed.
+        is_least: Whether `missed` is a minimum: another tap also shows a channel.
     """
 
     missed: int = 0
@@ -49,8 +47,7 @@ def missed_by_tap(
 ) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
-    If a tap appeared after a channel's figures began, the channel does not count for
-    the tap.
+    A channel whose figures began before a tap appeared does not count for the tap.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():

@@ -95,7 +95,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
             "id": channel,
             "channel_name": display_name(snapshot, channel, views.kind) or None,
             "clock": snapshot.clock_ms or None,
-            "participants": [participant_object(one) for one in table.participants],
+            "participants": [_participant_object(one) for one in table.participants],
             "others": table.others,
         }
 
@@ -153,8 +153,7 @@ def lacks_as_of_now(
             )
 
 
-def participant_object(one: ParticipantFigures) -> ParticipantObject:
-    """Return a participant as a JSON object."""
+def _participant_object(one: ParticipantFigures) -> ParticipantObject:
     ended = one.delivered + one.failed
     return {
         "id": one.name,

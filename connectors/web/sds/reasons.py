@@ -17,7 +17,7 @@ def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
         return ""
     evidence = totals.evidence
     settings = snapshot.observer
-    excused = excuse_of(totals.observers, snapshot, settings) or _nothing_excused
+    excused = excuse_of(totals.observers, snapshot, settings) or (lambda *_: False)
     lately = f"in {words.lately(settings.verdict_window_ms)}"
     failing = totals.verdict is Verdict.FAILING
     match totals.verdict_reason:
@@ -67,7 +67,3 @@ def _undelivered(evidence: Evidence, excused: Excused, count: int) -> str:
 def _share(part: int, whole: str, limit_percent: int | None) -> str:
     limit = f"; limit {limit_percent} %" if limit_percent is not None else ""
     return f" ({words.number(part)} of {whole}{limit})"
-
-
-def _nothing_excused(since_ms: int, found_ms: int) -> bool:
-    return False
