@@ -118,7 +118,12 @@ def _plain(value: Any) -> str:
 
 
 def _of(figure: str, text: Callable[[float], str]) -> Callable[[Cell], str]:
-    return lambda cell: with_interval(cell.figures[figure], text)
+    return lambda cell: _unit_once(with_interval(cell.figures[figure], text))
+
+
+def _unit_once(text: str) -> str:
+    """Return a mean and its interval with their unit behind both, if they share it."""
+    return re.sub(r"(\S+) (\w+) ± (\S+) \2", r"\1 ± \3 \2", text)
 
 
 def _percent(share: float) -> str:
