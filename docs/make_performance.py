@@ -135,9 +135,19 @@ def _measured(measures: list[Measure]) -> Iterator[str]:
     units = {one.unit for one in rest}
     # A unit that all have stands in the head.
     common = units.pop() if len(units) == 1 else ""
-    cells = ((x.what, f"{_value(x)} {'' if common else x.unit}".strip()) for x in rest)
+    # So does what all names begin with.
+    begins = {one.what.partition(": ")[0] for one in rest}
+    what = begins.pop() if len(rest) > 1 and len(begins) == 1 else ""
+    cells = (
+        (
+            one.what.removeprefix(f"{what}: "),
+            f"{_value(one)} {'' if common else one.unit}".strip(),
+        )
+        for one in rest
+    )
     if rest:
-        yield from table(("what", f"measured{f', {common}' * bool(common)}"), cells)
+        head = (what or "what", f"measured{f', {common}' * bool(common)}")
+        yield from table(head, cells)
         yield ""
 
 

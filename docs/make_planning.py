@@ -224,6 +224,10 @@ def block(name: str, sweeps: Path) -> str:
     return "\n".join([part.begin, "", about, "", *table, part.end])
 
 
+_SAMPLE_ROWS = 7
+"""Lines of the second table that the sample shows."""
+
+
 def sample() -> str:
     """Return the sample of `plan what-if`: its plan, which the page has, and output."""
     page = SAMPLE.path.read_text(encoding="utf-8")
@@ -233,7 +237,11 @@ def sample() -> str:
         path.write_text(plan, encoding="utf-8")
         line = ["plan", "what-if", "--plan", str(path), *_SAMPLE_CHANGES.split()]
         result = CliRunner().invoke(group, line, catch_exceptions=False)
-    lines = "\n".join(text.rstrip() for text in result.stdout.splitlines())
+    printed = [text.rstrip() for text in result.stdout.splitlines()]
+    (change,) = (at for at, text in enumerate(printed) if text.startswith("change "))
+    # The changes have the figures of the table before.
+    printed[change + _SAMPLE_ROWS : -1] = ["  ..."]
+    lines = "\n".join(printed)
     words = f"With this file, `{_SAMPLE_CHANGES}` prints:"
     return f"{SAMPLE.begin}\n\n{words}\n\n```\n{lines}\n```\n\n{SAMPLE.end}"
 
