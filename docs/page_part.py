@@ -18,13 +18,14 @@ def varying(
 ) -> tuple[list[str], str]:
     """Return the lines of a table, and a sentence about columns with one value.
 
-    A table of fewer than four rows keeps all columns; the sentence is then empty.
+    A dash stands for no value. A table of fewer than four rows keeps all columns; the
+    sentence is then empty.
     """
-    same = {
-        place: cells[0]
-        for place, cells in enumerate(zip(*rows, strict=True))
-        if place and len(cells) > 3 and len(set(cells)) == 1
-    }
+    same = {}
+    for place, cells in enumerate(zip(*rows, strict=True)):
+        values = set(cells) - {"-"}
+        if place and len(cells) > 3 and len(values) == 1:
+            same[place] = values.pop()
     kept = [place for place in range(len(heads)) if place not in same]
     lines = table(
         [heads[place] for place in kept],
@@ -33,8 +34,8 @@ def varying(
     columns: dict[str, list[str]] = {}
     for place, value in same.items():
         columns.setdefault(value, []).append(f"*{heads[place]}*")
-    values = "; ".join(f"{', '.join(of)}: {value}" for value, of in columns.items())
-    return lines, f"The same in each row: {values}." if values else ""
+    sums = "; ".join(f"{', '.join(of)}: {value}" for value, of in columns.items())
+    return lines, f"The same in each row that has a value: {sums}." if sums else ""
 
 
 class PagePart(NamedTuple):
