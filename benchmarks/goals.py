@@ -97,9 +97,7 @@ def _found(
 
 
 def _against(data: str, other: str, goal: float, aim: float, why: str) -> Goal:
-    name = (
-        f"{data} frames: CPU time of the {other}, divided by the CPU time of this job"
-    )
+    name = f"{data} frames: CPU time of the {other}, divided by that of this job"
     ratio = _cpu_ratio(data, other, drain.JOB)
     return Goal(name, ratio, goal, aim, "x", is_least=True, why=why)
 
@@ -107,7 +105,7 @@ def _against(data: str, other: str, goal: float, aim: float, why: str) -> Goal:
 def _without_spark(data: str, goal: float, aim: float) -> Goal:
     name = (
         f"{data} frames: CPU time of the naive process, "
-        "divided by the CPU time of this monitor's views"
+        "divided by that of this monitor's views"
     )
     ratio = _cpu_ratio(data, drain.NAIVE, drain.SAME)
     return Goal(name, ratio, goal, aim, "x", is_least=True, why=_PYTHON)
@@ -161,8 +159,7 @@ OTHERS = (
         why=_STATE,
     ),
     Goal(
-        "CPU time of a hostile record, divided by the CPU time of a normal frame of "
-        "equal size",
+        "CPU time of a hostile record, divided by that of a normal frame of equal size",
         _found(HOSTILE),
         *(8, 4, "x"),
         why="a hostile record has many ids or records; the monitor reads all of them "

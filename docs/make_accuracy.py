@@ -15,7 +15,7 @@ from rich.progress import track
 from rich.table import Table
 
 from docs.accuracy_tables import CALM, SECTIONS, Section, percent, wrong_share
-from docs.page_part import table
+from docs.page_part import varying
 from tests.support.accuracy.causes import (
     CAUSE_SCENARIOS,
     KINDS,
@@ -342,7 +342,10 @@ def text_of(grid: Grid) -> str:
     empty = [row[0] for row in grid.rows if _NOTHING.issuperset(row[2:])]
     # A few such rows are no burden.
     empty = empty if len(empty) > 2 else []
-    lines += table(grid.heads, (row for row in grid.rows if row[0] not in empty))
+    shown, same = varying(grid.heads, [row for row in grid.rows if row[0] not in empty])
+    lines += shown
+    if same:
+        lines += ["", same]
     if empty:
         names = ", ".join(f"`{name}`" for name in empty)
         lines += ["", f"The table omits rows without counts: {names}."]

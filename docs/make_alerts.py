@@ -22,7 +22,6 @@ Which alerts exist, when do they fire, and who should act?
 
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
 The [dashboards page](dashboards.md) names the files of the rules and of their limits.
-Each alert links to its [runbook](dashboards.md#where-the-runbooks-are).
 Commands in runbooks use the names of the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md), and the current namespace of `kubectl`.
 
 Act on `critical` now and on `warning` today; `info` needs no action.
@@ -35,20 +34,16 @@ _BEHAVIOUR = """\
 - **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last event.
 - **If taps may have caused a finding, the finding causes no alert.**
   A finding from before a [capture gap](glossary.md), or independent of the gap, still counts.
-  The status page lists alerts that are [held back](figures.md#alerts-that-are-held-back); while an alert is held back, its `sds_alert_held_back` is above 0.
-  Alerts on a group of MVDS are held back while the group is blind.
+  The status page and `sds_alert_held_back` show alerts that are [held back](figures.md#alerts-that-are-held-back), on a group of MVDS while the group is blind.
 - **Retracted losses do not count.**
 - **A muted channel causes no alert** until its muting ends.
 - Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
   Only `SdsMonitorClockWrong` compares record times with the wall clock, and counts only record times in the future.
-  `SdsMonitorKafkaAway` compares the time of Kafka's last answer, by the monitor's wall clock, with the clock of Prometheus.
-- If a monitor returns at another address, its figures continue.
-  Use one Prometheus job per monitor: two monitors in one job look like one monitor that moves.
-- If Prometheus cannot reach the monitor for a day or less, the events of this outage count as soon as Prometheus sees figures again.
-  When Prometheus sees a monitor or channel for the first time, its old figures cause no alert.
-- All channels beyond the [cardinality limit](glossary.md) are exported as one channel `other`.
-  If taps may have caused a finding, `other` does not count the finding.
-  Muting a channel has no effect on `other`.
+  `SdsMonitorKafkaAway` compares the monitor's wall clock with the clock of Prometheus.
+- Use one Prometheus job per monitor: two monitors in one job look like one that moves to another address, where its figures continue.
+- If Prometheus cannot reach the monitor for a day or less, the events of this outage count afterwards.
+  The old figures of a monitor or channel that Prometheus sees for the first time cause no alert.
+- Channel `other`, for all channels beyond the [cardinality limit](glossary.md), does not count findings that taps may have caused, but counts muted channels.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.
 """  # noqa: E501 - one sentence per line
 
@@ -71,10 +66,8 @@ The factors and windows are from The Site Reliability Workbook (Google), chapter
 The windows of a day are from slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If a capture gap excludes failures of a slice, the slice counts at most N failures.
-N is the number of findings of the last ten minutes that the gap does not exclude.
-If Prometheus has seen the monitor for less time than a window covers, the window contains only the data since Prometheus first saw the monitor.
-If Prometheus cannot reach the monitor for more than five minutes, no window counts the deliveries and messages that ended in this time.
+If a capture gap excludes failures of a slice, the slice counts at most as many failures as the last ten minutes have other findings.
+A window contains no data from before Prometheus first saw the monitor, and none from a time of more than five minutes in which Prometheus could not reach it.
 """  # noqa: E501 - one sentence per line
 
 _INHIBITIONS = """\

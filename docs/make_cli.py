@@ -23,6 +23,9 @@ PART = PagePart("cli.md", "make_cli", "the reference")
 _SHARED_FROM = 3
 """Commands that take an option, from which on it is listed once for all."""
 
+_ALONE_FROM = 2
+"""The same, if no other option has its name."""
+
 _RESTART = """\
 After code 2, a restart fails in the same way; after every other error code, restart the service.
 The [systemd units](operations.md#systemd) restart the service except after code 2; Kubernetes always restarts it."""  # noqa: E501 - one sentence per line
@@ -66,7 +69,9 @@ def row(command: click.Command, option: click.Option) -> Row:
     extra = option.get_help_extra(context)
     flags = [f"`{flag}`" for flag in (*option.opts, *option.secondary_opts)]
     if not option.is_flag:
-        flags[-1] = f"{flags[-1][:-1]} {option.make_metavar(context)}`"
+        # The range follows the help.
+        metavar = option.make_metavar(context).removesuffix(" RANGE")
+        flags[-1] = f"{flags[-1][:-1]} {metavar}`"
     limits = f" Range: {extra['range']}." if "range" in extra else ""
     return Row(
         getattr(option, "panel", None) or "General",
@@ -94,7 +99,13 @@ def block() -> str:
         ]
     below = {f"{PROGRAM} {name}" for name in TABLE_OF}
     uses = Counter(one for given in rows.values() for one in given)
-    shared = [one for one, count in uses.items() if count >= _SHARED_FROM]
+    names = Counter(_first_flag(one.flags) for one in uses)
+    shared = [
+        one
+        for one, count in uses.items()
+        if count
+        >= (_ALONE_FROM if names[_first_flag(one.flags)] == 1 else _SHARED_FROM)
+    ]
     takers = sum(bool(given) for name, given in rows.items() if name not in below)
     every = [one for one in shared if uses[one] == takers]
     parts = [
@@ -104,7 +115,8 @@ def block() -> str:
         "## Commands",
         *_overview(),
         "## Options of several commands",
-        f"All commands take {', '.join(_first_flag(one.flags) for one in every)}.",
+        f"All commands take {', '.join(_first_flag(one.flags) for one in every)}.\n"
+        "Below *Also*, the title of a table stands for all options of the table.",
         *_panels(shared),
     ]
     limited = [one for one in shared if one not in every]
@@ -113,9 +125,9 @@ def block() -> str:
             continue
         own = [one for one in rows[name] if one not in shared]
         parts += [f"## {name}", _sentences(command.help or ""), *_panels(own)]
-        if common := [one.flags for one in rows[name] if one in limited]:
+        if common := [one for one in rows[name] if one in limited]:
             link = "[Also](#options-of-several-commands)"
-            parts.append(f"{link}: {', '.join(map(_first_flag, common))}.")
+            parts.append(f"{link}: {', '.join(_names(common, limited))}.")
         if (other := TABLE_OF.get(name.removeprefix(f"{PROGRAM} "))) is not None:
             parts.append(f"All options of [{other}](#{PROGRAM}-{other}).")
     return "\n\n".join([PART.begin, *parts, PART.end])
@@ -127,11 +139,24 @@ def _overview() -> Iterator[str]:
         yield _table((title, ""), rows)
 
 
+def _names(common: Sequence[Row], shared: Sequence[Row]) -> Iterator[str]:
+    """Yield the title of each table that a command takes whole, and other options."""
+    for panel in dict.fromkeys(one.panel for one in common):
+        taken = [one for one in common if one.panel == panel]
+        if len(taken) > 1 and taken == [one for one in shared if one.panel == panel]:
+            yield f"*{panel}*"
+        else:
+            yield from (_first_flag(one.flags) for one in taken)
+
+
 def _panels(rows: Sequence[Row]) -> Iterator[str]:
     """Yield a table for each title, in the order of their first options."""
     for panel in dict.fromkeys(one.panel for one in rows):
-        cells = (one[1:] for one in rows if one.panel == panel)
-        yield _table((panel, "default", ""), cells)
+        cells = [one[1:] for one in rows if one.panel == panel]
+        if any(default for _, default, _ in cells):
+            yield _table((panel, "default", ""), cells)
+        else:
+            yield _table((panel, ""), ((flags, text) for flags, _, text in cells))
 
 
 def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -201,6 +201,15 @@ The monitor creates compacted topics (the newest row of each key stays) that ret
 
 Fields without a type are int64.
 New releases only add fields; in older rows, these are null.
+[figures.md](figures.md) defines *figures*, with `.` in place of `_` in their names.
+Each table also has the sequence number [`told`](#keys-and-duplicates).
+
+Each histogram has three fields, whose names end in:
+
+- `_count`: the number of durations;
+- `_sum`: the sum of the durations in milliseconds;
+- `_buckets` (list<int64>): the number of durations in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
+
 Groups of MVDS have `group_incidents` and `group_verdicts`, with the fields of `incidents` and `channel_verdicts`, and `group_minutes`.
 In the tables of groups, `channel` is the group; the topics of these tables are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
@@ -222,18 +231,6 @@ _TABLES = (
 _PARTS = ("count", "sum", "buckets")
 """Endings of the names of a histogram's fields."""
 
-_HISTOGRAMS = """
-Each histogram has three fields, whose names end in:
-
-- `_count`: the number of durations;
-- `_sum`: the sum of the durations in milliseconds;
-- `_buckets` (list<int64>): the number of durations in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
-
-| histogram | meaning |
-|---|---|
-{rows}
-"""  # noqa: E501 - one sentence per line
-
 
 def page() -> str:
     """Return the whole page."""
@@ -245,6 +242,7 @@ def page() -> str:
         retention_days=RETENTION_MS // 86_400_000,
         file_limit=FILE_LIMIT,
         quiet_minutes=QUIET_MS // 60_000,
+        bounds=", ".join(map(str, BUCKETS_MS)),
     )
     tables = [(table, SDS.kind) for table, _, _ in _TABLES]
     # Incidents and verdicts of groups have the fields of those of channels.
@@ -270,9 +268,7 @@ def _figures_of(kind: AnyKind) -> set[str]:
     }
 
 
-_FIGURE = (
-    "[figures.md](figures.md) defines these figures, with `.` in place of `_` in names."
-)
+_FIGURE = "Figures."
 
 
 def fields(table: HistoryTable, figures: Set[str]) -> str:
@@ -289,6 +285,8 @@ def fields(table: HistoryTable, figures: Set[str]) -> str:
     plain: dict[tuple[str, str], list[str]] = {}
     histograms: dict[str, list[str]] = {}
     for field in table.schema:
+        if field.name == "told":  # The page explains it once.
+            continue
         stem, _, part = field.name.rpartition("_")
         if f"{stem}_buckets" not in table.schema.names or part not in _PARTS:
             meaning = described(field.name, description(field))
@@ -305,9 +303,7 @@ def fields(table: HistoryTable, figures: Set[str]) -> str:
         rows = [
             f"| {_names(stems)} | {meaning} |" for meaning, stems in histograms.items()
         ]
-        text += _HISTOGRAMS.format(
-            rows="\n".join(rows), bounds=", ".join(map(str, BUCKETS_MS))
-        )
+        text += "\n".join(["", "| histogram | meaning |", "|---|---|", *rows, ""])
     return text
 
 

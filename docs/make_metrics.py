@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from docs.page_part import table
 from sds_core.audit.figures import AUDIT_METRICS, AuditFigures
 from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.metrics import Metric, MetricKind
@@ -176,30 +177,37 @@ def page(sections: Iterable[Section] = SECTIONS) -> str:
     bounds = ", ".join(f"{bound_ms / 1000:g}" for bound_ms in BUCKETS_MS)
     parts = [_HEAD.format(bounds=bounds)]
     for section in sections:
-        rows = "\n".join(_rows(section))
-        parts.append(
-            f"## {section.title}\n\n{section.text}\n\n"
-            f"| metric | type | labels | meaning |\n|---|---|---|---|\n{rows}\n"
-        )
+        rows = list(_rows(section))
+        head = ["metric", "type", "labels", "meaning"]
+        text = section.text
+        if section.label:
+            text += f" All have the label `{section.label}`."
+            head[2] = "other labels"
+        if not any(labels for _, _, labels, _ in rows):
+            del head[2]
+            rows = [(name, kind, meaning) for name, kind, _, meaning in rows]
+        lines = "\n".join(table(head, rows))
+        parts.append(f"## {section.title}\n\n{text}\n\n{lines}\n")
     return "\n".join(parts)
 
 
-def _rows(section: Section) -> Iterator[str]:
+def _rows(section: Section) -> Iterator[tuple[str, ...]]:
     for metric in section.metrics:
-        labels = [f"`{section.label}`"] if section.label else []
         values: dict[str, list[str]] = {name: [] for name in metric.labels}
         for sample, _ in metric.samples(section.example):
             for name, value in zip(metric.labels, sample, strict=True):
                 if value and value not in values[name]:
                     values[name].append(value)
-        labels += [
+        labels = [
             f"`{name}` ({', '.join(found)})" if found else f"`{name}`"
             for name, found in values.items()
         ]
         suffix = "_info" if metric.kind is MetricKind.INFO else ""
         yield (
-            f"| `{metric.name}{suffix}` | {metric.kind.value} "
-            f"| {', '.join(labels)} | {metric.help} |"
+            f"`{metric.name}{suffix}`",
+            metric.kind.value,
+            ", ".join(labels),
+            metric.help,
         )
 
 

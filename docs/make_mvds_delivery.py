@@ -174,7 +174,6 @@ def block(rows: Iterable[Row]) -> str:
         "mode",
         "back-off",
         "loss",
-        "deliveries",
         "p50",
         "p95",
         "undelivered",
@@ -182,19 +181,26 @@ def block(rows: Iterable[Row]) -> str:
         "records",
         "bytes",
     )
+    rows = list(rows)
+    # All settings have the same seeds, and so the same messages.
+    due = max(_due(results) for _, results in rows)
+    pairs = f"Each row has {due:,} pairs of a message and a receiver."
     lines = table(heads, map(_cells, rows))
-    return "\n".join([PART.begin, "", about(), "", *lines, "", PART.end])
+    return "\n".join([PART.begin, "", about(), "", pairs, "", *lines, "", PART.end])
+
+
+def _due(results: Iterable[Measured]) -> int:
+    return sum(one.due for one in results)
 
 
 def _cells(row: Row) -> Iterator[str]:
     setting, results = row
-    due = sum(one.due for one in results)
+    due = _due(results)
     epochs = sorted(one for result in results for one in result.epochs)
     per_delivery = partial(_ratio, len(epochs))
     yield setting.mode
     yield setting.backoff
     yield f"{setting.loss * 100:.0f} %"
-    yield f"{len(epochs):,}"
     yield _quantile(epochs, due, 0.5)
     yield _quantile(epochs, due, 0.95)
     yield f"{(due - len(epochs)) / due * 100:.1f} %"

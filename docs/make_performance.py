@@ -6,7 +6,7 @@ this; with the file of another run, its figures replace those in performance.jso
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from statistics import median
@@ -65,8 +65,16 @@ def _goals(run: Run) -> str:
         "The goals are for two cores. Ratios compare CPU times per frame.",
         "",
     ]
-    lines += table(HEAD, cells(run))
+    rows = [*cells(run)]
+    numbers = {why: str(number + 1) for number, why in enumerate(_reasons(rows))}
+    lines += table(HEAD, ([*row, numbers.get(why, "")] for *row, why in rows))
+    lines += ["", *(f"{number}. {why}" for why, number in numbers.items())]
     return "\n".join(lines) + "\n"
+
+
+def _reasons(rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    """Return why goals were missed, each reason once."""
+    return dict.fromkeys(why for *_, why in rows if why)
 
 
 def _drains(run: Run) -> str:
@@ -127,9 +135,19 @@ def _measured(measures: list[Measure]) -> Iterator[str]:
     units = {one.unit for one in rest}
     # A unit that all have stands in the head.
     common = units.pop() if len(units) == 1 else ""
-    cells = ((x.what, f"{_value(x)} {'' if common else x.unit}".strip()) for x in rest)
+    # So does what all names begin with.
+    begins = {one.what.partition(": ")[0] for one in rest}
+    what = begins.pop() if len(rest) > 1 and len(begins) == 1 else ""
+    cells = (
+        (
+            one.what.removeprefix(f"{what}: "),
+            f"{_value(one)} {'' if common else one.unit}".strip(),
+        )
+        for one in rest
+    )
     if rest:
-        yield from table(("what", f"measured{f', {common}' * bool(common)}"), cells)
+        head = (what or "what", f"measured{f', {common}' * bool(common)}")
+        yield from table(head, cells)
         yield ""
 
 

@@ -118,7 +118,12 @@ def _plain(value: Any) -> str:
 
 
 def _of(figure: str, text: Callable[[float], str]) -> Callable[[Cell], str]:
-    return lambda cell: with_interval(cell.figures[figure], text)
+    return lambda cell: _unit_once(with_interval(cell.figures[figure], text))
+
+
+def _unit_once(text: str) -> str:
+    """Return a mean and its interval with their unit behind both, if they share it."""
+    return re.sub(r"(\S+) (\w+) ± (\S+) \2", r"\1 ± \3 \2", text)
 
 
 def _percent(share: float) -> str:
@@ -219,6 +224,10 @@ def block(name: str, sweeps: Path) -> str:
     return "\n".join([part.begin, "", about, "", *table, part.end])
 
 
+_SAMPLE_ROWS = 7
+"""Lines of the second table that the sample shows."""
+
+
 def sample() -> str:
     """Return the sample of `plan what-if`: its plan, which the page has, and output."""
     page = SAMPLE.path.read_text(encoding="utf-8")
@@ -228,7 +237,11 @@ def sample() -> str:
         path.write_text(plan, encoding="utf-8")
         line = ["plan", "what-if", "--plan", str(path), *_SAMPLE_CHANGES.split()]
         result = CliRunner().invoke(group, line, catch_exceptions=False)
-    lines = "\n".join(text.rstrip() for text in result.stdout.splitlines())
+    printed = [text.rstrip() for text in result.stdout.splitlines()]
+    (change,) = (at for at, text in enumerate(printed) if text.startswith("change "))
+    # The changes have the figures of the table before.
+    printed[change + _SAMPLE_ROWS : -1] = ["  ..."]
+    lines = "\n".join(printed)
     words = f"With this file, `{_SAMPLE_CHANGES}` prints:"
     return f"{SAMPLE.begin}\n\n{words}\n\n```\n{lines}\n```\n\n{SAMPLE.end}"
 

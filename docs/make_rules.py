@@ -251,8 +251,14 @@ def rule_mutation_sentence(run: RuleMutation) -> str:
 
 
 def _section(section: Section) -> str:
-    return f"### {section.title}\n\n" + "".join(
-        f"- `{rule.id}` {rule.keyword}{f' of `{rule.shares}`' * bool(rule.shares)}: "
+    keywords = {rule.keyword for rule in section.rules}
+    shares = any(rule.shares for rule in section.rules)
+    # A keyword that several rules have stands above them.
+    common = len(keywords) == 1 and len(section.rules) > 1 and not shares
+    head = f"All: {section.rules[0].keyword}.\n\n" if common else ""
+    return f"### {section.title}\n\n{head}" + "".join(
+        f"- `{rule.id}`{f' {rule.keyword}' * (not common)}"
+        f"{f' of `{rule.shares}`' * bool(rule.shares)}: "
         f"{' '.join(filter(None, (rule.text, rule.note)))}"
         f"{f' (No test: {rule.covered_by})' * bool(rule.covered_by)}\n"
         for rule in section.rules

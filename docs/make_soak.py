@@ -40,10 +40,7 @@ def block(run: Soak) -> str:
         "",
         *table(HEAD, rows(run)),
         "",
-        *(
-            f"![{one.key} over the run](images/{_file(one).name})"
-            for one in _changing(run)
-        ),
+        *(f"![{one.key}](images/{_file(one).name})" for one in _changing(run)),
         "",
         PART.end,
     ]

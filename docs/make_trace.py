@@ -17,17 +17,19 @@ _EXAMPLE = Path(__file__).parents[1] / "tests" / "golden" / "traces" / "blind-ta
 
 def text() -> str:
     """Return the part, with its marks."""
-    rows = [
-        (
-            protocol,
-            f"`{what}`",
-            rule.text,
-            f"`{rule.figure}`" if rule.figure else "",
-            str(rule.section),
+    tables = []
+    for protocol, rules in (("SDS", SDS_RULES), ("MVDS", MVDS_RULES)):
+        rows = (
+            (
+                f"`{what}`",
+                rule.text,
+                f"`{rule.figure}`" if rule.figure else "",
+                str(rule.section),
+            )
+            for what, rule in rules.items()
         )
-        for protocol, rules in (("SDS", SDS_RULES), ("MVDS", MVDS_RULES))
-        for what, rule in rules.items()
-    ]
+        head = (f"`what` of the step, {protocol}", "text", "figure", "section")
+        tables += [*table(head, rows), ""]
     return "\n".join(
         [
             PART.begin,
@@ -35,13 +37,10 @@ def text() -> str:
             _EXAMPLE.read_text("utf-8").rstrip(),
             "```",
             "",
-            "The table lists the conclusions, the gravest first, with the section of "
-            "[figures.md](figures.md) that defines each.",
+            "The conclusions, the gravest first, with the section of "
+            "[figures.md](figures.md) that defines each:",
             "",
-            *table(
-                ("protocol", "`what` of the step", "text", "figure", "section"), rows
-            ),
-            "",
+            *tables,
             PART.end,
         ]
     )

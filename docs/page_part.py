@@ -13,6 +13,31 @@ def table(heads: Sequence[str], rows: Iterable[Iterable[str]]) -> list[str]:
     return [head, f"|{'---|' * len(heads)}", *lines]
 
 
+def varying(
+    heads: Sequence[str], rows: Sequence[Sequence[str]]
+) -> tuple[list[str], str]:
+    """Return the lines of a table, and a sentence about columns with one value.
+
+    A dash stands for no value. A table of fewer than four rows keeps all columns; the
+    sentence is then empty.
+    """
+    same = {}
+    for place, cells in enumerate(zip(*rows, strict=True)):
+        values = set(cells) - {"-"}
+        if place and len(cells) > 3 and len(values) == 1:
+            same[place] = values.pop()
+    kept = [place for place in range(len(heads)) if place not in same]
+    lines = table(
+        [heads[place] for place in kept],
+        ([row[place] for place in kept] for row in rows),
+    )
+    columns: dict[str, list[str]] = {}
+    for place, value in same.items():
+        columns.setdefault(value, []).append(f"*{heads[place]}*")
+    sums = "; ".join(f"{', '.join(of)}: {value}" for value, of in columns.items())
+    return lines, f"The same in each row that has a value: {sums}." if sums else ""
+
+
 class PagePart(NamedTuple):
     """A part of a page, with its marks.
 

@@ -93,7 +93,10 @@ def _series(row: str, *cells: str, part: int) -> Series:
     texts = [text.strip("*").split(" / ")[part] for text in cells]
     values, spans = [], []
     for text in texts:
-        value, half = (_value(word) for word in (f"{text} ± ").split(" ± ")[:2])
+        mean, _, half_width = text.partition(" ± ")
+        unit = half_width.partition(" ")[2]
+        value = _value(mean if " " in mean or not unit else f"{mean} {unit}")
+        half = _value(half_width)
         values.append(None if math.isnan(value) else value)
         span = max(0.0, value - half), value + half
         spans.append(None if math.isnan(value + half) else span)

@@ -149,7 +149,7 @@ def test_history_has_it() -> None:
 def test_pages_of_metrics_and_history_have_it() -> None:
     """In tables made from the same declaration."""
     metrics = make_metrics.page([make_metrics.Section.of("", "", TABLE)])
-    row = "| `sds_greetings_total` | counter | `channel` | Messages that say hello. |"
+    row = "| `sds_greetings_total` | counter |  | Messages that say hello. |"
     assert row in metrics
     table = HistoryTable(
         "minutes", minutes_schema(TABLE), CHANNEL_MINUTES.key, CHANNEL_MINUTES.time

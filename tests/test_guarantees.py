@@ -13,7 +13,7 @@ from docs.make_guarantees import Chaos, Fuzz, Runs, block, read_runs
 
 ROOT = Path(__file__).parents[1]
 PAGE = make_guarantees.PART.path.read_text(encoding="utf-8")
-TEST = re.compile(r"^- Test: \[(\w+)\]\(\.\./(tests/[\w/]+\.py)\)$", re.MULTILINE)
+TEST = re.compile(r"^- \[(\w+)\]\(\.\./(tests/[\w/]+\.py)\)$", re.MULTILINE)
 PROMISES = re.split(r"^## ", PAGE, flags=re.MULTILINE)[2:]
 
 CHAOS = Chaos(7, {"driver": 7}, 2.0, 8, 6.5, 900, 0, 1, "0.7.0", "2026-11-22")
@@ -24,7 +24,7 @@ FUZZ = Fuzz(60.0, 118.2, 9_000_000, {"frame": 9_000_000}, 0, 5, "0.7.0", "2026-1
 def test_every_promise_names_a_test(promise: str) -> None:
     """And no line about a test has another form, which would not be checked."""
     assert TEST.findall(promise)
-    assert promise.count("Test: ") == len(TEST.findall(promise))
+    assert promise.count("\n- [") == len(TEST.findall(promise))
 
 
 @pytest.mark.parametrize(("name", "file"), sorted(set(TEST.findall(PAGE))))

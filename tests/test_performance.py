@@ -98,7 +98,7 @@ def test_goal_says_by_how_much_it_is_missed() -> None:
     assert len(rows) == len(GOALS)
     missed = rows[
         "big frames: CPU time of the Spark job with three figures, "
-        "divided by the CPU time of this job"
+        "divided by that of this job"
     ]
     assert missed[:4] == [
         "1.9 x (1.8 to 2)",
@@ -109,7 +109,7 @@ def test_goal_says_by_how_much_it_is_missed() -> None:
     assert missed[4]
     counts = rows[
         "big frames: CPU time of the Spark job that only counts, "
-        "divided by the CPU time of this job"
+        "divided by that of this job"
     ]
     assert counts[3:] == ["met", ""]
     assert (

@@ -101,7 +101,7 @@ def test_page_has_a_row_for_each_measure_and_a_chart_for_one_that_changes() -> N
     assert "| temporary files | 1 | +0 | +0 to +0 | +1.01 | level |" in part
     assert sum(line.startswith("| ") for line in part.splitlines()) == 1 + len(MEASURES)
     ((path, heap),) = make_soak.drawn(run)
-    assert f"![{MEASURES[0].key} over the run](images/{path.name})" in part
+    assert f"![{MEASURES[0].key}](images/{path.name})" in part
     assert heap.count('class="dot ') == 60
 
 
