@@ -71,6 +71,9 @@ class Minutes(Generic[Totals, MinuteOf]):
     Only the ends of minutes in which something might have changed are checked. A check
     that finds no change emits nothing.
 
+    Attributes:
+        check_ms: The end of the next minute in which a figure might change, Unix ms.
+
     Args:
         totals: The view's figures, a msgspec struct that the view keeps changing.
         momentary: Maps each momentary field of the totals to the value that the field
@@ -82,7 +85,7 @@ class Minutes(Generic[Totals, MinuteOf]):
     _totals: Totals
     _state: MinutesState
     _ended: list[MinuteOf]
-    _check_ms: int
+    check_ms: int
 
     def __init__(
         self,
@@ -98,16 +101,12 @@ class Minutes(Generic[Totals, MinuteOf]):
         self._state = state
         self._ended = []
         # Check this minute, because a figure may have changed in it before a restart.
-        self._check_ms = _end_of_minute(clock_ms)
-
-    def check_ms(self) -> int:
-        """The end of the next minute in which a figure might change, Unix ms."""
-        return self._check_ms
+        self.check_ms = _end_of_minute(clock_ms)
 
     def might_change(self, clock_ms: int) -> None:
         """Record that a figure may change at this clock, Unix ms."""
-        if clock_ms < self._check_ms - MINUTE_MS:
-            self._check_ms = _end_of_minute(clock_ms)
+        if clock_ms < self.check_ms - MINUTE_MS:
+            self.check_ms = _end_of_minute(clock_ms)
 
     def check(self, next_change_ms: int | None) -> None:
         """Check the minute that ends at `check_ms`; the totals are valid at its end.
@@ -118,9 +117,9 @@ class Minutes(Generic[Totals, MinuteOf]):
         figures = self._fingerprint(self._totals)
         if figures != self._emitted_last():
             self._state.emitted = figures
-            minute_ms = self._check_ms - MINUTE_MS
+            minute_ms = self.check_ms - MINUTE_MS
             self._ended.append(self._new_minute(minute_ms, self._copy()))
-        self._check_ms = _NEVER
+        self.check_ms = _NEVER
         if next_change_ms is not None:
             self.might_change(next_change_ms)
 
@@ -130,7 +129,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         The last figures are put into the previous minute. In the running minute,
         figures of a new view with the same name would replace the last figures.
         """
-        self._check_ms = _end_of_minute(clock_ms) - MINUTE_MS
+        self.check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)
 
     def deadline_ms(self, clock_ms: int) -> int | None:

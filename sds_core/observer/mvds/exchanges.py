@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sds_core.native import native
 from sds_core.observer.journal import Journal
 from sds_core.observer.mvds.awaited import Awaited
@@ -12,6 +14,7 @@ from sds_core.observer.rule_settings import RuleSettings
 
 
 @native
+@dataclass(slots=True)
 class Exchanges:
     """Tracks OFFER and REQUEST (docs/figures.md, 14)."""
 
@@ -19,18 +22,6 @@ class Exchanges:
     _ledger: Ledger
     _awaited: Awaited
     _journal: Journal | None
-
-    def __init__(
-        self, settings: RuleSettings, ledger: Ledger, awaited: Awaited
-    ) -> None:
-        self._settings = settings
-        self._ledger = ledger
-        self._awaited = awaited
-        self._journal = None
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
 
     def offered(self, message: Message, pair: Pair, clock_ms: int) -> None:
         """Process the first OFFER of a sender to a receiver."""

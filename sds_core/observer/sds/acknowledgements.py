@@ -64,6 +64,7 @@ class Acknowledgements:
         incidents: Incidents,
         messages: MessageTable,
         clock_ms: int,
+        journal: Journal | None,
     ) -> None:
         self._settings = settings
         self._totals = totals
@@ -72,7 +73,7 @@ class Acknowledgements:
         self._deliveries = deliveries
         self._incidents = incidents
         self._messages = messages
-        self._journal = None
+        self._journal = journal
         self._definite = []
         # Recent messages without acknowledgement, the newest last.
         self._unacknowledged = dict.fromkeys(
@@ -85,10 +86,6 @@ class Acknowledgements:
         after_ms = settings.ack_deadline_ms
         awaited = [(seen_ms + after_ms, key) for key, seen_ms in messages.not_overdue()]
         deadlines.add_all(Due.ACKNOWLEDGEMENT, awaited)
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
 
     def get(self, key: int) -> Message | None:
         """The message with this fingerprint; None if it is not remembered."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import msgspec
 
@@ -42,6 +43,7 @@ class EpochState(msgspec.Struct, array_like=True):
 
 
 @native
+@dataclass(slots=True)
 class Capacity:
     """Counts bytes, and sets the gauges of current activity."""
 
@@ -50,20 +52,6 @@ class Capacity:
     _participants: Participants
     _filters: Filters
     _epoch: EpochState
-
-    def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        participants: Participants,
-        filters: Filters,
-        epoch: EpochState,
-    ) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._participants = participants
-        self._filters = filters
-        self._epoch = epoch
 
     def frame(self, frame: SeenFrame) -> None:
         """Count the bytes of a frame that is not a copy."""

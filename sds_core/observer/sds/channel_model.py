@@ -80,13 +80,17 @@ class ChannelModel:
     _journal: Journal | None
 
     def __init__(
-        self, given: ObserverSettings, totals: ChannelTotals, state: ChannelState
+        self,
+        given: ObserverSettings,
+        totals: ChannelTotals,
+        state: ChannelState,
+        journal: Journal | None,
     ) -> None:
         self._given = given
         self._settings = settings = rule_settings(given)
         self._totals = totals
         self._state = state
-        self._journal = None
+        self._journal = journal
         # Lower bound of the clocks in `_copies` and `_repairs`.
         self._oldest_ms = 0
         self._messages = messages = MessageTable(state.messages)
@@ -100,9 +104,9 @@ class ChannelModel:
         self._health = health = Health(settings, state.health)
         self._copies = Copies(settings, totals, state.copies)
         self._heads = HistoryHeads(settings, participants, state.heads)
-        self._repairs = Repairs(settings, totals, deadlines, requests)
-        self._timing = RepairTiming(settings, totals)
-        self._segments = Segments(settings, totals, deadlines, state.segments)
+        self._repairs = Repairs(settings, totals, deadlines, requests, journal)
+        self._timing = RepairTiming(settings, totals, journal)
+        self._segments = Segments(settings, totals, deadlines, state.segments, journal)
         self._filters = filters = Filters(settings, state.filters)
         self._capacity = Capacity(settings, totals, participants, filters, state.epoch)
         self._deliveries = Deliveries(
@@ -115,6 +119,7 @@ class ChannelModel:
             messages,
             state.deliveries,
             state.clock_ms,
+            journal,
         )
         self._acknowledgements = Acknowledgements(
             settings,
@@ -125,6 +130,7 @@ class ChannelModel:
             incidents,
             messages,
             state.clock_ms,
+            journal,
         )
         self._gaps = Gaps(
             settings,
@@ -134,6 +140,7 @@ class ChannelModel:
             self._repairs,
             incidents,
             gaps,
+            journal,
         )
         self._own_ids = OwnIds(
             settings,
@@ -148,6 +155,7 @@ class ChannelModel:
             self._capacity,
             self._segments,
             health,
+            journal,
         )
         self._start = Start(
             state.highest_lamports,
@@ -159,15 +167,6 @@ class ChannelModel:
             seen_ids,
             forgotten,
         )
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
-        self._deliveries.watch(journal)
-        self._acknowledgements.watch(journal)
-        self._gaps.watch(journal)
-        self._repairs.watch(journal)
-        self._own_ids.watch(journal)
 
     def requests_ms(self, key: int) -> list[int]:
         """Event times of the latest requests for an id; see `Repairs`."""
@@ -216,7 +215,7 @@ class ChannelModel:
 
     def next_moment(self) -> int:
         """Next time when a deadline passes or an event leaves the verdict's window."""
-        return min(self._deadlines.next_at, self._health.edge_ms())
+        return min(self._deadlines.next_at, self._health.edge_ms)
 
     def pending_ms(self) -> tuple[int | None, int | None]:
         """Next deadline, and next change of the verdict, each in Unix ms or None."""

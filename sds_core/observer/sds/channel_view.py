@@ -68,17 +68,16 @@ class ChannelView:
         settings: ObserverSettings = DEFAULTS,
         totals: ChannelTotals | None = None,
         state: ChannelState | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._settings = settings
-        self._journal = None
+        self._journal = journal
         self._begin(totals or ChannelTotals(), state or ChannelState())
 
     def _begin(self, totals: ChannelTotals, state: ChannelState) -> None:
         self.totals = totals
         self._state = state
-        self._model = ChannelModel(self._settings, totals, state)
-        if self._journal is not None:
-            self._model.watch(self._journal)
+        self._model = ChannelModel(self._settings, totals, state, self._journal)
         self._minutes = Minutes(
             ChannelMinute, totals, state.minutes, state.clock_ms, momentary=_MOMENTARY
         )
@@ -130,11 +129,6 @@ class ChannelView:
         self._advance(clock_ms)
         self._model.summarise()
         return [*events, *self._drain()]
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
-        self._model.watch(journal)
 
     @property
     def model(self) -> ChannelModel:
@@ -210,4 +204,4 @@ class ChannelView:
         # In a state of an earlier release, the next moment may be before the clock.
         moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
-        return self._minutes.check_ms()
+        return self._minutes.check_ms

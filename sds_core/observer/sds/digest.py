@@ -15,7 +15,6 @@ from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import Arrival
 from sds_core.observer.sds.digest_parts import (
-    LONGEST_HINT,
     NO_FILTER,
     WHOLE_FILTER,
     Filters,
@@ -37,8 +36,6 @@ from sds_core.wire import (
     outlined_entry,
     part_sizes,
 )
-
-__all__ = ["DIALECTS", "KINDS", "LONGEST_HINT", "ChannelDigest", "ChannelDigester"]
 
 KINDS = tuple(FrameKind)
 DIALECTS = tuple(Dialect)

@@ -46,6 +46,7 @@ class Gaps:
         repairs: Repairs,
         incidents: Incidents,
         gaps: GapTable,
+        journal: Journal | None,
     ) -> None:
         self._settings = settings
         self._totals = totals
@@ -54,7 +55,7 @@ class Gaps:
         self._repairs = repairs
         self._incidents = incidents
         self._gaps = gaps
-        self._journal = None
+        self._journal = journal
         # Waiting gaps for which evidence is still needed, in order of `since_ms`.
         self._searched = dict.fromkeys(gaps.searched())
         settle_ms, deadline_ms = settings.settle_ms, settings.gap_deadline_ms
@@ -65,10 +66,6 @@ class Gaps:
         deadlines.add_all(Due.GAP_SETTLED, settling)
         overdue = [(since_ms + deadline_ms, key) for key, since_ms, _ in waiting]
         deadlines.add_all(Due.GAP_OVERDUE, overdue)
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
 
     def room(self) -> int:
         """Number of unseen ids that a frame may add."""
@@ -105,7 +102,11 @@ class Gaps:
             gap.since_ms = clock_ms
             gap.naming = frame.dialect, frame.lamport
             gap.message_id = named.message_id
-            self._await(key, gap)
+            settled_ms = clock_ms + self._settings.settle_ms
+            self._deadlines.add(settled_ms, Due.GAP_SETTLED, key)
+            self._deadlines.add(self._deadline_of(gap), Due.GAP_OVERDUE, key)
+            if not gap.is_witnessed:
+                self._searched[key] = None
 
     def after_start_since_ms(self, key: int) -> int | None:
         """Clock at which an id became a gap, Unix ms; None if it is not a gap."""
@@ -286,15 +287,3 @@ class Gaps:
 
     def _deadline_of(self, gap: Gap) -> int:
         return gap.since_ms + self._settings.gap_deadline_ms
-
-    def _await(self, key: int, gap: Gap) -> None:
-        self._queue(key, gap.state, gap.since_ms)
-        if not gap.is_witnessed:
-            self._searched[key] = None
-
-    def _queue(self, key: int, state: GapState, since_ms: int) -> None:
-        if state is GapState.SETTLING:
-            settle_ms = since_ms + self._settings.settle_ms
-            self._deadlines.add(settle_ms, Due.GAP_SETTLED, key)
-        overdue_ms = since_ms + self._settings.gap_deadline_ms
-        self._deadlines.add(overdue_ms, Due.GAP_OVERDUE, key)

@@ -105,7 +105,11 @@ _LATEST = (
 
 @native
 class Health:
-    """Judges a channel by the events in the window before its clock."""
+    """Judges a channel by the events in the window before its clock.
+
+    Attributes:
+        edge_ms: Lower bound of the next change of the verdict, Unix ms.
+    """
 
     _settings: RuleSettings
     _state: HealthState
@@ -115,7 +119,7 @@ class Health:
     _undelivered: Counter[tuple[int, int]]
     _undelivered_count: int
     _lost: Counter[int]
-    _edge_ms: int
+    edge_ms: int
 
     def __init__(self, settings: RuleSettings, state: HealthState) -> None:
         self._settings = settings
@@ -132,14 +136,13 @@ class Health:
         self._undelivered_count = self._undelivered.total()
         # Number of lost dependencies in each step, by the end of the step.
         self._lost = Counter([step_after(ms) for ms in state.losses.values()])
-        # A lower bound of the time when the next event leaves the window.
-        self._edge_ms = self._next_edge_ms()
+        self.edge_ms = self._next_edge_ms()
 
     def record(self, clock_ms: int) -> None:
         """Record a frame of the channel."""
         if self._state.first_ms is None:
             self._state.first_ms = clock_ms
-            self._edge_ms = min(self._edge_ms, self._warm_up_end_ms())
+            self.edge_ms = min(self.edge_ms, self._warm_up_end_ms())
 
     def in_warm_up(self, clock_ms: int) -> bool:
         """Whether the channel is in its warm-up, in which no gap opens."""
@@ -261,7 +264,7 @@ class Health:
 
     def judge(self, clock_ms: int, gaps_open: int) -> None:
         """Update the verdict to the clock. Call `judge` after every event."""
-        has_left = clock_ms > self._edge_ms
+        has_left = clock_ms > self.edge_ms
         if has_left:
             self._forget(clock_ms)
         state = self._state
@@ -269,7 +272,7 @@ class Health:
         if verdict is not state.verdict or state.since_ms is None:
             state.verdict, state.since_ms = verdict, clock_ms
         if has_left:
-            self._edge_ms = self._next_edge_ms()
+            self.edge_ms = self._next_edge_ms()
 
     def evidence(
         self, clock_ms: int, gaps_open: int, name: Callable[[int], str]
@@ -320,10 +323,6 @@ class Health:
         ]
         return lacking, len(spans) - len(most)
 
-    def edge_ms(self) -> int:
-        """Lower bound of the next change of the verdict, Unix ms."""
-        return self._edge_ms
-
     @property
     def next_change_ms(self) -> int | None:
         """Deadline after which the verdict may change by itself; None if never."""
@@ -362,7 +361,7 @@ class Health:
 
     def _leaves_after(self, time_ms: int) -> None:
         edge_ms = time_ms + self._settings.verdict_window_ms
-        self._edge_ms = min(self._edge_ms, edge_ms)
+        self.edge_ms = min(self.edge_ms, edge_ms)
 
     def _next_edge_ms(self) -> int:
         state = self._state

@@ -28,17 +28,14 @@ class Repairs:
         totals: ChannelTotals,
         deadlines: Deadlines,
         requests: RequestTable,
+        journal: Journal | None,
     ) -> None:
         self._settings = settings
         self._totals = totals
         self._deadlines = deadlines
         self._requests = requests
-        self._journal = None
-        deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
         self._journal = journal
+        deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
 
     def was_requested(self, key: int) -> bool:
         """Whether the id was requested within the retention window."""
@@ -79,7 +76,7 @@ class Repairs:
         if is_first and len(request.requesters) < REMEMBERED:
             request.requesters.append(by)
         self._requests[key] = request
-        self._await_answer(key, request)
+        self._deadlines.add(request.end_ms, Due.EPISODE_EXPIRED, key)
         return is_first and by in request.requesters
 
     def requests_ms(self, key: int) -> list[int]:
@@ -107,7 +104,8 @@ class Repairs:
         request = self._requests.get(key)
         if request is None or not request.is_open or request.end_ms != deadline_ms:
             return False
-        self._expire(request)
+        request.is_open = False
+        self._totals.repair_expired += 1
         self._note(key, "repair_expired", deadline_ms)
         return True
 
@@ -131,16 +129,9 @@ class Repairs:
             self._requests.remove(key)
             self._totals.remembered_evicted += 1
 
-    def _await_answer(self, key: int, request: Request) -> None:
-        self._deadlines.add(request.end_ms, Due.EPISODE_EXPIRED, key)
-
     def _note(self, key: int, what: str, time_ms: int) -> None:
         if self._journal is not None:
             self._journal.note(key, what, time_ms)
-
-    def _expire(self, request: Request) -> None:
-        request.is_open = False
-        self._totals.repair_expired += 1
 
 
 def _within_window(request: Request, clock_ms: int) -> bool:

@@ -80,8 +80,7 @@ class ChannelTracer:
             fingerprint(one.message_id): _Message(one, settings) for one in subjects
         }
         self._journal = Journal(set(self._messages))
-        self._view = ChannelView(settings)
-        self._view.watch(self._journal)
+        self._view = ChannelView(settings, journal=self._journal)
         self._rules = rule_settings(settings)
         # Segments by payload, so that earlier segments of a watched message are known.
         self._segments: OrderedDict[int, dict[tuple[bool, int], SeenSegment]] = (

@@ -8,12 +8,8 @@ from hypothesis import strategies as st
 
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import NO_HASH, NO_SEQ
-from sds_core.observer.sds.digest import (
-    LONGEST_HINT,
-    Arrival,
-    ChannelDigest,
-    ChannelDigester,
-)
+from sds_core.observer.sds.digest import Arrival, ChannelDigest, ChannelDigester
+from sds_core.observer.sds.digest_parts import LONGEST_HINT
 from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
 from sds_core.wire import (
     BloomFilter,

@@ -14,7 +14,8 @@ from connectors.kafka.dead_letter_reader import read_letter
 from connectors.kafka.producer import topic_record
 from sds_core.observer.judgement import Dead, FrameRecord, judge
 from sds_core.observer.record import Arrival, RawRecord
-from sds_core.observer.sds.digest import LONGEST_HINT, ChannelDigest, ChannelDigester
+from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
+from sds_core.observer.sds.digest_parts import LONGEST_HINT
 from sds_core.observer.sds.frame_filter import usable_filter
 from sds_core.observer.sds.seen_frames import frames_of
 from sds_core.wire import (
