@@ -91,11 +91,6 @@ class Deadlines:
             self.next_at = self._heap[0][0] if self._heap else NEVER
             yield deadline_ms, due, key
 
-    @property
-    def next_ms(self) -> int | None:
-        """The earliest deadline, Unix ms; None if none exists."""
-        return self._heap[0][0] if self._heap else None
-
 
 def later(known_ms: int | None, time_ms: int) -> int:
     """The later of two times; the second if the first is None."""

@@ -19,12 +19,11 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from sds_core.native import native
+from sds_core.observer.deadlines import NEVER
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.observer.view_totals import ViewTotals
+from sds_core.observer.view_totals import ViewTotals, replaced
 
 MINUTE_MS = 60_000
-
-_NEVER = 1 << 62
 
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -118,8 +117,10 @@ class Minutes(Generic[Totals, MinuteOf]):
         if figures != self._emitted_last():
             self._state.emitted = figures
             minute_ms = self.check_ms - MINUTE_MS
-            self._ended.append(self._new_minute(minute_ms, self._copy()))
-        self.check_ms = _NEVER
+            encoded = _ENCODER.encode(replaced(self._totals, **self._momentary))
+            copy = msgspec.msgpack.decode(encoded, type=type(self._totals))
+            self._ended.append(self._new_minute(minute_ms, copy))
+        self.check_ms = NEVER
         if next_change_ms is not None:
             self.might_change(next_change_ms)
 
@@ -148,19 +149,10 @@ class Minutes(Generic[Totals, MinuteOf]):
         return self._fingerprint(type(self._totals)()) if last is None else last
 
     def _fingerprint(self, totals: Totals) -> int:
-        figures = _replaced(totals, clock_ms=0, observers=[], **self._momentary)
+        figures = replaced(totals, clock_ms=0, observers=[], **self._momentary)
         return fingerprint(_ENCODER.encode(figures))
-
-    def _copy(self) -> Totals:
-        encoded = _ENCODER.encode(_replaced(self._totals, **self._momentary))
-        return msgspec.msgpack.decode(encoded, type=type(self._totals))
 
 
 @native
 def _end_of_minute(clock_ms: int) -> int:
     return clock_ms - clock_ms % MINUTE_MS + MINUTE_MS
-
-
-def _replaced(totals: Any, **values: Any) -> Any:
-    """Return a copy of a totals struct in which these values are replaced."""
-    return msgspec.structs.replace(totals, **values)

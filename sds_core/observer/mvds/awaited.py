@@ -6,8 +6,7 @@ import heapq
 from dataclasses import dataclass, field
 
 from sds_core.native import native
-
-NEVER = 1 << 62
+from sds_core.observer.deadlines import NEVER
 
 
 @native

@@ -46,13 +46,11 @@ class Exchanges:
             if 0 < pair.request_due_ms <= deadline_ms:
                 due_ms, pair.request_due_ms = pair.request_due_ms, NO_DEADLINE
                 if not self._request_is_settled(message, pair):
-                    self._unanswered(message, due_ms)
-
-    def _unanswered(self, message: Message, due_ms: int) -> None:
-        self._ledger.count(message, "unanswered_requests")
-        self._note(message, "unanswered_request", due_ms)
-        if message.group:
-            count_in(self._ledger.groups[message.group].window.unanswered, due_ms)
+                    self._ledger.count(message, "unanswered_requests")
+                    self._note(message, "unanswered_request", due_ms)
+                    if message.group:
+                        window = self._ledger.groups[message.group].window
+                        count_in(window.unanswered, due_ms)
 
     def _note(self, message: Message, what: str, time_ms: int) -> None:
         if self._journal is not None:

@@ -1,9 +1,4 @@
-"""The view of one shard of message ids: what a passive observer concludes.
-
-`ShardView.apply` is pure: it takes digests and a clock, and updates the totals. The
-totals do not depend on how the sequence of payloads is divided into batches
-(docs/figures.md, 3).
-"""
+"""The view of one shard of message ids: what a passive observer concludes."""
 
 from __future__ import annotations
 

@@ -119,10 +119,9 @@ class Capacity:
         )
 
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
-        """Event time at which the filter's false-positive rate passes 1 %, Unix ms.
+        """See `BloomGauge`.
 
-        The time is extrapolated from the filter's growth; None if the filter does not
-        grow. At the fill X/m = 0.01^(1/k), a filter holds -(m/k) ln(1 - X/m) ids.
+        At the fill X/m = 0.01^(1/k), a filter holds -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None

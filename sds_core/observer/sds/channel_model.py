@@ -52,7 +52,6 @@ _SWEEP_MS = 60_000
 class ChannelModel:
     """Acknowledgement, delivery, missing dependencies and repair of one channel."""
 
-    _given: ObserverSettings
     _settings: RuleSettings
     _totals: ChannelTotals
     _state: ChannelState
@@ -86,7 +85,6 @@ class ChannelModel:
         state: ChannelState,
         journal: Journal | None,
     ) -> None:
-        self._given = given
         self._settings = settings = rule_settings(given)
         self._totals = totals
         self._state = state
@@ -99,6 +97,7 @@ class ChannelModel:
         self._seen_ids = seen_ids = SeenIdTable(state.seen_ids)
         forgotten = ForgottenMessages(settings, totals, state.forgotten)
         self._deadlines = deadlines = Deadlines()
+        deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
         self._incidents = incidents = Incidents()
         self._participants = participants = Participants(settings, state.participants)
         self._health = health = Health(settings, state.health)
@@ -217,9 +216,9 @@ class ChannelModel:
         """Next time when a deadline passes or an event leaves the verdict's window."""
         return min(self._deadlines.next_at, self._health.edge_ms)
 
-    def pending_ms(self) -> tuple[int | None, int | None]:
-        """Next deadline, and next change of the verdict, each in Unix ms or None."""
-        return self._deadlines.next_ms, self._health.next_change_ms
+    def pending_ms(self) -> tuple[int, int]:
+        """Next deadline, and next change of the verdict, Unix ms; `NEVER` if none."""
+        return self._deadlines.next_at, self._health.next_edge_ms()
 
     def next_gauge_change_ms(self, clock_ms: int) -> int | None:
         """Time when a gauge may change without a new frame; see `Capacity`."""
@@ -257,7 +256,7 @@ class ChannelModel:
 
     def _memory(self) -> Memory:
         return Memory(
-            self._given,
+            self._settings,
             self._state.health,
             self._messages,
             self._gap_table,
@@ -453,7 +452,7 @@ class ChannelModel:
             self._own_ids.forget(key)
         for key in self._seen_ids.silent_since(edge_ms):
             self._own_ids.forget_seen_id(key)
-        for key in self._gap_table.not_named_since(edge_ms):
+        for key in self._gap_table.silent_since(edge_ms):
             self._gaps.forget(key)
         self._deliveries.forget_old(sweep_ms)
         self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)

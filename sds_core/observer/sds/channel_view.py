@@ -1,20 +1,17 @@
-"""The view of one channel: what a passive observer concludes from its frames.
-
-`ChannelView.apply` is pure: it takes digests and a clock, and updates the totals. The
-totals do not depend on how the sequence of frames is divided into batches
-(docs/figures.md, 3).
-"""
+"""The view of one channel: what a passive observer concludes from its frames."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
 
 from sds_core.native import native
 from sds_core.observer import blob
+from sds_core.observer.deadlines import NEVER
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident
 from sds_core.observer.journal import Journal
@@ -43,10 +40,6 @@ _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """Types of event that `ChannelView.apply` returns."""
-
-
-def _order_of(frame: SeenFrame) -> tuple[int, int, int]:
-    return frame.order
 
 
 @native
@@ -114,7 +107,7 @@ class ChannelView:
         frames = [frames_of(digest) for digest in digests]
         if len(frames) == 1:
             return self.follow(frames[0], clock_ms)
-        return self.follow(heapq.merge(*frames, key=_order_of), clock_ms)
+        return self.follow(heapq.merge(*frames, key=attrgetter("order")), clock_ms)
 
     def follow(self, frames: Iterable[SeenFrame], clock_ms: int) -> list[ChannelEvent]:
         """Apply frames that are already in order; see `apply`."""
@@ -164,9 +157,8 @@ class ChannelView:
             self._minutes.deadline_ms(clock_ms),
             self._silent_until_ms,
         )
-        return min(
-            (ms for ms in pending if ms is not None and ms >= clock_ms), default=None
-        )
+        known = (ms for ms in pending if ms is not None and clock_ms <= ms < NEVER)
+        return min(known, default=None)
 
     @property
     def _silent_until_ms(self) -> int | None:

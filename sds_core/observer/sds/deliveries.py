@@ -174,11 +174,7 @@ class Deliveries:
         is_newest: bool,
         proves_lack: bool,
     ) -> None:
-        """Judge each waiting message by a filter; see `first_copy_by`.
-
-        If a filter does not hold a message that its owner could have had, the owner
-        lacked the message.
-        """
+        """Judge each waiting message by a filter; see `first_copy_by`."""
         for old in [one for one in receiver.waiting if one < self._oldest]:
             self._end(receiver, by, old)
         time_ms: int = frame.time_ms
@@ -251,7 +247,7 @@ class Deliveries:
         return of_use
 
     def _new_from(self) -> int:
-        """Order of the first message that is new to any receiver; see `_new_to`."""
+        """Order of the first message that is new to any receiver."""
         end: int = self._totals.messages
         first: int = end
         receiver: Receiver
@@ -311,7 +307,8 @@ class Deliveries:
         limit: int = self._settings.awaited
         unread_from: int = max(receiver.checked_to, self._oldest)
         first: int = max(unread_from, totals.messages - limit)
-        new = self._new_to(by, first)
+        after_ms, until_ms = self._participants.active_span(by)
+        new = self._messages.new_to(by, after_ms, until_ms, first, totals.messages)
         receiver.checked_to = totals.messages
         room = max(0, self._settings.awaited_by_all - self._awaited)
         taken = new[:room]
@@ -324,12 +321,6 @@ class Deliveries:
                 self._end(receiver, by, order)
         receiver.waiting.update(taken)
         self._awaited += len(taken)
-
-    def _new_to(self, by: int, first: int) -> list[int]:
-        """Orders of messages that a participant should receive, starting at `first`."""
-        after_ms, until_ms = self._participants.active_span(by)
-        end: int = self._totals.messages
-        return self._messages.new_to(by, after_ms, until_ms, first, end)
 
     def _detect_roll_over(self, receiver: Receiver, by: int, frame: SeenFrame) -> None:
         filter_, holds_all = frame.filter, True

@@ -121,19 +121,6 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     changes: bytes
     segments: list[SegmentRow]
 
-    def to_bytes(self) -> bytes:
-        """MessagePack bytes, to send from the reader to the view."""
-        return _ENCODER.encode(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> ChannelDigest:
-        """The digest from the bytes that `to_bytes` returned."""
-        return _DECODER.decode(data)
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(ChannelDigest)
-
 
 @native
 class ChannelDigester:

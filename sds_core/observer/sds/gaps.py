@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 
 from sds_core.native import native
@@ -21,6 +22,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 
 
 @native
+@dataclass(slots=True)
 class Gaps:
     """Tracks each id that is named but not seen.
 
@@ -34,38 +36,22 @@ class Gaps:
     _repairs: Repairs
     _incidents: Incidents
     _gaps: GapTable
-    _searched: dict[int, None]
     _journal: Journal | None
+    # Waiting gaps for which evidence is still needed, in order of `since_ms`.
+    _searched: dict[int, None] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        deadlines: Deadlines,
-        participants: Participants,
-        repairs: Repairs,
-        incidents: Incidents,
-        gaps: GapTable,
-        journal: Journal | None,
-    ) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._deadlines = deadlines
-        self._participants = participants
-        self._repairs = repairs
-        self._incidents = incidents
-        self._gaps = gaps
-        self._journal = journal
-        # Waiting gaps for which evidence is still needed, in order of `since_ms`.
-        self._searched = dict.fromkeys(gaps.searched())
+    def __post_init__(self) -> None:
+        """Queue the deadlines of the waiting gaps."""
+        settings = self._settings
+        self._searched = dict.fromkeys(self._gaps.searched())
         settle_ms, deadline_ms = settings.settle_ms, settings.gap_deadline_ms
-        waiting = gaps.waiting()
+        waiting = self._gaps.waiting()
         settling = [
             (since + settle_ms, key) for key, since, settles in waiting if settles
         ]
-        deadlines.add_all(Due.GAP_SETTLED, settling)
+        self._deadlines.add_all(Due.GAP_SETTLED, settling)
         overdue = [(since_ms + deadline_ms, key) for key, since_ms, _ in waiting]
-        deadlines.add_all(Due.GAP_OVERDUE, overdue)
+        self._deadlines.add_all(Due.GAP_OVERDUE, overdue)
 
     def room(self) -> int:
         """Number of unseen ids that a frame may add."""
@@ -139,9 +125,8 @@ class Gaps:
             for key, gap in zip(newest, self._gaps.many(newest), strict=True)
             if by != gap.sender and by not in gap.witnesses
         ]
-        held = filter_.contain([gap.message_id for _, gap in searched])
-        for (key, gap), is_held in reversed(list(zip(searched, held, strict=True))):
-            if is_held:
+        for key, gap in reversed(searched):
+            if filter_.contains(gap.message_id):
                 self._add_witness(key, gap, by)
             elif (
                 is_first_copy

@@ -22,7 +22,6 @@ class HistoryHead(msgspec.Struct, array_like=True):
 
     Attributes:
         dialect, lamport: Dialect and Lamport timestamp of the frame.
-        entries: Number of entries.
         first: Fingerprint of the first entry; 0 if none exists.
     """
 

@@ -104,7 +104,7 @@ class OwnIds:
         """Drop an id that is not a message."""
         seen = self._seen_ids[key]
         self._forgotten.add(seen.seen_ms, seen.sender, seen.lamport)
-        del self._seen_ids[key]
+        self._seen_ids.remove(key)
 
     def _follow_sync(self, frame: SeenFrame, clock_ms: int) -> Sight:
         key = frame.named.fingerprint

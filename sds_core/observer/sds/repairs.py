@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.journal import Journal
@@ -13,6 +15,7 @@ from sds_core.wire import Dialect
 
 
 @native
+@dataclass(slots=True)
 class Repairs:
     """Tracks repair episodes by message id."""
 
@@ -21,21 +24,6 @@ class Repairs:
     _deadlines: Deadlines
     _requests: RequestTable
     _journal: Journal | None
-
-    def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        deadlines: Deadlines,
-        requests: RequestTable,
-        journal: Journal | None,
-    ) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._deadlines = deadlines
-        self._requests = requests
-        self._journal = journal
-        deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
 
     def was_requested(self, key: int) -> bool:
         """Whether the id was requested within the retention window."""
@@ -119,7 +107,7 @@ class Repairs:
         while (oldest_ms := self._requests.oldest_ms) is not None:
             if oldest_ms >= clock_ms:
                 return
-            del self._requests[self._requests.first()]
+            self._requests.remove(self._requests.first())
 
     def evict(self) -> None:
         """Drop the oldest requests beyond the limit; open requests expire."""
