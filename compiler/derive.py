@@ -197,7 +197,7 @@ class _Derivation:
             self._declared.append("@cython.no_gc")
         self._declared.append(f"cdef class {node.name}{head}:")
         fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
-        lines = self._data_methods(node.name, fields) if is_data else []
+        lines = self._data_methods(node, fields) if is_data else []
         if "Generic" in names:
             lines.append("__class_getitem__ = classmethod(lambda cls, item: cls)")
         if len(lines) > len(fields):
@@ -216,8 +216,10 @@ class _Derivation:
         if len(self._declared) == before:
             self._declared.append("    pass")
 
-    def _data_methods(self, name: str, fields: list[ast.AnnAssign]) -> list[str]:
-        arguments, steps, compared = [], [], []
+    def _data_methods(
+        self, node: ast.ClassDef, fields: list[ast.AnnAssign]
+    ) -> list[str]:
+        name, arguments, steps, compared = node.name, [], [], []
         for field in fields:
             target = ast.unparse(field.target)
             default = field.value
@@ -237,6 +239,8 @@ class _Derivation:
                 text = "" if default is None else f"={ast.unparse(default)}"
                 arguments.append(target + text)
             steps.append(f"self.{target} = {value}")
+        if any(one.name == "__post_init__" for one in _methods_of(node)):
+            steps.append("self.__post_init__()")
         mine, others = (
             f"({', '.join(f'{one}.{target}' for target in compared)},)"
             for one in ("self", "other")

@@ -40,7 +40,6 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.record import MAX_AHEAD_MS, RawRecord
 from sds_core.observer.report import build_report
-from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.seen_frames import frames_of
@@ -52,6 +51,7 @@ from sds_core.wire import MAX_VALUE_BYTES, Reason
 from sds_core.wire.proto.sds_spec_pb2 import SdsMessage
 from streaming.chunk import Chunk
 from streaming.cli import group
+from tests.support.digests import unpacked
 from tests.support.metrics import ALL_METRICS
 from tests.support.snapshots import snapshot_of
 from tests.support.waiting import wait_for
@@ -412,6 +412,6 @@ def test_producer_example_writes_what_the_monitor_reads(tmp_path: Path) -> None:
         chunk.add(record)
     rows = {row.key: row.digest for row in chunk.take_rows()}
     assert set(rows) == {CHANNELS.key("ch"), TAPS.key("my-tap-1")}
-    (frame,) = frames_of(ChannelDigest.from_bytes(rows[CHANNELS.key("ch")]))
+    (frame,) = frames_of(unpacked(rows[CHANNELS.key("ch")]))
     assert (frame.sender, frame.named.message_id, frame.seq) == ("snd", "mid", 1)
     assert MAX_MESSAGE_BYTES == 33_554_432  # As records.md says.

@@ -150,10 +150,7 @@ class Foresight(Generic[_Record]):
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide each record that can be decided from the offsets up to `reached`.
-
-        If `reached` is None, decide all records.
-        """
+        """Decide what the offsets up to `reached` can decide; if it is None, all."""
         settled = []
         while self._waiting:
             record = self._waiting[0]

@@ -10,9 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
-
-import msgspec
+from typing import NamedTuple, TypeVar
 
 from sds_core.observer.causes import Cause, Surroundings
 from sds_core.observer.excused import Excuse, ExcusedFindings
@@ -22,7 +20,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.snapshot import Snapshot, Views
 from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
-from sds_core.observer.view_totals import Excused, ViewTotals
+from sds_core.observer.view_totals import Excused, ViewTotals, replaced
 
 Totals = TypeVar("Totals", bound=ViewTotals)
 
@@ -240,7 +238,7 @@ def _judged(
     if blind is None or totals.verdict_since_ms is None:
         return totals
     since_ms = max(totals.verdict_since_ms, blind.to_ms + 1)
-    return _replaced(totals, verdict_since_ms=since_ms)
+    return replaced(totals, verdict_since_ms=since_ms)
 
 
 def _excused(
@@ -254,12 +252,12 @@ def _excused(
         return totals
     verdict, reason = totals.verdict_without(excused, settings)
     if verdict is totals.verdict:
-        return _replaced(totals, verdict_reason=reason)
-    changed = _replaced(totals, verdict=verdict, verdict_reason=reason)
+        return replaced(totals, verdict_reason=reason)
+    changed = replaced(totals, verdict=verdict, verdict_reason=reason)
     if blind is None:
         return changed
     # Capture gaps affected the view's own verdict, so the new one starts after them.
-    return _replaced(changed, verdict_since_ms=blind.to_ms + 1)
+    return replaced(changed, verdict_since_ms=blind.to_ms + 1)
 
 
 def _common(found: Iterable[_Span | None]) -> _Span | None:
@@ -316,13 +314,6 @@ def _within(holes: _Holes, from_ms: int, to_ms: int) -> Iterator[tuple[int, int]
 
 
 def _blinded(totals: Totals, reason: str, since_ms: int) -> Totals:
-    return _replaced(
+    return replaced(
         totals, verdict=Verdict.BLIND, verdict_reason=reason, verdict_since_ms=since_ms
     )
-
-
-def _replaced(totals: Totals, **changes: object) -> Totals:
-    """Return a copy of a totals struct in which these values are replaced."""
-    struct: Any = totals
-    changed: Totals = msgspec.structs.replace(struct, **changes)
-    return changed

@@ -37,7 +37,7 @@ class Cause(NamedTuple):
         brief: The cause in a few words, with the same names as in `text`.
         names: Ids of participants or taps in the sentence; untrusted senders choose
             these ids.
-        evidence: Counts and ids that support the cause, by name.
+        evidence: See `CauseObject`.
     """
 
     kind: str

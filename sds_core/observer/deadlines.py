@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import heapq
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 from sds_core.native import native
@@ -26,6 +27,7 @@ class Due(enum.IntEnum):
 
 
 @native
+@dataclass(slots=True)
 class Deadlines:
     """A queue of deadlines.
 
@@ -34,18 +36,13 @@ class Deadlines:
     obsolete when it fires, so its handler checks the entry.
     """
 
-    next_at: int
+    next_at: int = NEVER
     """The earliest deadline, Unix ms; `NEVER` if none exists."""
     # The entry of one key is (deadline, kind, key, -1). The entry of a list is (the
     # list's earliest deadline, kind, `_BEFORE_KEYS`, the list's number).
-    _heap: list[tuple[int, Due, int, int]]
+    _heap: list[tuple[int, Due, int, int]] = field(default_factory=list)
     # A list has a kind, and pairs of deadline and key, latest deadline first.
-    _lists: list[tuple[Due, list[tuple[int, int]]]]
-
-    def __init__(self) -> None:
-        self._heap = []
-        self._lists = []
-        self.next_at = NEVER
+    _lists: list[tuple[Due, list[tuple[int, int]]]] = field(default_factory=list)
 
     def add(self, deadline_ms: int, due: Due, key: int) -> None:
         """Queue a deadline, Unix ms, for the entry with this key."""
@@ -93,11 +90,6 @@ class Deadlines:
                 continue
             self.next_at = self._heap[0][0] if self._heap else NEVER
             yield deadline_ms, due, key
-
-    @property
-    def next_ms(self) -> int | None:
-        """The earliest deadline, Unix ms; None if none exists."""
-        return self._heap[0][0] if self._heap else None
 
 
 def later(known_ms: int | None, time_ms: int) -> int:

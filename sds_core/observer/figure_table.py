@@ -347,18 +347,16 @@ def _columns(
             yield _column(name, text, figure)
             continue
         begin = text[:-1]
-        yield Column(
-            f"{name}_count",
-            ColumnType.INTEGER,
-            f"{begin}: number of durations.",
-            attrgetter(f"{figure.field}.count"),
-        )
-        yield Column(
-            f"{name}_sum",
-            ColumnType.INTEGER,
-            f"{begin}: sum of the durations in milliseconds.",
-            attrgetter(f"{figure.field}.sum_ms"),
-        )
+        for part, attribute, meaning in (
+            ("count", "count", "number of durations"),
+            ("sum", "sum_ms", "sum of the durations in milliseconds"),
+        ):
+            yield Column(
+                f"{name}_{part}",
+                ColumnType.INTEGER,
+                f"{begin}: {meaning}.",
+                attrgetter(f"{figure.field}.{attribute}"),
+            )
         buckets.append(
             Column(
                 f"{name}_buckets",

@@ -80,15 +80,6 @@ def histogram(name: str, text: str = "", *labels: str) -> Family:
     return Family(name, MetricKind.HISTOGRAM, text, labels)
 
 
-def verdict_gauge(name: str, text: str) -> Family:
-    """A metric of a view's verdict, with the label `verdict`."""
-
-    def samples(totals: Any) -> Iterable[Sample]:
-        return [((one.value,), int(totals.verdict is one)) for one in Verdict]
-
-    return Family(name, MetricKind.GAUGE, text, ("verdict",), samples, summable=False)
-
-
 def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Family:
     """A metric that counts what limits dropped from a view; label `reason`."""
     reasons = tuple(limits)
@@ -248,6 +239,41 @@ class Share:
 
 Entry = Figure | Share | Family
 """One declaration of a table."""
+
+
+def verdict_entries(
+    one: str, metric: str, since_metric: str, since_if: str = ""
+) -> list[Entry]:
+    """The verdict of a view, as a metric with the label `verdict`, and its figures.
+
+    `one` is the word for one view. `since_if` says when the verdict's start is known.
+    """
+
+    def samples(totals: Any) -> Iterable[Sample]:
+        return [((each.value,), int(totals.verdict is each)) for each in Verdict]
+
+    text = f"1 for the verdict that the {one} has, 0 for the others."
+    return [
+        Family(metric, MetricKind.GAUGE, text, ("verdict",), samples, summable=False),
+        Figure(
+            "verdict",
+            f"Health of the {one}, without regard to its taps.",
+            Unit.WORD,
+            report=("verdict",),
+        ),
+        Figure(
+            "verdict_reason",
+            "Reason of the verdict; if several reasons hold, the first.",
+            Unit.WORD,
+            report=("reason",),
+        ),
+        Figure(
+            "verdict_since_ms",
+            f"Event time at which the {one}'s verdict began{since_if}.",
+            Unit.TIME,
+            series=(gauge(since_metric).of(),),
+        ),
+    ]
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:

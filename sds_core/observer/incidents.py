@@ -276,10 +276,7 @@ def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
                 f"{_duration(settings.gap_deadline_ms)} nobody else showed to have it"
             )
         case IncidentKind.UNDELIVERED:
-            names = [*islice(incident.lacking, _FEW_NAMES)]
-            others = len(incident.lacking) - len(names) + incident.lacking_others
-            if others:
-                names.append(counted(others, "other"))
+            names = lacking_names(incident)
             later = f"{_duration(settings.delivery_deadline_ms)} later"
             if not names:
                 return (
@@ -297,6 +294,13 @@ def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
                 f"others sent messages after it, but for "
                 f"{_duration(settings.ack_deadline_ms)} nobody showed to have it"
             )
+
+
+def lacking_names(incident: Incident) -> list[str]:
+    """Some participants that lack the message, and the number of all others."""
+    names = [*islice(incident.lacking, _FEW_NAMES)]
+    others = len(incident.lacking) - len(names) + incident.lacking_others
+    return [*names, counted(others, "other")] if others else names
 
 
 def _duration(milliseconds: int) -> str:

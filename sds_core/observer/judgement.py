@@ -107,23 +107,22 @@ def judge(
     """
     future = is_future(record.timestamp_ms, written_ms)
     value = record.value or b""
+    too_large = None
+    if len(value) > MAX_VALUE_BYTES:
+        too_large = ValueTooLarge(len(value), MAX_VALUE_BYTES)
     try:
         headers = read_headers(record.headers, protocols)
     except BadHeader as error:
-        headers = read_tap(record.headers)
-        if len(value) > MAX_VALUE_BYTES:
-            # `too_large` comes first, because its dead letter must not carry the value.
-            too_large = ValueTooLarge(len(value), MAX_VALUE_BYTES)
-            return Dead(headers, too_large, future)
-        return Dead(headers, error, future)
+        # `too_large` comes first, because its dead letter must not carry the value.
+        return Dead(read_tap(record.headers), too_large or error, future)
     if headers.is_heartbeat:
         if future:
             return _future(record, written_ms, headers)
         return Heartbeat(headers)
+    if too_large is not None:
+        return Dead(headers, too_large, future)
     protocol = protocols[headers.protocol]
     try:
-        if len(value) > MAX_VALUE_BYTES:
-            raise ValueTooLarge(len(value), MAX_VALUE_BYTES)
         frame = protocol.decode(value, record.headers)
     except (UndecodableFrame, BadHeader) as error:
         return Dead(headers, error, future)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from itertools import takewhile
-from typing import TypeVar
+from collections.abc import Iterable
 
 import msgspec
 import numpy as np
@@ -19,21 +17,6 @@ from sds_core.observer.columns import (
     unpacked_row,
 )
 from sds_core.observer.row_index import RowIndex
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
-
-
-def oldest(
-    entries: Mapping[_Key, _Value], is_old: Callable[[_Value], bool]
-) -> list[_Key]:
-    """Keys of the old entries at the front, in order of age; the caller deletes them.
-
-    One pass finds all old keys of a mapping. Deleting a dictionary's first entry again
-    and again takes quadratic time, because each search steps over all deleted entries.
-    """
-    old = takewhile(lambda entry: is_old(entry[1]), entries.items())
-    return [key for key, _ in old]
 
 
 class Remembered(msgspec.Struct, array_like=True):

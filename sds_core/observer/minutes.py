@@ -19,12 +19,11 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from sds_core.native import native
+from sds_core.observer.deadlines import NEVER
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.observer.view_totals import ViewTotals
+from sds_core.observer.view_totals import ViewTotals, replaced
 
 MINUTE_MS = 60_000
-
-_NEVER = 1 << 62
 
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -71,6 +70,9 @@ class Minutes(Generic[Totals, MinuteOf]):
     Only the ends of minutes in which something might have changed are checked. A check
     that finds no change emits nothing.
 
+    Attributes:
+        check_ms: The end of the next minute in which a figure might change, Unix ms.
+
     Args:
         totals: The view's figures, a msgspec struct that the view keeps changing.
         momentary: Maps each momentary field of the totals to the value that the field
@@ -82,7 +84,7 @@ class Minutes(Generic[Totals, MinuteOf]):
     _totals: Totals
     _state: MinutesState
     _ended: list[MinuteOf]
-    _check_ms: int
+    check_ms: int
 
     def __init__(
         self,
@@ -98,16 +100,12 @@ class Minutes(Generic[Totals, MinuteOf]):
         self._state = state
         self._ended = []
         # Check this minute, because a figure may have changed in it before a restart.
-        self._check_ms = _end_of_minute(clock_ms)
-
-    def check_ms(self) -> int:
-        """The end of the next minute in which a figure might change, Unix ms."""
-        return self._check_ms
+        self.check_ms = _end_of_minute(clock_ms)
 
     def might_change(self, clock_ms: int) -> None:
         """Record that a figure may change at this clock, Unix ms."""
-        if clock_ms < self._check_ms - MINUTE_MS:
-            self._check_ms = _end_of_minute(clock_ms)
+        if clock_ms < self.check_ms - MINUTE_MS:
+            self.check_ms = _end_of_minute(clock_ms)
 
     def check(self, next_change_ms: int | None) -> None:
         """Check the minute that ends at `check_ms`; the totals are valid at its end.
@@ -118,9 +116,11 @@ class Minutes(Generic[Totals, MinuteOf]):
         figures = self._fingerprint(self._totals)
         if figures != self._emitted_last():
             self._state.emitted = figures
-            minute_ms = self._check_ms - MINUTE_MS
-            self._ended.append(self._new_minute(minute_ms, self._copy()))
-        self._check_ms = _NEVER
+            minute_ms = self.check_ms - MINUTE_MS
+            encoded = _ENCODER.encode(replaced(self._totals, **self._momentary))
+            copy = msgspec.msgpack.decode(encoded, type=type(self._totals))
+            self._ended.append(self._new_minute(minute_ms, copy))
+        self.check_ms = NEVER
         if next_change_ms is not None:
             self.might_change(next_change_ms)
 
@@ -130,7 +130,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         The last figures are put into the previous minute. In the running minute,
         figures of a new view with the same name would replace the last figures.
         """
-        self._check_ms = _end_of_minute(clock_ms) - MINUTE_MS
+        self.check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)
 
     def deadline_ms(self, clock_ms: int) -> int | None:
@@ -149,19 +149,10 @@ class Minutes(Generic[Totals, MinuteOf]):
         return self._fingerprint(type(self._totals)()) if last is None else last
 
     def _fingerprint(self, totals: Totals) -> int:
-        figures = _replaced(totals, clock_ms=0, observers=[], **self._momentary)
+        figures = replaced(totals, clock_ms=0, observers=[], **self._momentary)
         return fingerprint(_ENCODER.encode(figures))
-
-    def _copy(self) -> Totals:
-        encoded = _ENCODER.encode(_replaced(self._totals, **self._momentary))
-        return msgspec.msgpack.decode(encoded, type=type(self._totals))
 
 
 @native
 def _end_of_minute(clock_ms: int) -> int:
     return clock_ms - clock_ms % MINUTE_MS + MINUTE_MS
-
-
-def _replaced(totals: Any, **values: Any) -> Any:
-    """Return a copy of a totals struct in which these values are replaced."""
-    return msgspec.structs.replace(totals, **values)

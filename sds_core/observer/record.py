@@ -102,19 +102,19 @@ class BadHeader(ValueError):
 
     reason = Reason.BAD_HEADER
 
-    def __init__(self, name: str, value: bytes | None) -> None:
+    def __init__(self, name: str, value: bytes | None, text: str = "") -> None:
         self.name = name
         self.value = value
-        super().__init__(f"header {name} is {value!r:.80}")
+        super().__init__(text or f"header {name} is {value!r:.80}")
 
 
 class BadHeaderName(BadHeader):
     """The name of a header is not UTF-8."""
 
     def __init__(self, name: str, value: bytes | None) -> None:
-        super().__init__(name, value)
         raw = header_name_bytes(name)
-        self.args = (f"the name of a header is not UTF-8: {raw!r:.80}",)
+        text = f"the name of a header is not UTF-8: {raw!r:.80}"
+        super().__init__(name, value, text)
 
 
 class LongName(BadHeader):
@@ -123,11 +123,11 @@ class LongName(BadHeader):
     reason = Reason.NAME_TOO_LONG
 
     def __init__(self, name: str, value: bytes, characters: int) -> None:
-        super().__init__(name, value)
-        self.args = (
+        text = (
             f"header {name} has {characters} characters, a name has at most "
-            f"{MAX_ID_CHARACTERS}: {value!r:.80}",
+            f"{MAX_ID_CHARACTERS}: {value!r:.80}"
         )
+        super().__init__(name, value, text)
 
 
 def header_name(raw: bytes) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sds_core.wire import Dialect
-
 
 @dataclass(frozen=True, slots=True)
 class ObserverSettings:
@@ -68,12 +66,6 @@ class ObserverSettings:
     # Section 11: a channel that is silent for this time is forgotten. If the value is
     # 0, no channel is forgotten. `--forget-days` sets the value.
     forget_ms: int = 0
-
-    def repair_window_ms(self, dialect: Dialect) -> int:
-        """Time in which a response answers a request of this dialect, ms."""
-        if dialect is Dialect.NIM:
-            return self.repair_window_nim_ms
-        return self.repair_window_spec_ms
 
 
 DEFAULTS = ObserverSettings()

@@ -62,23 +62,23 @@ _BELOW = {
 """Setting -> another setting that must be greater."""
 
 
-def read_values(table: Mapping[str, Any], path: str = "observer") -> Values:
+def read_values(table: Mapping[str, Any]) -> Values:
     """Check the values of a table.
 
-    A duration may be a text such as 5m. `path` names the table in errors.
+    A duration may be a text such as 5m.
 
     Raises:
         sds_core.reading.TableError: A name is unknown, or a value is not allowed.
         ValueError: Values contradict each other.
     """
-    plain = {name: _plain(path, name, value) for name, value in table.items()}
-    given = msgspec.structs.asdict(read(plain, _TABLE, path))
+    plain = {name: _plain(name, value) for name, value in table.items()}
+    given = msgspec.structs.asdict(read(plain, _TABLE, "observer"))
     values = {name: value for name, value in given.items() if value is not UNSET}
     settings_of(values)
     return values
 
 
-def _plain(path: str, name: str, value: Any) -> Any:
+def _plain(name: str, value: Any) -> Any:
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
     if value[-1:].isdigit():
@@ -87,7 +87,7 @@ def _plain(path: str, name: str, value: Any) -> Any:
     try:
         return round(parse_duration_ms(value, "ms"))
     except ValueError as error:
-        place = f"{path}.{name}"
+        place = f"observer.{name}"
         raise TableError(place, f"has a wrong value: {error}") from None
 
 

@@ -180,8 +180,7 @@ class Snapshot:
         clock_ms: Watermark at the newest batch, event time, Unix ms.
         views: The views of all protocols, keyed by prefix, in the order of
             registration.
-        tap_labels: The taps that have a metric label; see `Views.labels`. A tap that is
-            no longer in `taps` keeps its label.
+        tap_labels: The taps that have a metric label; see `Views.labels`.
         undecodable: Dead letters by reason.
         observer: Settings of the model, from the checkpoint.
         audit: Findings of the newest audit of the mirror.

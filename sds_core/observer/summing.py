@@ -23,6 +23,7 @@ import numpy as np
 from sds_core.observer.histogram import Histogram
 
 Totals = TypeVar("Totals", bound=msgspec.Struct)
+Key = TypeVar("Key")
 
 Join = Callable[[Sequence[Any]], Any]
 """Combines values of a field into one. At least one value exists; none is None."""
@@ -97,13 +98,14 @@ def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[i
     return sums
 
 
-def _added(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    added: dict[str, int] = {}
+def added(counts: Iterable[Mapping[Key, int]]) -> dict[Key, int]:
+    """Sums of counts by key."""
+    sums: dict[Key, int] = {}
     for one in counts:
-        for name, count in one.items():
-            added[name] = added.get(name, 0) + count
-    return added
+        for key, count in one.items():
+            sums[key] = sums.get(key, 0) + count
+    return sums
 
 
-_JOIN_OF_TYPE: Mapping[Any, Join] = {Histogram: _merged, dict[str, int]: _added}
+_JOIN_OF_TYPE: Mapping[Any, Join] = {Histogram: _merged, dict[str, int]: added}
 _JOINS = tuple(_JOIN_OF_TYPE.values())

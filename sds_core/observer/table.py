@@ -19,6 +19,7 @@ from sds_core.native import Int64Rows, Int64s, native, row_of, view
 from sds_core.observer.columns import (
     DAMAGED,
     Column,
+    integers,
     pack_row,
     pack_row_steps,
     rows_in,
@@ -49,9 +50,15 @@ class Codec(Generic[Entry]):
 
     Attributes:
         packings: Encoding of columns 1, 2 and so on; column 0 is the key.
+        latest: Number of the column with the clock at which an entry was last needed.
     """
 
     packings: tuple[Packing, ...]
+    latest: int
+
+    def __init__(self, packings: tuple[Packing, ...], latest: int) -> None:
+        self.packings = packings
+        self.latest = latest
 
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """Write an entry's integers into a row; return the rest of the entry.
@@ -205,10 +212,6 @@ class Table(Generic[Entry]):
             self.remove(key)
         return entry
 
-    def __delitem__(self, key: int) -> None:
-        """Remove the entry with this key, if it exists."""
-        self.remove(key)
-
     def remove(self, key: int) -> None:
         """Remove the entry with this key, if it exists."""
         if self._added and self._added.pop(key, None) is not None:
@@ -239,6 +242,11 @@ class Table(Generic[Entry]):
         """Keys of all entries, int64, shape (n,). Call `flush` first."""
         keys: Column = self._block[0]
         return keys
+
+    def silent_since(self, clock_ms: int) -> list[int]:
+        """Keys of the entries that were last needed before this clock, Unix ms."""
+        self.flush()
+        return integers(self.keys[self.column(self._codec.latest) < clock_ms])
 
     def flush(self) -> None:
         """Update the columns. Entries that were looked up are now stale."""
@@ -305,13 +313,10 @@ class Table(Generic[Entry]):
             return -1
         return row
 
-    def _rest(self, row: int) -> bytes:
+    def _opened(self, key: int, row: int) -> Entry:
         begin: int = self._cells[self._last, row - 1] if row else 0
         end: int = self._cells[self._last, row]
-        return self._rests[begin:end]
-
-    def _opened(self, key: int, row: int) -> Entry:
-        entry = self._codec.load(key, self._cells, row, self._rest(row))
+        entry = self._codec.load(key, self._cells, row, self._rests[begin:end])
         self._objects[row] = entry
         self._touched.append(row)
         return entry

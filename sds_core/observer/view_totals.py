@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
@@ -51,3 +53,13 @@ class ViewTotals(Protocol):
     @property
     def observers(self) -> Sequence[str]:
         """Ids of the taps that mirrored the view within the retention window."""
+
+
+_Totals = TypeVar("_Totals", bound=ViewTotals)
+
+
+def replaced(totals: _Totals, **changes: object) -> _Totals:
+    """Return a copy of totals in which these values are replaced."""
+    struct: Any = totals
+    changed: _Totals = msgspec.structs.replace(struct, **changes)
+    return changed

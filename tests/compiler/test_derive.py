@@ -113,6 +113,13 @@ def test_a_value_class_has_what_dataclass_makes() -> None:
     assert "def __eq__(self, other): return type(other) is Point and " in source
 
 
+def test_a_value_class_runs_its_step_after_its_fields() -> None:
+    """As dataclass does."""
+    step = "    name: str | None = None\n\n    def __post_init__(self): self.x = 1\n"
+    source = derived(SOURCE.replace("    name: str | None = None\n", step, 1)).source
+    assert "self.name = name; self.__post_init__()\n" in source
+
+
 @pytest.mark.parametrize(
     ("line", "refusal"),
     [

@@ -10,7 +10,6 @@ from sds_core.observer.dead_letter_view import DEAD_LETTERS, DeadLetterDigest
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.protocols import PROTOCOLS, kinds_of
 from sds_core.observer.record import MAX_AHEAD_MS, NO_HASH, NO_SEQ, RawRecord
-from sds_core.observer.sds.digest import ChannelDigest
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
 from sds_core.observer.tap_kind import TAPS
@@ -18,6 +17,7 @@ from sds_core.observer.tap_view import TapDigest
 from sds_core.wire import MAX_VALUE_BYTES, Dialect, FrameKind, Reason, encode
 from streaming import chunk as chunk_module
 from streaming.chunk import CHUNK_BYTES, CHUNK_RECORDS, Chunk
+from tests.support.digests import unpacked
 from tests.support.frames import START_MS, FrameFactory
 
 PARTITION = 3
@@ -64,7 +64,7 @@ def frame(message_id: str = "m", channel: str = "channel") -> bytes:
 
 def frames(rows: dict[str, bytes], channel: str = "channel") -> list[SeenFrame]:
     """The frames of a channel."""
-    digest = ChannelDigest.from_bytes(rows[CHANNELS.key(channel)])
+    digest = unpacked(rows[CHANNELS.key(channel)])
     assert digest.partition == PARTITION
     return list(frames_of(digest))
 

@@ -34,6 +34,7 @@ from streaming.chunk import CLOCK_KEY, FORGET, REVIEW
 from streaming.fold import Fold
 from streaming.job import Job
 from tests.support.channel import digest_of
+from tests.support.digests import packed
 from tests.support.frames import START_MS, FrameFactory, Record
 from tests.support.streaming.groups import STATE, tap_digest
 from tests.support.streaming.jobs import wait_for_end
@@ -144,7 +145,7 @@ def test_incidents_are_emitted_always_and_acknowledgements_on_request(
     fold = Fold(with_details=with_details)
     key = CHANNELS.key("town")
     clock_ms = START_MS + 2_000 + DEFAULTS.ack_deadline_ms + 1
-    (output,) = fold((key,), rows(digest.to_bytes(), clock_ms=clock_ms), a_state())
+    (output,) = fold((key,), rows(packed(digest), clock_ms=clock_ms), a_state())
     events = msgspec.msgpack.decode(output["events"][0], type=list[ChannelEvent])
     found = [
         (type(event).__name__, event.message_id)
@@ -214,7 +215,7 @@ def test_requested_channel_has_no_state_and_leaves_its_totals() -> None:
     """Records of the same batch belong to a new channel."""
     key = CHANNELS.key("town")
     records = [Record(0, FrameFactory().content("m", "alice"))]
-    digest = digest_of((record, record.at) for record in records).to_bytes()
+    digest = packed(digest_of((record, record.at) for record in records))
     fold = Fold()
     known = a_state()
     list(fold((key,), rows(digest, clock_ms=START_MS), known))
@@ -232,7 +233,7 @@ def test_review_gives_a_silent_channel_its_timeout() -> None:
     """Or forgets it, if the days are over; an unknown one stays unknown."""
     key = CHANNELS.key("town")
     records = [Record(0, FrameFactory().content("m", "alice"))]
-    digest = digest_of((record, record.at) for record in records).to_bytes()
+    digest = packed(digest_of((record, record.at) for record in records))
     state = a_state()
     list(Fold()((key,), rows(digest, clock_ms=START_MS + 3_600_000), state))
     settings = replace(DEFAULTS, forget_ms=86_400_000)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sds_core.observer.protocols import by_name
 from sds_core.observer.record import Arrival, RawRecord
-from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
+from sds_core.observer.sds.digest import ChannelDigester
 from sds_core.observer.sds.kind import SDS
 from sds_core.observer.sds.limits import MOST_HISTORY, MOST_REQUESTS
 from sds_core.observer.sds.outline_reader import OutlineReader
@@ -29,6 +29,7 @@ from sds_core.wire import (
 )
 from streaming import chunk as chunk_module
 from streaming.chunk import Chunk
+from tests.support.digests import packed, unpacked
 from tests.support.frames import START_MS, FrameFactory, bloom
 from tests.support.fuzz.mutation import changed_bytes, changed_protobuf
 from tests.support.fuzz.targets.records import Town
@@ -55,7 +56,7 @@ def rows(records: Iterable[RawRecord], **options: Any) -> dict[str, Any]:
 
 
 def _in_full(digest: bytes) -> Iterator[Any]:
-    for frame in frames_of(ChannelDigest.from_bytes(digest)):
+    for frame in frames_of(unpacked(digest)):
         filter_ = frame.filter
         if filter_ is None:
             yield frame
@@ -304,7 +305,7 @@ def test_refused_frame_changes_no_digest() -> None:
         for value in values:
             reader.add(None, value, Arrival(0, 0, 0))
         (digester,) = digesters.values()
-        return digester.finish().to_bytes()
+        return packed(digester.finish())
 
     usual = _usual(history=["a"])
     refused = [value for name, value in ODD.items() if name in REFUSED]

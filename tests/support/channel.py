@@ -18,6 +18,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.wire import Dialect, Frame, decode, encode
 from tests.support import identities
+from tests.support.digests import packed, unpacked
 from tests.support.frames import START_MS, FrameFactory, Record, running_clocks
 from tests.support.snapshots import snapshot_of
 
@@ -54,7 +55,7 @@ def digest_of(
             NO_HASH if record.waku_hash is None else record.waku_hash,
         )
         digester.add(_decoded(value), value, arrival)
-    return ChannelDigest.from_bytes(digester.finish().to_bytes())
+    return unpacked(packed(digester.finish()))
 
 
 class Channel:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass, field
 
 from sds_core.native import native
-
-NEVER = 1 << 62
+from sds_core.observer.deadlines import NEVER
 
 
 @native
+@dataclass(slots=True)
 class Awaited:
     """The next deadline of each message that waits for an event.
 
     When a deadline passes, the event may already have happened.
     """
 
-    _heap: list[tuple[int, int]]
+    _heap: list[tuple[int, int]] = field(default_factory=list)
     # The earliest deadline of each message; a later deadline in the heap does not
     # count.
-    _due: dict[int, int]
-    _next_ms: int
-
-    def __init__(self) -> None:
-        self._heap = []
-        self._due = {}
-        self._next_ms = NEVER
+    _due: dict[int, int] = field(default_factory=dict)
+    _next_ms: int = NEVER
 
     def add(self, deadline_ms: int, key: int) -> None:
         """Check the message with this key after a deadline, Unix ms."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sds_core.native import native
 from sds_core.observer.incidents import (
     MOST_LACKING,
@@ -21,6 +23,7 @@ from sds_core.observer.rule_settings import RuleSettings
 
 
 @native
+@dataclass(slots=True)
 class Deliveries:
     """Tracks MESSAGE and ACK (docs/figures.md, 14)."""
 
@@ -28,29 +31,10 @@ class Deliveries:
     _ledger: Ledger
     _peers: Peers
     _awaited: Awaited
-    _incidents: Incidents
-    # Group of each message with an incident, by the id in the incident.
-    _groups: dict[str, str]
     _journal: Journal | None
-
-    def __init__(
-        self,
-        settings: RuleSettings,
-        ledger: Ledger,
-        peers: Peers,
-        awaited: Awaited,
-    ) -> None:
-        self._settings = settings
-        self._ledger = ledger
-        self._peers = peers
-        self._awaited = awaited
-        self._incidents = Incidents()
-        self._groups = {}
-        self._journal = None
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
+    _incidents: Incidents = field(default_factory=Incidents)
+    # Group of each message with an incident, by the id in the incident.
+    _groups: dict[str, str] = field(default_factory=dict)
 
     def sent(
         self,

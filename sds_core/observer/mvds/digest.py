@@ -8,7 +8,7 @@ activity. Each id and peer is stored once.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -66,26 +66,18 @@ class ShardDigest(msgspec.Struct, array_like=True):
 
 
 @native
+@dataclass(slots=True)
 class ShardDigester:
     """Builds the digest of one view for one chunk."""
 
     _partition: int
-    _rows: list[PayloadRow]
+    _rows: list[PayloadRow] = field(default_factory=list)
     # The key is the pair of peer and second, so repeated pairs are dropped.
-    _heard: dict[tuple[int, int], HeardRow]
-    _peers: dict[str, int]
-    _ids: dict[bytes, int]
-    _groups: dict[str, int]
-    _observers: dict[str, int]
-
-    def __init__(self, partition: int) -> None:
-        self._partition = partition
-        self._rows = []
-        self._heard = {}
-        self._peers = {}
-        self._ids = {}
-        self._groups = {}
-        self._observers = {}
+    _heard: dict[tuple[int, int], HeardRow] = field(default_factory=dict)
+    _peers: dict[str, int] = field(default_factory=dict)
+    _ids: dict[bytes, int] = field(default_factory=dict)
+    _groups: dict[str, int] = field(default_factory=dict)
+    _observers: dict[str, int] = field(default_factory=dict)
 
     def add(self, frame: PayloadPart, value: bytes, arrival: Arrival) -> None:
         """Add what the view receives of one payload."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sds_core.native import native
 from sds_core.observer.journal import Journal
 from sds_core.observer.mvds.awaited import Awaited
@@ -12,6 +14,7 @@ from sds_core.observer.rule_settings import RuleSettings
 
 
 @native
+@dataclass(slots=True)
 class Exchanges:
     """Tracks OFFER and REQUEST (docs/figures.md, 14)."""
 
@@ -19,18 +22,6 @@ class Exchanges:
     _ledger: Ledger
     _awaited: Awaited
     _journal: Journal | None
-
-    def __init__(
-        self, settings: RuleSettings, ledger: Ledger, awaited: Awaited
-    ) -> None:
-        self._settings = settings
-        self._ledger = ledger
-        self._awaited = awaited
-        self._journal = None
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
 
     def offered(self, message: Message, pair: Pair, clock_ms: int) -> None:
         """Process the first OFFER of a sender to a receiver."""
@@ -55,13 +46,11 @@ class Exchanges:
             if 0 < pair.request_due_ms <= deadline_ms:
                 due_ms, pair.request_due_ms = pair.request_due_ms, NO_DEADLINE
                 if not self._request_is_settled(message, pair):
-                    self._unanswered(message, due_ms)
-
-    def _unanswered(self, message: Message, due_ms: int) -> None:
-        self._ledger.count(message, "unanswered_requests")
-        self._note(message, "unanswered_request", due_ms)
-        if message.group:
-            count_in(self._ledger.groups[message.group].window.unanswered, due_ms)
+                    self._ledger.count(message, "unanswered_requests")
+                    self._note(message, "unanswered_request", due_ms)
+                    if message.group:
+                        window = self._ledger.groups[message.group].window
+                        count_in(window.unanswered, due_ms)
 
     def _note(self, message: Message, what: str, time_ms: int) -> None:
         if self._journal is not None:

@@ -18,7 +18,7 @@ from sds_core.observer.figures import (
     histogram,
     left_out_counter,
     under,
-    verdict_gauge,
+    verdict_entries,
 )
 from sds_core.observer.mvds.limits import LeftOut
 from sds_core.observer.mvds.totals import GroupTotals
@@ -316,26 +316,11 @@ _WASTE = under(
 )
 
 _HEALTH = (
-    verdict_gauge(
-        "mvds_group_verdict", "1 for the verdict that the group has, 0 for the others."
-    ),
-    Figure(
-        "verdict",
-        "Health of the group, without regard to its taps.",
-        Unit.WORD,
-        report=("verdict",),
-    ),
-    Figure(
-        "verdict_reason",
-        "Reason of the verdict; if several reasons hold, the first.",
-        Unit.WORD,
-        report=("reason",),
-    ),
-    Figure(
-        "verdict_since_ms",
-        "Event time at which the group's verdict began, if that is known.",
-        Unit.TIME,
-        series=(gauge("mvds_verdict_since_timestamp_seconds").of(),),
+    *verdict_entries(
+        "group",
+        "mvds_group_verdict",
+        "mvds_verdict_since_timestamp_seconds",
+        ", if that is known",
     ),
     Figure(
         "remembered_evicted",

@@ -3,44 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 import msgspec
 
 from sds_core.observer.fingerprint import fingerprint
-from sds_core.observer.incidents import GroupIncident, Incident
+from sds_core.observer.incidents import GroupIncident, Incident, lacking_names
 from sds_core.observer.minutes import MINUTE_MS, GroupMinute
 from sds_core.observer.mvds.groups import Groups
 from sds_core.observer.mvds.totals import GroupTotals, as_of
 from sds_core.observer.mvds.window import Window
 from sds_core.observer.settings import ObserverSettings
-from sds_core.text import counted
 
 _FEW_NAMES = 3
 _ENCODER = msgspec.msgpack.Encoder()
 
 
 class MvdsMinute(GroupMinute[GroupTotals], array_like=True, tag="MvdsMinute"):
-    """A view's part of a group's figures, at the end of one minute.
-
-    The persisted tag distinguishes minutes from incidents in the outbox.
-    """
+    """A view's part of a group's figures, at the end of one minute."""
 
 
 GroupEvent = GroupIncident | MvdsMinute
 
 
-def group_of(event: GroupEvent) -> str:
-    """Name of the group of an event."""
-    return event.group
-
-
 def explain(incident: Incident, settings: ObserverSettings) -> str:
     """One sentence that gives the reason for an incident, with the rule's limit."""
-    names = [*islice(incident.lacking, _FEW_NAMES)]
-    others = len(incident.lacking) - len(names) + incident.lacking_others
-    if others:
-        names.append(counted(others, "other"))
+    names = lacking_names(incident)
     senders = ", ".join(incident.named_by[:_FEW_NAMES])
     seconds = settings.ack_deadline_ms / 1000
     return (

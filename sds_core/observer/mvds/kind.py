@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 from sds_core.observer.causes import Cause, Surroundings
@@ -11,12 +12,7 @@ from sds_core.observer.kinds import Grouping, Kind, Outlet, TrafficProtocol
 from sds_core.observer.mvds.digest import ShardDigest, ShardDigester
 from sds_core.observer.mvds.figures import GROUP_FIGURES
 from sds_core.observer.mvds.frame import decode, fits_key, pair_name
-from sds_core.observer.mvds.group_events import (
-    GroupEvent,
-    MvdsMinute,
-    explain,
-    group_of,
-)
+from sds_core.observer.mvds.group_events import GroupEvent, MvdsMinute, explain
 from sds_core.observer.mvds.limits import OTHER_GROUPS
 from sds_core.observer.mvds.shard_state import BLOB_VERSION
 from sds_core.observer.mvds.shard_view import ShardView
@@ -59,11 +55,6 @@ def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:
     )
 
 
-def changed_groups(view: ShardView) -> ShardTotals:
-    """Return the totals of a view with only the groups that its last batch changed."""
-    return view.changed
-
-
 SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     prefix="mvds",
     digest=ShardDigest,
@@ -78,8 +69,8 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
         totals=GroupTotals,
         split=groups_of,
         join=join,
-        name_of=group_of,
-        changed=changed_groups,
+        name_of=attrgetter("group"),
+        changed=attrgetter("changed"),
         leftovers=frozenset({UNKNOWN_GROUP, OTHER_GROUPS}),
     ),
     explain=explain,

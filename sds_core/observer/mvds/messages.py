@@ -180,13 +180,11 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(_Rest)
 
 _FIRST, _LATEST, _DUE, _LINKS = range(1, 5)
+_PACKINGS = RISING, SIGNED, UNSIGNED, UNSIGNED
 
 
 @native
 class _MessageCodec(Codec[Message]):
-    def __init__(self) -> None:
-        self.packings = (RISING, SIGNED, UNSIGNED, UNSIGNED)
-
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         message: Message = cast("Message", entry)
         cells[_FIRST, row] = message.first_ms
@@ -206,7 +204,7 @@ class MessageTable(Table[Message]):
     """Messages by the fingerprint of their ids, in order of their first records."""
 
     def __init__(self, packed: PackedTable) -> None:
-        super().__init__(_MessageCodec(), packed)
+        super().__init__(_MessageCodec(_PACKINGS, _LATEST), packed)
 
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
         """Deadline and key of the messages due in [`from_ms`, `to_ms`).
@@ -228,8 +226,3 @@ class MessageTable(Table[Message]):
         """Number of peers and pairs of all messages."""
         self.flush()
         return int(self.column(_LINKS).sum())
-
-    def silent_since(self, clock_ms: int) -> list[int]:
-        """Keys of messages without a record since this clock."""
-        self.flush()
-        return integers(self.keys[self.column(_LATEST) < clock_ms])

@@ -63,14 +63,18 @@ class ShardModel:
     _journal: Journal | None
 
     def __init__(
-        self, settings: ObserverSettings, groups: Groups, state: ShardState
+        self,
+        settings: ObserverSettings,
+        groups: Groups,
+        state: ShardState,
+        journal: Journal | None,
     ) -> None:
         rule = rule_settings(settings)
         awaited = Awaited()
         self._settings = rule
         self._groups = groups
         self._state = state
-        self._journal = None
+        self._journal = journal
         self._messages = MessageTable(state.messages)
         self._links = self._messages.links()
         self._awaited = awaited
@@ -78,14 +82,8 @@ class ShardModel:
         self._copies = Copies(rule, state.copies)
         self._peers = Peers(rule, state.peers)
         self._ledger = Ledger(groups)
-        self._deliveries = Deliveries(rule, self._ledger, self._peers, awaited)
-        self._exchanges = Exchanges(rule, self._ledger, awaited)
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
-        self._deliveries.watch(journal)
-        self._exchanges.watch(journal)
+        self._deliveries = Deliveries(rule, self._ledger, self._peers, awaited, journal)
+        self._exchanges = Exchanges(rule, self._ledger, awaited, journal)
 
     def pack(self) -> ShardState:
         """The state, including all changes since it was loaded."""

@@ -1,9 +1,4 @@
-"""The view of one shard of message ids: what a passive observer concludes.
-
-`ShardView.apply` is pure: it takes digests and a clock, and updates the totals. The
-totals do not depend on how the sequence of payloads is divided into batches
-(docs/figures.md, 3).
-"""
+"""The view of one shard of message ids: what a passive observer concludes."""
 
 from __future__ import annotations
 
@@ -39,6 +34,7 @@ class ShardView:
 
     totals: ShardTotals
     _settings: ObserverSettings
+    _journal: Journal | None
     _active_ms: int
     _state: ShardState
     _groups: Groups
@@ -50,8 +46,10 @@ class ShardView:
         settings: ObserverSettings = DEFAULTS,
         totals: ShardTotals | None = None,
         state: ShardState | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._settings = settings
+        self._journal = journal
         # Within `_active_ms` after a payload, a figure or a verdict may change by
         # itself.
         self._active_ms = (
@@ -63,7 +61,7 @@ class ShardView:
         self.totals = totals
         self._state = state
         self._groups = Groups(totals, Rule.of(self._settings))
-        self._model = ShardModel(self._settings, self._groups, state)
+        self._model = ShardModel(self._settings, self._groups, state, self._journal)
         self._changed = set()
 
     @classmethod
@@ -77,10 +75,6 @@ class ShardView:
     def to_blob(self) -> bytes:
         """Encode the whole view, totals first, in version `BLOB_VERSION`."""
         return blob.pack(self.totals, self._model.pack())
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._model.watch(journal)
 
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
         """Apply the next payloads, then advance the clock, Unix ms.

@@ -100,9 +100,10 @@ class GroupTracer:
         }
         self._journal = Journal(set(self._messages))
         self._observers: set[str] = set()
-        self._views = {shard_of(key): ShardView(settings) for key in self._messages}
-        for view in self._views.values():
-            view.watch(self._journal)
+        self._views = {
+            shard_of(key): ShardView(settings, journal=self._journal)
+            for key in self._messages
+        }
 
     def take(self, digests: Mapping[str, Sequence[ShardDigest]], clock_ms: int) -> None:
         """Run the views of the traced ids; see `Tracer`."""

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from sds_core.observer.settings import ObserverSettings
+from sds_core.observer.summing import added
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
@@ -126,9 +127,9 @@ def joined(windows: Sequence[Window]) -> Window:
     return Window(
         min(began, default=None),
         max(messages, default=None),
-        _added(one.ended for one in windows),
-        _added(one.unacknowledged for one in windows),
-        _added(one.unanswered for one in windows),
+        added(one.ended for one in windows),
+        added(one.unacknowledged for one in windows),
+        added(one.unanswered for one in windows),
         _latest(one.taps for one in windows),
         windows[0].rule,
     )
@@ -149,14 +150,6 @@ def count_in(steps: dict[int, int], time_ms: int, number: int = 1) -> None:
 
 def _steps_since(steps: Mapping[int, int], edge_ms: int) -> dict[int, int]:
     return {end_ms: number for end_ms, number in steps.items() if end_ms >= edge_ms}
-
-
-def _added(found: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    added: dict[int, int] = {}
-    for one in found:
-        for step, number in one.items():
-            added[step] = added.get(step, 0) + number
-    return added
 
 
 def _latest(found: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
@@ -38,6 +39,7 @@ class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
 
 
 @native
+@dataclass(slots=True)
 class Acknowledgements:
     """Tracks each content message until its acknowledgement or its deadline."""
 
@@ -48,47 +50,27 @@ class Acknowledgements:
     _deliveries: Deliveries
     _incidents: Incidents
     _messages: MessageTable
-    _definite: list[DefiniteAcknowledgement]
-    _unacknowledged: dict[int, None]
-    _unjudged: dict[int, None]
-    _in_flight: dict[int, int]
+    # The channel's clock when the messages were loaded.
+    _loaded_ms: int
     _journal: Journal | None
+    _definite: list[DefiniteAcknowledgement] = field(default_factory=list)
+    # Recent messages without acknowledgement, the newest last.
+    _unacknowledged: dict[int, None] = field(default_factory=dict)
+    # Messages that are not overdue and had no opportunity yet, the newest last.
+    _unjudged: dict[int, None] = field(default_factory=dict)
+    # Event times of messages whose deadline has not passed.
+    _in_flight: dict[int, int] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        deadlines: Deadlines,
-        participants: Participants,
-        deliveries: Deliveries,
-        incidents: Incidents,
-        messages: MessageTable,
-        clock_ms: int,
-    ) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._deadlines = deadlines
-        self._participants = participants
-        self._deliveries = deliveries
-        self._incidents = incidents
-        self._messages = messages
-        self._journal = None
-        self._definite = []
-        # Recent messages without acknowledgement, the newest last.
-        self._unacknowledged = dict.fromkeys(
-            messages.unacknowledged(clock_ms - settings.horizon_ms)
-        )
-        # Messages that are not overdue and had no opportunity yet, the newest last.
+    def __post_init__(self) -> None:
+        """Queue the deadlines of the loaded messages."""
+        messages, settings = self._messages, self._settings
+        since_ms = self._loaded_ms - settings.horizon_ms
+        self._unacknowledged = dict.fromkeys(messages.unacknowledged(since_ms))
         self._unjudged = dict.fromkeys(messages.unjudged())
-        # Event times of messages whose deadline has not passed.
         self._in_flight = dict(messages.in_flight())
         after_ms = settings.ack_deadline_ms
         awaited = [(seen_ms + after_ms, key) for key, seen_ms in messages.not_overdue()]
-        deadlines.add_all(Due.ACKNOWLEDGEMENT, awaited)
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
+        self._deadlines.add_all(Due.ACKNOWLEDGEMENT, awaited)
 
     def get(self, key: int) -> Message | None:
         """The message with this fingerprint; None if it is not remembered."""
@@ -204,7 +186,11 @@ class Acknowledgements:
             if not is_held:
                 message.opportunity = True
                 del self._unjudged[message.key]
-            elif filter_ is not None and self._may_witness(message, by):
+            elif (
+                filter_ is not None
+                and len(message.witnesses) < _MOST_WITNESSES
+                and by not in message.witnesses
+            ):
                 self._witnessed(message, by, filter_, time_ms, clock_ms)
 
     def _unjudged_among_newest(self, count: int) -> list[int]:
@@ -218,10 +204,6 @@ class Acknowledgements:
                 break
             found.append(key)
         return found
-
-    def _may_witness(self, message: Message, by: int) -> bool:
-        witnesses = message.witnesses
-        return len(witnesses) < _MOST_WITNESSES and by not in witnesses
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool | None:
         """Decide at a message's deadline whether it counts as unacknowledged.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import msgspec
 
@@ -42,6 +43,7 @@ class EpochState(msgspec.Struct, array_like=True):
 
 
 @native
+@dataclass(slots=True)
 class Capacity:
     """Counts bytes, and sets the gauges of current activity."""
 
@@ -50,20 +52,6 @@ class Capacity:
     _participants: Participants
     _filters: Filters
     _epoch: EpochState
-
-    def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        participants: Participants,
-        filters: Filters,
-        epoch: EpochState,
-    ) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._participants = participants
-        self._filters = filters
-        self._epoch = epoch
 
     def frame(self, frame: SeenFrame) -> None:
         """Count the bytes of a frame that is not a copy."""
@@ -131,10 +119,9 @@ class Capacity:
         )
 
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
-        """Event time at which the filter's false-positive rate passes 1 %, Unix ms.
+        """See `BloomGauge`.
 
-        The time is extrapolated from the filter's growth; None if the filter does not
-        grow. At the fill X/m = 0.01^(1/k), a filter holds -(m/k) ln(1 - X/m) ids.
+        At the fill X/m = 0.01^(1/k), a filter holds -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None

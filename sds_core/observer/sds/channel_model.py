@@ -52,7 +52,6 @@ _SWEEP_MS = 60_000
 class ChannelModel:
     """Acknowledgement, delivery, missing dependencies and repair of one channel."""
 
-    _given: ObserverSettings
     _settings: RuleSettings
     _totals: ChannelTotals
     _state: ChannelState
@@ -80,13 +79,16 @@ class ChannelModel:
     _journal: Journal | None
 
     def __init__(
-        self, given: ObserverSettings, totals: ChannelTotals, state: ChannelState
+        self,
+        given: ObserverSettings,
+        totals: ChannelTotals,
+        state: ChannelState,
+        journal: Journal | None,
     ) -> None:
-        self._given = given
         self._settings = settings = rule_settings(given)
         self._totals = totals
         self._state = state
-        self._journal = None
+        self._journal = journal
         # Lower bound of the clocks in `_copies` and `_repairs`.
         self._oldest_ms = 0
         self._messages = messages = MessageTable(state.messages)
@@ -95,14 +97,15 @@ class ChannelModel:
         self._seen_ids = seen_ids = SeenIdTable(state.seen_ids)
         forgotten = ForgottenMessages(settings, totals, state.forgotten)
         self._deadlines = deadlines = Deadlines()
+        deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
         self._incidents = incidents = Incidents()
         self._participants = participants = Participants(settings, state.participants)
         self._health = health = Health(settings, state.health)
         self._copies = Copies(settings, totals, state.copies)
         self._heads = HistoryHeads(settings, participants, state.heads)
-        self._repairs = Repairs(settings, totals, deadlines, requests)
-        self._timing = RepairTiming(settings, totals)
-        self._segments = Segments(settings, totals, deadlines, state.segments)
+        self._repairs = Repairs(settings, totals, deadlines, requests, journal)
+        self._timing = RepairTiming(settings, totals, journal)
+        self._segments = Segments(settings, totals, deadlines, state.segments, journal)
         self._filters = filters = Filters(settings, state.filters)
         self._capacity = Capacity(settings, totals, participants, filters, state.epoch)
         self._deliveries = Deliveries(
@@ -115,6 +118,7 @@ class ChannelModel:
             messages,
             state.deliveries,
             state.clock_ms,
+            journal,
         )
         self._acknowledgements = Acknowledgements(
             settings,
@@ -125,6 +129,7 @@ class ChannelModel:
             incidents,
             messages,
             state.clock_ms,
+            journal,
         )
         self._gaps = Gaps(
             settings,
@@ -134,6 +139,7 @@ class ChannelModel:
             self._repairs,
             incidents,
             gaps,
+            journal,
         )
         self._own_ids = OwnIds(
             settings,
@@ -148,6 +154,7 @@ class ChannelModel:
             self._capacity,
             self._segments,
             health,
+            journal,
         )
         self._start = Start(
             state.highest_lamports,
@@ -159,15 +166,6 @@ class ChannelModel:
             seen_ids,
             forgotten,
         )
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
-        self._deliveries.watch(journal)
-        self._acknowledgements.watch(journal)
-        self._gaps.watch(journal)
-        self._repairs.watch(journal)
-        self._own_ids.watch(journal)
 
     def requests_ms(self, key: int) -> list[int]:
         """Event times of the latest requests for an id; see `Repairs`."""
@@ -216,11 +214,11 @@ class ChannelModel:
 
     def next_moment(self) -> int:
         """Next time when a deadline passes or an event leaves the verdict's window."""
-        return min(self._deadlines.next_at, self._health.edge_ms())
+        return min(self._deadlines.next_at, self._health.edge_ms)
 
-    def pending_ms(self) -> tuple[int | None, int | None]:
-        """Next deadline, and next change of the verdict, each in Unix ms or None."""
-        return self._deadlines.next_ms, self._health.next_change_ms
+    def pending_ms(self) -> tuple[int, int]:
+        """Next deadline, and next change of the verdict, Unix ms; `NEVER` if none."""
+        return self._deadlines.next_at, self._health.next_edge_ms()
 
     def next_gauge_change_ms(self, clock_ms: int) -> int | None:
         """Time when a gauge may change without a new frame; see `Capacity`."""
@@ -258,7 +256,7 @@ class ChannelModel:
 
     def _memory(self) -> Memory:
         return Memory(
-            self._given,
+            self._settings,
             self._state.health,
             self._messages,
             self._gap_table,
@@ -454,7 +452,7 @@ class ChannelModel:
             self._own_ids.forget(key)
         for key in self._seen_ids.silent_since(edge_ms):
             self._own_ids.forget_seen_id(key)
-        for key in self._gap_table.not_named_since(edge_ms):
+        for key in self._gap_table.silent_since(edge_ms):
             self._gaps.forget(key)
         self._deliveries.forget_old(sweep_ms)
         self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)

@@ -1,20 +1,17 @@
-"""The view of one channel: what a passive observer concludes from its frames.
-
-`ChannelView.apply` is pure: it takes digests and a clock, and updates the totals. The
-totals do not depend on how the sequence of frames is divided into batches
-(docs/figures.md, 3).
-"""
+"""The view of one channel: what a passive observer concludes from its frames."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
+from operator import attrgetter
 
 import msgspec
 from msgspec.structs import replace
 
 from sds_core.native import native
 from sds_core.observer import blob
+from sds_core.observer.deadlines import NEVER
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident
 from sds_core.observer.journal import Journal
@@ -45,10 +42,6 @@ ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 """Types of event that `ChannelView.apply` returns."""
 
 
-def _order_of(frame: SeenFrame) -> tuple[int, int, int]:
-    return frame.order
-
-
 @native
 class ChannelView:
     """Acknowledgement, delivery, missing dependencies and repair of one channel.
@@ -68,17 +61,16 @@ class ChannelView:
         settings: ObserverSettings = DEFAULTS,
         totals: ChannelTotals | None = None,
         state: ChannelState | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._settings = settings
-        self._journal = None
+        self._journal = journal
         self._begin(totals or ChannelTotals(), state or ChannelState())
 
     def _begin(self, totals: ChannelTotals, state: ChannelState) -> None:
         self.totals = totals
         self._state = state
-        self._model = ChannelModel(self._settings, totals, state)
-        if self._journal is not None:
-            self._model.watch(self._journal)
+        self._model = ChannelModel(self._settings, totals, state, self._journal)
         self._minutes = Minutes(
             ChannelMinute, totals, state.minutes, state.clock_ms, momentary=_MOMENTARY
         )
@@ -115,7 +107,7 @@ class ChannelView:
         frames = [frames_of(digest) for digest in digests]
         if len(frames) == 1:
             return self.follow(frames[0], clock_ms)
-        return self.follow(heapq.merge(*frames, key=_order_of), clock_ms)
+        return self.follow(heapq.merge(*frames, key=attrgetter("order")), clock_ms)
 
     def follow(self, frames: Iterable[SeenFrame], clock_ms: int) -> list[ChannelEvent]:
         """Apply frames that are already in order; see `apply`."""
@@ -130,11 +122,6 @@ class ChannelView:
         self._advance(clock_ms)
         self._model.summarise()
         return [*events, *self._drain()]
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
-        self._model.watch(journal)
 
     @property
     def model(self) -> ChannelModel:
@@ -170,9 +157,8 @@ class ChannelView:
             self._minutes.deadline_ms(clock_ms),
             self._silent_until_ms,
         )
-        return min(
-            (ms for ms in pending if ms is not None and ms >= clock_ms), default=None
-        )
+        known = (ms for ms in pending if ms is not None and clock_ms <= ms < NEVER)
+        return min(known, default=None)
 
     @property
     def _silent_until_ms(self) -> int | None:
@@ -210,4 +196,4 @@ class ChannelView:
         # In a state of an earlier release, the next moment may be before the clock.
         moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
-        return self._minutes.check_ms()
+        return self._minutes.check_ms

@@ -71,7 +71,6 @@ class CopiesState(msgspec.Struct, array_like=True):
     Attributes:
         numbers: Sequence numbers seen, by tap.
         hashes: Fingerprints of Waku hashes seen.
-        broadcasts: Broadcasts by content.
         observers: Channel's clock at the latest frame of each tap, Unix ms.
     """
 

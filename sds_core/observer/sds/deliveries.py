@@ -8,8 +8,6 @@ earlier state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from sds_core.native import native
@@ -50,7 +48,11 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
 @native
 class Deliveries:
-    """Tracks which participant received which message."""
+    """Tracks which participant received which message.
+
+    Attributes:
+        receivers: Receivers by participant index.
+    """
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -59,7 +61,7 @@ class Deliveries:
     _health: Health
     _messages: MessageTable
     _oldest: int
-    _receivers: dict[int, Receiver]
+    receivers: dict[int, Receiver]
     _awaited: int
     _missing: MissingDeliveries
     _undelivered: dict[int, tuple[int, int]]
@@ -76,6 +78,7 @@ class Deliveries:
         messages: MessageTable,
         state: DeliveriesState,
         clock_ms: int,
+        journal: Journal | None,
     ) -> None:
         self._settings = settings
         self._totals = totals
@@ -88,27 +91,18 @@ class Deliveries:
         first = messages.first_seen_since(clock_ms - settings.horizon_ms)
         if first is not None:
             self._oldest = first
-        self._receivers = {
+        self.receivers = {
             by: packed.unpacked() for by, packed in state.receivers.items()
         }
         # Number of waiting messages of all receivers.
         self._awaited = 0
-        for one in self._receivers.values():
+        for one in self.receivers.values():
             self._awaited += one.waiting_count
         self._missing = MissingDeliveries(
-            participants, incidents, self._receivers, state.undelivered
+            participants, incidents, self.receivers, state.undelivered
         )
         self._undelivered = state.undelivered
-        self._journal = None
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
         self._journal = journal
-
-    @property
-    def receivers(self) -> Mapping[int, Receiver]:
-        """Receivers by participant index."""
-        return self._receivers
 
     def first_copy_by(
         self,
@@ -134,13 +128,13 @@ class Deliveries:
         self.forget_old(clock_ms)
         if by == UNKNOWN:
             return
-        receiver: Receiver | None = self._receivers.get(by)
+        receiver: Receiver | None = self.receivers.get(by)
         is_new = receiver is None
         if receiver is None:
-            if len(self._receivers) >= self._settings.followed:
+            if len(self.receivers) >= self._settings.followed:
                 self._totals.leave_out(LeftOut.PARTICIPANT)
                 return
-            receiver = self._receivers[by] = Receiver(self._totals.messages)
+            receiver = self.receivers[by] = Receiver(self._totals.messages)
         last_ms = self._participants.last_ms(by)
         if last_ms and frame.time_ms - last_ms > self._settings.delivery_deadline_ms:
             receiver.returns = frame.time_ms, receiver.returns[0]
@@ -180,11 +174,7 @@ class Deliveries:
         is_newest: bool,
         proves_lack: bool,
     ) -> None:
-        """Judge each waiting message by a filter; see `first_copy_by`.
-
-        If a filter does not hold a message that its owner could have had, the owner
-        lacked the message.
-        """
+        """Judge each waiting message by a filter; see `first_copy_by`."""
         for old in [one for one in receiver.waiting if one < self._oldest]:
             self._end(receiver, by, old)
         time_ms: int = frame.time_ms
@@ -240,7 +230,7 @@ class Deliveries:
 
     def returned_ms(self, by: int) -> int:
         """Event time of the latest return after a long silence, Unix ms; 0 if none."""
-        receiver = self._receivers.get(by)
+        receiver = self.receivers.get(by)
         return 0 if receiver is None else receiver.returns[0]
 
     def lacking(self, message: Message) -> tuple[dict[str, int], int]:
@@ -250,22 +240,22 @@ class Deliveries:
     def orders_of_use(self) -> set[int]:
         """Orders of the messages whose ids may still be searched for in a filter."""
         of_use: set[int] = set()
-        for receiver in self._receivers.values():
+        for receiver in self.receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
         # The first message that is new to any receiver, and all later messages.
         of_use.update(range(self._new_from(), self._totals.messages))
         return of_use
 
     def _new_from(self) -> int:
-        """Order of the first message that is new to any receiver; see `_new_to`."""
+        """Order of the first message that is new to any receiver."""
         end: int = self._totals.messages
         first: int = end
         receiver: Receiver
-        for receiver in self._receivers.values():
+        for receiver in self.receivers.values():
             first = min(first, receiver.checked_to)
         first = max(first, self._oldest, end - self._settings.awaited)
         found: int = end
-        for by, receiver in self._receivers.items():
+        for by, receiver in self.receivers.items():
             begin: int = max(receiver.checked_to, first)
             if begin >= found:
                 continue
@@ -287,7 +277,7 @@ class Deliveries:
                 earlier is inactive for all messages within the retention window.
         """
         self._missing.forget_before(self._oldest)
-        for by, receiver in list(self._receivers.items()):
+        for by, receiver in list(self.receivers.items()):
             is_silent = not self._participants.has_spoken_since(by, clock_ms)
             forgotten = [
                 one for one in receiver.waiting if is_silent or one < self._oldest
@@ -295,12 +285,12 @@ class Deliveries:
             for order in forgotten:
                 self._end(receiver, by, order)
             if is_silent:
-                del self._receivers[by]
+                del self.receivers[by]
 
     def state(self) -> DeliveriesState:
         """The encoded form."""
         return DeliveriesState(
-            {by: PackedReceiver.of(one) for by, one in self._receivers.items()},
+            {by: PackedReceiver.of(one) for by, one in self.receivers.items()},
             self._undelivered,
         )
 
@@ -317,7 +307,8 @@ class Deliveries:
         limit: int = self._settings.awaited
         unread_from: int = max(receiver.checked_to, self._oldest)
         first: int = max(unread_from, totals.messages - limit)
-        new = self._new_to(by, first)
+        after_ms, until_ms = self._participants.active_span(by)
+        new = self._messages.new_to(by, after_ms, until_ms, first, totals.messages)
         receiver.checked_to = totals.messages
         room = max(0, self._settings.awaited_by_all - self._awaited)
         taken = new[:room]
@@ -330,12 +321,6 @@ class Deliveries:
                 self._end(receiver, by, order)
         receiver.waiting.update(taken)
         self._awaited += len(taken)
-
-    def _new_to(self, by: int, first: int) -> list[int]:
-        """Orders of messages that a participant should receive, starting at `first`."""
-        after_ms, until_ms = self._participants.active_span(by)
-        end: int = self._totals.messages
-        return self._messages.new_to(by, after_ms, until_ms, first, end)
 
     def _detect_roll_over(self, receiver: Receiver, by: int, frame: SeenFrame) -> None:
         filter_, holds_all = frame.filter, True

@@ -15,7 +15,6 @@ from sds_core.native import native
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import Arrival
 from sds_core.observer.sds.digest_parts import (
-    LONGEST_HINT,
     NO_FILTER,
     WHOLE_FILTER,
     Filters,
@@ -37,8 +36,6 @@ from sds_core.wire import (
     outlined_entry,
     part_sizes,
 )
-
-__all__ = ["DIALECTS", "KINDS", "LONGEST_HINT", "ChannelDigest", "ChannelDigester"]
 
 KINDS = tuple(FrameKind)
 DIALECTS = tuple(Dialect)
@@ -123,19 +120,6 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     positions: bytes
     changes: bytes
     segments: list[SegmentRow]
-
-    def to_bytes(self) -> bytes:
-        """MessagePack bytes, to send from the reader to the view."""
-        return _ENCODER.encode(self)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> ChannelDigest:
-        """The digest from the bytes that `to_bytes` returned."""
-        return _DECODER.decode(data)
-
-
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(ChannelDigest)
 
 
 @native

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,7 @@ def usable_id(raw: bytes) -> str | None:
 
 
 @native
+@dataclass(slots=True)
 class Histories:
     """Causal histories, each a slice of one list.
 
@@ -124,21 +126,13 @@ class Histories:
     """
 
     _names: Names
-    indices: list[int]
+    indices: list[int] = field(default_factory=list)
     # Entries in wire form, and their sizes in a frame; None and 0 if unknown.
-    _entries: list[bytes | None]
-    _sizes: list[int]
+    _entries: list[bytes | None] = field(default_factory=list)
+    _sizes: list[int] = field(default_factory=list)
     # Where the last history begins.
-    _begin: int
-    _known: dict[bytes, int]
-
-    def __init__(self, names: Names) -> None:
-        self._names = names
-        self.indices = []
-        self._entries = []
-        self._sizes = []
-        self._begin = 0
-        self._known = {}
+    _begin: int = 0
+    _known: dict[bytes, int] = field(default_factory=dict)
 
     def add(self, entries: Sequence[HistoryEntryLike]) -> tuple[int, int, int]:
         """Add a history; return its slice, and the number of surplus entries."""
@@ -226,6 +220,7 @@ class Histories:
 
 
 @native
+@dataclass(slots=True)
 class Filters:
     """Filters, either whole or as the words that differ from the previous filter.
 
@@ -235,23 +230,15 @@ class Filters:
             filter.
     """
 
-    whole: list[bytes]
-    shapes: list[int]
-    changed: int
+    whole: list[bytes] = field(default_factory=list)
+    shapes: list[int] = field(default_factory=list)
+    changed: int = 0
     # Words in which a filter differs from the previous filter, and their positions.
-    _positions: list[np.ndarray]
-    _words: list[np.ndarray]
+    _positions: list[np.ndarray] = field(default_factory=list)
+    _words: list[np.ndarray] = field(default_factory=list)
     # The previous filter: (dialect, m_bits, k, number of bytes), its words, and the
     # number of its set bits.
-    _last: tuple[tuple[Dialect, int, int, int], np.ndarray, int] | None
-
-    def __init__(self) -> None:
-        self.whole = []
-        self.shapes = []
-        self.changed = 0
-        self._positions = []
-        self._words = []
-        self._last = None
+    _last: tuple[tuple[Dialect, int, int, int], np.ndarray, int] | None = None
 
     @property
     def positions(self) -> bytes:

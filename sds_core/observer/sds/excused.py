@@ -1,7 +1,4 @@
-"""Excuses a channel's findings if the monitor may have missed messages.
-
-Excused findings suppress alerts on a channel (docs/figures.md, 8).
-"""
+"""Excuses a channel's findings if the monitor may have missed messages."""
 
 from __future__ import annotations
 
@@ -36,8 +33,10 @@ def excused_findings(
         return ()
     undelivered = settings.undelivered_percent * evidence.pairs / 100
     unacknowledged = settings.unacknowledged_percent * evidence.messages / 100
+    earlier_ms = settings.gap_deadline_ms
+    lost = [(since_ms - earlier_ms, at_ms, n) for since_ms, at_ms, n in evidence.lost]
     kinds: Sequence[tuple[str, Sequence[Found], float]] = (
-        ("lost", _earlier(evidence.lost, settings.gap_deadline_ms), 0),
+        ("lost", lost, 0),
         ("undelivered", evidence.undelivered, undelivered),
         ("unacknowledged", evidence.unacknowledged, unacknowledged),
         ("repair_expired", evidence.expired, LEAST_EXPIRED - 1),
@@ -47,8 +46,3 @@ def excused_findings(
         for kind, found, limit in kinds
         if (one := excused_of(kind, ALERTS[kind], found, limit, excusing)) is not None
     )
-
-
-def _earlier(found: Sequence[Found], by_ms: int) -> list[Found]:
-    """Return the findings; each start is earlier by `by_ms`."""
-    return [(since_ms - by_ms, at_ms, count) for since_ms, at_ms, count in found]

@@ -5,7 +5,7 @@ Only the fill of each filter is stored, not its bits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 
 import msgspec
 
@@ -44,37 +44,28 @@ class FilterTrace(msgspec.Struct, array_like=True):
 
 
 @native
+@dataclass(slots=True)
 class Filters:
-    """Tracks the filters in first copies."""
+    """Tracks the filters in first copies.
+
+    Attributes:
+        traces: Traces by participant index; `UNKNOWN` for all senders without a name.
+        has_rolled: Whether the latest first copy showed a roll-over.
+    """
 
     _settings: RuleSettings
-    _traces: dict[int, FilterTrace]
-    _has_rolled: bool
-
-    def __init__(self, settings: RuleSettings, traces: dict[int, FilterTrace]) -> None:
-        self._settings = settings
-        self._traces = traces
-        self._has_rolled = False
-
-    @property
-    def traces(self) -> Mapping[int, FilterTrace]:
-        """Traces by participant index; `UNKNOWN` for all senders without a name."""
-        return self._traces
+    traces: dict[int, FilterTrace]
+    has_rolled: bool = False
 
     def rolled_ms(self, by: int) -> int | None:
         """Event time of the participant's latest roll-over; None if none was seen."""
-        trace = self._traces.get(by)
+        trace = self.traces.get(by)
         return None if trace is None else trace.rolled_ms
-
-    @property
-    def has_rolled(self) -> bool:
-        """Whether the latest first copy showed a roll-over."""
-        return self._has_rolled
 
     def rolled(self, by: int, frame: SeenFrame) -> None:
         """Record that a frame shows a roll-over of its sender's newest filter."""
-        trace = self._traces[by]
-        self._has_rolled = True
+        trace = self.traces[by]
+        self.has_rolled = True
         trace.rolled_ms = frame.time_ms
         trace.grown_from = trace.grown_next = None
         self._grow(trace)
@@ -84,15 +75,15 @@ class Filters:
 
         A first copy that is seen late has an old filter.
         """
-        self._has_rolled = False
+        self.has_rolled = False
         filter_ = frame.filter
         if filter_ is None or frame.kind is FrameKind.EPHEMERAL:
             return False
-        trace = self._traces.get(by)
-        if trace is None and len(self._traces) >= self._settings.followed:
+        trace = self.traces.get(by)
+        if trace is None and len(self.traces) >= self._settings.followed:
             return False
         if trace is None or trace.dialect is not filter_.dialect:
-            self._traces[by] = trace = FilterTrace(
+            self.traces[by] = trace = FilterTrace(
                 filter_.dialect,
                 filter_.m_bits,
                 filter_.k,
@@ -104,7 +95,7 @@ class Filters:
             return False
         else:
             if _has_rolled(trace, filter_):
-                self._has_rolled = True
+                self.has_rolled = True
                 trace.rolled_ms = frame.time_ms
                 trace.grown_from = trace.grown_next = None
             trace.m_bits, trace.k = filter_.m_bits, filter_.k
@@ -116,8 +107,8 @@ class Filters:
 
     def forget_before(self, clock_ms: int) -> None:
         """Drop filters from before this event time, Unix ms."""
-        for by in [by for by, t in self._traces.items() if t.time_ms < clock_ms]:
-            del self._traces[by]
+        for by in [by for by, t in self.traces.items() if t.time_ms < clock_ms]:
+            del self.traces[by]
 
     def _grow(self, trace: FilterTrace) -> None:
         now = trace.time_ms, estimated_ids(trace.bits_set, trace.m_bits, trace.k)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 
 from sds_core.native import Uint64, native
@@ -25,26 +27,20 @@ class ForgottenState(msgspec.Struct, array_like=True):
 
 
 @native
+@dataclass(slots=True)
 class ForgottenMessages:
     """Tracks clock and Lamport timestamps of forgotten content and sync frames."""
 
-    _limit: int
+    _settings: RuleSettings
     _totals: ChannelTotals
     _state: ForgottenState
-
-    def __init__(
-        self, settings: RuleSettings, totals: ChannelTotals, state: ForgottenState
-    ) -> None:
-        self._limit = settings.followed
-        self._totals = totals
-        self._state = state
 
     def add(self, seen_ms: int, sender: int, lamport: Uint64) -> None:
         """Record that a message is forgotten."""
         state = self._state
         state.seen_ms = max(state.seen_ms, seen_ms)
         known = state.lamports.get(sender)
-        if known is None and len(state.lamports) >= self._limit:
+        if known is None and len(state.lamports) >= self._settings.followed:
             self._totals.leave_out(LeftOut.PARTICIPANT)
             return
         state.lamports[sender] = max(lamport, known or 0)

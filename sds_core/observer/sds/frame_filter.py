@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache, partial
 
 from sds_core.native import Bytes, native
@@ -78,10 +77,6 @@ class Filter:
             message.hash_a, message.hash_b = self._hashes(message.message_id)
             message.hashed_for = self.dialect
         return self._holds(message.hash_a, message.hash_b, message.message_id)
-
-    def contain(self, message_ids: Sequence[str]) -> list[bool]:
-        """Which of the ids the filter holds; each may be a false positive."""
-        return [self.contains(one) for one in message_ids]
 
     def _hashes(self, message_id: str) -> tuple[int, int]:
         if self.dialect is _SPEC:

@@ -96,11 +96,7 @@ class Transition(NamedTuple):
 
 
 class NoTransition(ValueError):
-    """An event cannot occur in a state.
-
-    Attributes:
-        state, event: The pair that `TRANSITIONS` lacks.
-    """
+    """An event cannot occur in a state: `TRANSITIONS` lacks the pair."""
 
     def __init__(self, state: GapState, event: GapEvent) -> None:
         super().__init__(f"{event.name} cannot happen in state {state.name}")
@@ -108,15 +104,12 @@ class NoTransition(ValueError):
         self.event = event
 
 
-def _all(events: tuple[GapEvent, ...], to: Transition) -> dict[GapEvent, Transition]:
-    return dict.fromkeys(events, to)
-
-
 def _stays(state: GapState, *events: GapEvent) -> dict[GapEvent, Transition]:
-    return _all(events, Transition(state))
+    return dict.fromkeys(events, Transition(state))
 
 
 _GONE = Transition(None)
+_DROPPED = dict.fromkeys((*ARRIVALS, GapEvent.FORGOTTEN), _GONE)
 
 TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
     # A deadline is obsolete if its entry was dropped and the id was then named again.
@@ -124,21 +117,18 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         **_stays(GapState.NOTED, GapEvent.NAMED_IN_WARM_UP, *DEADLINES),
         GapEvent.NAMED_BEFORE_START: Transition(GapState.BEFORE_START),
         GapEvent.NAMED_AFTER_START: Transition(GapState.SETTLING),
-        **_all(ARRIVALS, _GONE),
-        GapEvent.FORGOTTEN: _GONE,
+        **_DROPPED,
     },
     GapState.BEFORE_START: {
         **_stays(GapState.BEFORE_START, *NAMINGS, *DEADLINES),
-        **_all(ARRIVALS, _GONE),
-        GapEvent.FORGOTTEN: _GONE,
+        **_DROPPED,
     },
     GapState.SETTLING: {
         **_stays(GapState.SETTLING, *NAMINGS, *DEADLINES),
         GapEvent.SETTLE_TIME_PASSED: Transition(
             GapState.OPEN, {"gaps_opened": 1, "gaps_open": 1}
         ),
-        **_all(ARRIVALS, _GONE),
-        GapEvent.FORGOTTEN: _GONE,
+        **_DROPPED,
     },
     # ARRIVED_AFTER_HORIZON cannot occur, because the deadline passes before the
     # retention window ends.
@@ -162,14 +152,13 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
     },
     GapState.LOST: {
         **_stays(GapState.LOST, *NAMINGS, *DEADLINES),
-        **_all(ARRIVALS, Transition(None, {"gaps_retracted": 1})),
+        **dict.fromkeys(ARRIVALS, Transition(None, {"gaps_retracted": 1})),
         GapEvent.ARRIVED_AFTER_HORIZON: _GONE,
         GapEvent.FORGOTTEN: _GONE,
     },
     GapState.TAP_GAP: {
         **_stays(GapState.TAP_GAP, *NAMINGS, *DEADLINES),
-        **_all(ARRIVALS, _GONE),
-        GapEvent.FORGOTTEN: _GONE,
+        **_DROPPED,
     },
 }
 """For each state and event, the next state and the changes of the totals."""

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from sds_core.native import Int64Rows, native
-from sds_core.observer.columns import Column, integers
+from sds_core.observer.columns import integers
 from sds_core.observer.sds.gap_states import WAITING, GapState
 from sds_core.observer.sds.participants import UNKNOWN
 from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
@@ -54,6 +54,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
 
 
 _SINCE, _LAST_NAMED, _STATE, _IS_WITNESSED = range(1, 5)
+_PACKINGS = SIGNED, SIGNED, UNSIGNED, UNSIGNED
 _STATES = tuple(GapState)
 _CODES = {state: code for code, state in enumerate(_STATES)}
 _IS_WAITING = np.array([state in WAITING for state in _STATES])
@@ -63,9 +64,6 @@ _DECODER = msgspec.msgpack.Decoder(Gap)
 
 @native
 class _GapCodec(Codec[Gap]):
-    def __init__(self) -> None:
-        self.packings = (SIGNED, SIGNED, UNSIGNED, UNSIGNED)
-
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         gap = cast("Gap", entry)
         cells[_SINCE, row] = gap.since_ms
@@ -83,7 +81,7 @@ class GapTable(Table[Gap]):
     """Ids that are named but not seen, by fingerprint."""
 
     def __init__(self, packed: PackedTable) -> None:
-        super().__init__(_GapCodec(), packed)
+        super().__init__(_GapCodec(_PACKINGS, _LAST_NAMED), packed)
 
     def waiting(self) -> list[tuple[int, int, bool]]:
         """Key and `since_ms` of each waiting gap, and whether it still settles."""
@@ -110,18 +108,8 @@ class GapTable(Table[Gap]):
         """Keys of the waiting gaps without enough witnesses, in order of `since_ms`."""
         if not len(self):
             return []
-        rows = self._waiting_rows()
+        self.flush()
+        rows = np.flatnonzero(_IS_WAITING[self.column(_STATE)])
         rows = rows[self.column(_IS_WITNESSED)[rows] == 0]
         in_order = self.column(_SINCE)[rows].argsort(kind="stable")
         return integers(self.keys[rows[in_order]])
-
-    def not_named_since(self, clock_ms: int) -> list[int]:
-        """Keys of the gaps that were last named before this clock."""
-        self.flush()
-        if not self._rows:
-            return []
-        return integers(self.keys[self.column(_LAST_NAMED) < clock_ms])
-
-    def _waiting_rows(self) -> Column:
-        self.flush()
-        return np.flatnonzero(_IS_WAITING[self.column(_STATE)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 
 from sds_core.native import native
@@ -21,6 +22,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 
 
 @native
+@dataclass(slots=True)
 class Gaps:
     """Tracks each id that is named but not seen.
 
@@ -34,41 +36,22 @@ class Gaps:
     _repairs: Repairs
     _incidents: Incidents
     _gaps: GapTable
-    _searched: dict[int, None]
     _journal: Journal | None
+    # Waiting gaps for which evidence is still needed, in order of `since_ms`.
+    _searched: dict[int, None] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        deadlines: Deadlines,
-        participants: Participants,
-        repairs: Repairs,
-        incidents: Incidents,
-        gaps: GapTable,
-    ) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._deadlines = deadlines
-        self._participants = participants
-        self._repairs = repairs
-        self._incidents = incidents
-        self._gaps = gaps
-        self._journal = None
-        # Waiting gaps for which evidence is still needed, in order of `since_ms`.
-        self._searched = dict.fromkeys(gaps.searched())
+    def __post_init__(self) -> None:
+        """Queue the deadlines of the waiting gaps."""
+        settings = self._settings
+        self._searched = dict.fromkeys(self._gaps.searched())
         settle_ms, deadline_ms = settings.settle_ms, settings.gap_deadline_ms
-        waiting = gaps.waiting()
+        waiting = self._gaps.waiting()
         settling = [
             (since + settle_ms, key) for key, since, settles in waiting if settles
         ]
-        deadlines.add_all(Due.GAP_SETTLED, settling)
+        self._deadlines.add_all(Due.GAP_SETTLED, settling)
         overdue = [(since_ms + deadline_ms, key) for key, since_ms, _ in waiting]
-        deadlines.add_all(Due.GAP_OVERDUE, overdue)
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
+        self._deadlines.add_all(Due.GAP_OVERDUE, overdue)
 
     def room(self) -> int:
         """Number of unseen ids that a frame may add."""
@@ -105,7 +88,11 @@ class Gaps:
             gap.since_ms = clock_ms
             gap.naming = frame.dialect, frame.lamport
             gap.message_id = named.message_id
-            self._await(key, gap)
+            settled_ms = clock_ms + self._settings.settle_ms
+            self._deadlines.add(settled_ms, Due.GAP_SETTLED, key)
+            self._deadlines.add(self._deadline_of(gap), Due.GAP_OVERDUE, key)
+            if not gap.is_witnessed:
+                self._searched[key] = None
 
     def after_start_since_ms(self, key: int) -> int | None:
         """Clock at which an id became a gap, Unix ms; None if it is not a gap."""
@@ -138,9 +125,8 @@ class Gaps:
             for key, gap in zip(newest, self._gaps.many(newest), strict=True)
             if by != gap.sender and by not in gap.witnesses
         ]
-        held = filter_.contain([gap.message_id for _, gap in searched])
-        for (key, gap), is_held in reversed(list(zip(searched, held, strict=True))):
-            if is_held:
+        for key, gap in reversed(searched):
+            if filter_.contains(gap.message_id):
                 self._add_witness(key, gap, by)
             elif (
                 is_first_copy
@@ -286,15 +272,3 @@ class Gaps:
 
     def _deadline_of(self, gap: Gap) -> int:
         return gap.since_ms + self._settings.gap_deadline_ms
-
-    def _await(self, key: int, gap: Gap) -> None:
-        self._queue(key, gap.state, gap.since_ms)
-        if not gap.is_witnessed:
-            self._searched[key] = None
-
-    def _queue(self, key: int, state: GapState, since_ms: int) -> None:
-        if state is GapState.SETTLING:
-            settle_ms = since_ms + self._settings.settle_ms
-            self._deadlines.add(settle_ms, Due.GAP_SETTLED, key)
-        overdue_ms = since_ms + self._settings.gap_deadline_ms
-        self._deadlines.add(overdue_ms, Due.GAP_OVERDUE, key)

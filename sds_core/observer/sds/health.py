@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from sds_core.native import native
-from sds_core.observer.deadlines import later
+from sds_core.observer.deadlines import NEVER, later
 from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.evidence import (
     Counts,
@@ -23,8 +23,6 @@ from sds_core.observer.sds.evidence import (
 from sds_core.observer.verdict import Verdict
 
 _BUCKET_MS = 1_000
-
-_NEVER = 1 << 62
 
 _MOST_LOSSES = 2_000
 """Number of the latest losses of each kind that are kept.
@@ -105,7 +103,11 @@ _LATEST = (
 
 @native
 class Health:
-    """Judges a channel by the events in the window before its clock."""
+    """Judges a channel by the events in the window before its clock.
+
+    Attributes:
+        edge_ms: Lower bound of the next change of the verdict, Unix ms.
+    """
 
     _settings: RuleSettings
     _state: HealthState
@@ -115,7 +117,7 @@ class Health:
     _undelivered: Counter[tuple[int, int]]
     _undelivered_count: int
     _lost: Counter[int]
-    _edge_ms: int
+    edge_ms: int
 
     def __init__(self, settings: RuleSettings, state: HealthState) -> None:
         self._settings = settings
@@ -132,14 +134,13 @@ class Health:
         self._undelivered_count = self._undelivered.total()
         # Number of lost dependencies in each step, by the end of the step.
         self._lost = Counter([step_after(ms) for ms in state.losses.values()])
-        # A lower bound of the time when the next event leaves the window.
-        self._edge_ms = self._next_edge_ms()
+        self.edge_ms = self.next_edge_ms()
 
     def record(self, clock_ms: int) -> None:
         """Record a frame of the channel."""
         if self._state.first_ms is None:
             self._state.first_ms = clock_ms
-            self._edge_ms = min(self._edge_ms, self._warm_up_end_ms())
+            self.edge_ms = min(self.edge_ms, self._warm_up_end_ms())
 
     def in_warm_up(self, clock_ms: int) -> bool:
         """Whether the channel is in its warm-up, in which no gap opens."""
@@ -261,7 +262,7 @@ class Health:
 
     def judge(self, clock_ms: int, gaps_open: int) -> None:
         """Update the verdict to the clock. Call `judge` after every event."""
-        has_left = clock_ms > self._edge_ms
+        has_left = clock_ms > self.edge_ms
         if has_left:
             self._forget(clock_ms)
         state = self._state
@@ -269,7 +270,7 @@ class Health:
         if verdict is not state.verdict or state.since_ms is None:
             state.verdict, state.since_ms = verdict, clock_ms
         if has_left:
-            self._edge_ms = self._next_edge_ms()
+            self.edge_ms = self.next_edge_ms()
 
     def evidence(
         self, clock_ms: int, gaps_open: int, name: Callable[[int], str]
@@ -320,16 +321,6 @@ class Health:
         ]
         return lacking, len(spans) - len(most)
 
-    def edge_ms(self) -> int:
-        """Lower bound of the next change of the verdict, Unix ms."""
-        return self._edge_ms
-
-    @property
-    def next_change_ms(self) -> int | None:
-        """Deadline after which the verdict may change by itself; None if never."""
-        edge_ms = self._next_edge_ms()
-        return None if edge_ms == _NEVER else edge_ms
-
     def _verdict(self, clock_ms: int, gaps_open: int) -> tuple[Verdict, str]:
         state = self._state
         if state.first_ms is None or clock_ms <= self._warm_up_end_ms():
@@ -358,13 +349,14 @@ class Health:
 
     def _warm_up_end_ms(self) -> int:
         first_ms = self._state.first_ms
-        return _NEVER if first_ms is None else first_ms + self._settings.warm_up_ms - 1
+        return NEVER if first_ms is None else first_ms + self._settings.warm_up_ms - 1
 
     def _leaves_after(self, time_ms: int) -> None:
         edge_ms = time_ms + self._settings.verdict_window_ms
-        self._edge_ms = min(self._edge_ms, edge_ms)
+        self.edge_ms = min(self.edge_ms, edge_ms)
 
-    def _next_edge_ms(self) -> int:
+    def next_edge_ms(self) -> int:
+        """Deadline after which the verdict may change by itself; `NEVER` if never."""
         state = self._state
         latest = (getattr(state, name) for name in _LATEST)
         times = [ms for ms in latest if ms is not None]
@@ -376,10 +368,10 @@ class Health:
             times.append(next(iter(state.pairs)))
         if self._missed:
             times.append(next(iter(state.ended)))
-        edge_ms = min(times, default=_NEVER) + self._settings.verdict_window_ms
+        edge_ms = min(times, default=NEVER) + self._settings.verdict_window_ms
         if state.verdict is Verdict.WARMING_UP:
             edge_ms = min(edge_ms, self._warm_up_end_ms())
-        return min(edge_ms, _NEVER)
+        return min(edge_ms, NEVER)
 
     def _forget(self, clock_ms: int) -> None:
         state = self._state

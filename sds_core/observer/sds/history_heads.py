@@ -6,6 +6,8 @@ begin with e. Then none of the last n entries of a later history precedes e in t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 
 from sds_core.native import native
@@ -20,7 +22,6 @@ class HistoryHead(msgspec.Struct, array_like=True):
 
     Attributes:
         dialect, lamport: Dialect and Lamport timestamp of the frame.
-        entries: Number of entries.
         first: Fingerprint of the first entry; 0 if none exists.
     """
 
@@ -31,22 +32,13 @@ class HistoryHead(msgspec.Struct, array_like=True):
 
 
 @native
+@dataclass(slots=True)
 class HistoryHeads:
     """Remembers the head of the newest causal history of each participant."""
 
-    _limit: int
+    _settings: RuleSettings
     _participants: Participants
     _heads: dict[int, HistoryHead]
-
-    def __init__(
-        self,
-        settings: RuleSettings,
-        participants: Participants,
-        heads: dict[int, HistoryHead],
-    ) -> None:
-        self._limit = settings.followed
-        self._participants = participants
-        self._heads = heads
 
     def first_copy_by(
         self, frame: SeenFrame, by: int, has_rolled: bool
@@ -67,7 +59,7 @@ class HistoryHeads:
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None
         before = self._heads.get(by)
-        if before is None and len(self._heads) >= self._limit:
+        if before is None and len(self._heads) >= self._settings.followed:
             return None
         is_same = before is not None and before.dialect is frame.dialect
         if is_same and before is not None and frame.lamport <= before.lamport:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from sds_core.observer.forgotten import Forgotten
 from sds_core.observer.incidents import Incident, IncidentKind
 from sds_core.observer.kinds import Kind, Outlet, TrafficProtocol
@@ -58,15 +60,11 @@ def _fits_key(key: bytes, frame: Frame) -> bool:
     return key == frame.channel_id.encode()
 
 
-def _channel_id(frame: Frame) -> str:
-    return frame.channel_id
-
-
 SDS: TrafficProtocol[Frame] = TrafficProtocol(
     name=DEFAULT_PROTOCOL,
     decode=_decode,
     fits_key=_fits_key,
-    view_name=_channel_id,
+    view_name=attrgetter("channel_id"),
     new_digester=ChannelDigester,
     kind=CHANNELS,
     new_reader=OutlineReader,

@@ -75,20 +75,21 @@ class Message:
 
 
 (
-    _DEFINITE,
-    _PROBABLE,
-    _OVERDUE,
-    _IN_TIME,
-    _OPPORTUNITY,
-    _NAMED,
-    _NIM,
-    _HEX_ID,
-    _HINT_IS_HASH,
-    _HAS_HINT,
+    DEFINITE,
+    PROBABLE,
+    OVERDUE,
+    IN_TIME,
+    OPPORTUNITY,
+    NAMED,
+    NIM,
+    HEX_ID,
+    HINT_IS_HASH,
+    HAS_HINT,
 ) = (1 << bit for bit in range(10))
 
 
 _ORDER, _T0, _SEEN, _LATEST, _SENDER, _LAMPORT, _NEEDED, _STATE = range(1, 9)
+_PACKINGS = RISING, RISING, RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED, UNSIGNED
 _NEVER = -(1 << 62)
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -102,18 +103,6 @@ another id in UTF-8. A hint that equals the hash is empty.
 
 @native
 class _MessageCodec(Codec[Message]):
-    def __init__(self) -> None:
-        self.packings = (
-            RISING,
-            RISING,
-            RISING,
-            SIGNED,
-            SIGNED,
-            UNSIGNED,
-            UNSIGNED,
-            UNSIGNED,
-        )
-
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         message: Message = cast("Message", entry)
         message_id = _packed_id(message.message_id)
@@ -145,22 +134,22 @@ class _MessageCodec(Codec[Message]):
             cells[_LATEST, row],
             cells[_SENDER, row],
             lamport,
-            Dialect.NIM if flags & _NIM else Dialect.SPEC,
+            Dialect.NIM if flags & NIM else Dialect.SPEC,
             cells[_NEEDED, row],
-            flags & _DEFINITE != 0,
-            flags & _PROBABLE != 0,
-            flags & _OVERDUE != 0,
-            flags & _IN_TIME != 0,
-            flags & _OPPORTUNITY != 0,
+            flags & DEFINITE != 0,
+            flags & PROBABLE != 0,
+            flags & OVERDUE != 0,
+            flags & IN_TIME != 0,
+            flags & OPPORTUNITY != 0,
         )
-        message.was_named_before = flags & _NAMED != 0
+        message.was_named_before = flags & NAMED != 0
         if rest:
             packed_id, waku_hash, hint, witnesses, rate = _DECODER.decode(rest)
             message.message_id = (
-                packed_id.hex() if flags & _HEX_ID else packed_id.decode()
+                packed_id.hex() if flags & HEX_ID else packed_id.decode()
             )
             message.waku_hash = waku_hash
-            message.hint = waku_hash if flags & _HINT_IS_HASH else hint
+            message.hint = waku_hash if flags & HINT_IS_HASH else hint
             message.witnesses = witnesses
             message.witness_rate = rate
         return message
@@ -173,7 +162,7 @@ class MessageTable(Table[Message]):
     _added_by_order: dict[int, Message]
 
     def __init__(self, packed: PackedTable) -> None:
-        super().__init__(_MessageCodec(), packed)
+        super().__init__(_MessageCodec(_PACKINGS, _LATEST), packed)
         self._added_by_order = {}
 
     def add(self, message: Message) -> None:
@@ -252,8 +241,8 @@ class MessageTable(Table[Message]):
             return False
         lacking: int = ~self._cells[_STATE, row]
         if (
-            lacking & _DEFINITE
-            or (hint and lacking & _HAS_HINT)
+            lacking & DEFINITE
+            or (hint and lacking & HAS_HINT)
             or (self._objects[row] is not None)
         ):
             return False
@@ -333,11 +322,11 @@ class MessageTable(Table[Message]):
 
     def not_overdue(self) -> list[tuple[int, int]]:
         """Key and `seen_ms` of the messages whose deadline has not passed."""
-        return self._with_state(_OVERDUE, 0, _SEEN)
+        return self._with_state(OVERDUE, 0, _SEEN)
 
     def unacknowledged(self, since_ms: int) -> list[int]:
         """Keys of unacknowledged messages that were seen since a clock."""
-        found = self._with_state(_DEFINITE | _PROBABLE, 0, _SEEN)
+        found = self._with_state(DEFINITE | PROBABLE, 0, _SEEN)
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
@@ -346,12 +335,12 @@ class MessageTable(Table[Message]):
         An unjudged message has neither an acknowledgement nor an opportunity, and is
         not overdue.
         """
-        judged = _DEFINITE | _PROBABLE | _OVERDUE | _OPPORTUNITY
+        judged = DEFINITE | PROBABLE | OVERDUE | OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
 
     def in_flight(self) -> list[tuple[int, int]]:
         """Key and event time of unacknowledged messages that are not overdue."""
-        return self._with_state(_DEFINITE | _PROBABLE | _OVERDUE, 0, _T0)
+        return self._with_state(DEFINITE | PROBABLE | OVERDUE, 0, _T0)
 
     def _with_state(self, mask: int, state: int, number: int) -> list[tuple[int, int]]:
         self.flush()
@@ -362,16 +351,6 @@ class MessageTable(Table[Message]):
                 key = self._cells[0, row]
                 found.append((key, self._cells[number, row]))
         return found
-
-    def silent_since(self, clock_ms: int) -> list[int]:
-        """Keys of messages neither seen nor named since this clock."""
-        self.flush()
-        silent: list[int] = []
-        row: int
-        for row in range(self._rows):
-            if self._cells[_LATEST, row] < clock_ms:
-                silent.append(self._cells[0, row])
-        return silent
 
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
@@ -387,11 +366,11 @@ class MessageTable(Table[Message]):
         for row in range(self._rows):
             end: int = cells[self._last, row]
             flags: int = cells[_STATE, row]
-            of_use: bool = not flags & _DEFINITE or cells[_ORDER, row] in orders
+            of_use: bool = not flags & DEFINITE or cells[_ORDER, row] in orders
             if not (of_use and cells[_SEEN, row] >= since_ms):
                 if end > begin:
                     stripped.append(row)
-                cells[_STATE, row] = flags & ~(_HEX_ID | _HAS_HINT) | _HINT_IS_HASH
+                cells[_STATE, row] = flags & ~(HEX_ID | HAS_HINT) | HINT_IS_HASH
             begin = end
         self.strip(stripped)
 
@@ -408,14 +387,14 @@ def _packed_id(message_id: str) -> bytes:
 @native
 def _flags(message: Message, is_hex: bool) -> int:
     return (
-        message.definite * _DEFINITE
-        | message.probable * _PROBABLE
-        | message.overdue * _OVERDUE
-        | message.in_time * _IN_TIME
-        | message.opportunity * _OPPORTUNITY
-        | message.was_named_before * _NAMED
-        | (message.dialect is Dialect.NIM) * _NIM
-        | is_hex * _HEX_ID
-        | (message.hint == message.waku_hash) * _HINT_IS_HASH
-        | (len(message.hint) > 0) * _HAS_HINT
+        message.definite * DEFINITE
+        | message.probable * PROBABLE
+        | message.overdue * OVERDUE
+        | message.in_time * IN_TIME
+        | message.opportunity * OPPORTUNITY
+        | message.was_named_before * NAMED
+        | (message.dialect is Dialect.NIM) * NIM
+        | is_hex * HEX_ID
+        | (message.hint == message.waku_hash) * HINT_IS_HASH
+        | (len(message.hint) > 0) * HAS_HINT
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from heapq import nsmallest
 
 from sds_core.native import native
@@ -14,6 +14,7 @@ from sds_core.observer.sds.receivers import Receiver
 
 
 @native
+@dataclass(slots=True)
 class MissingDeliveries:
     """An index of the receivers by the messages that they lack.
 
@@ -22,30 +23,21 @@ class MissingDeliveries:
 
     _participants: Participants
     _incidents: Incidents
+    _receivers: Mapping[int, Receiver]
     _undelivered: dict[int, tuple[int, int]]
-    _missing: defaultdict[int, dict[int, int]]
-    _lost: defaultdict[int, dict[int, int]]
+    # The keys are orders of messages. `_missing` has the receivers that lack the
+    # message, and `_lost` has the receivers to which the message is lost. The value is
+    # the time of the first frame that showed the lack.
+    _missing: dict[int, dict[int, int]] = field(default_factory=dict)
+    _lost: dict[int, dict[int, int]] = field(default_factory=dict)
 
-    def __init__(
-        self,
-        participants: Participants,
-        incidents: Incidents,
-        receivers: Mapping[int, Receiver],
-        undelivered: dict[int, tuple[int, int]],
-    ) -> None:
-        self._participants = participants
-        self._incidents = incidents
-        self._undelivered = undelivered
-        # The keys are orders of messages. `_missing` has the receivers that lack the
-        # message, and `_lost` has the receivers to which the message is lost. The value
-        # is the time of the first frame that showed the lack.
-        self._missing: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        self._lost: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        for by, receiver in receivers.items():
+    def __post_init__(self) -> None:
+        """Index the loaded receivers."""
+        for by, receiver in self._receivers.items():
             for order, missing_ms in receiver.missing.items():
-                self._missing[order][by] = missing_ms
+                self.missing(order, by, missing_ms)
             for order in receiver.lost:
-                self._lost[order][by] = receiver.missing[order]
+                self._lost.setdefault(order, {})[by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
         """Return participants that lack a message, and the number of unnamed ones.
@@ -56,12 +48,13 @@ class MissingDeliveries:
 
     def missing(self, order: int, by: int, missing_ms: int) -> None:
         """Record the event time of the first frame that showed the lack."""
-        self._missing[order][by] = missing_ms
+        self._missing.setdefault(order, {})[by] = missing_ms
 
     def lost(self, message: Message, by: int, clock_ms: int) -> None:
         """Record that a message counts as lost to a receiver that lacks it."""
         order = message.order
-        missing_ms = self._lost[order][by] = self._missing[order][by]
+        missing_ms = self._missing[order][by]
+        self._lost.setdefault(order, {})[by] = missing_ms
         since_ms, found_ms = self._undelivered.get(order, (missing_ms, clock_ms))
         self._undelivered[order] = min(since_ms, missing_ms), found_ms
         self.record_incident(message, clock_ms)

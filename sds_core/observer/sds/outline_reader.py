@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from sds_core.native import native
 from sds_core.observer.record import Arrival
 from sds_core.observer.sds.digest import ChannelDigester
@@ -11,17 +13,13 @@ from sds_core.wire.outline import outline_of
 
 
 @native
+@dataclass(slots=True)
 class OutlineReader:
     """Adds frames by their outlines; see `kinds.FrameReader`."""
 
     _partition: int
     _digesters: dict[str, ChannelDigester]
-    _found: dict[bytes, ChannelDigester]
-
-    def __init__(self, partition: int, digesters: dict[str, ChannelDigester]) -> None:
-        self._partition = partition
-        self._digesters = digesters
-        self._found = {}
+    _found: dict[bytes, ChannelDigester] = field(default_factory=dict)
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
         """Add the frame of a record; return the approximate number of bytes kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from dataclasses import dataclass
 
 from sds_core.native import native
 from sds_core.observer.journal import Journal
@@ -37,6 +38,7 @@ class Sight(enum.Enum):
 
 
 @native
+@dataclass(slots=True)
 class OwnIds:
     """Tracks the id of each broadcast: first copies, rebroadcasts, responses.
 
@@ -56,41 +58,6 @@ class OwnIds:
     _segments: Segments
     _health: Health
     _journal: Journal | None
-
-    def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        participants: Participants,
-        acknowledgements: Acknowledgements,
-        seen_ids: SeenIdTable,
-        forgotten: ForgottenMessages,
-        gaps: Gaps,
-        repairs: Repairs,
-        timing: RepairTiming,
-        capacity: Capacity,
-        segments: Segments,
-        health: Health,
-    ) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._participants = participants
-        self._acknowledgements = acknowledgements
-        self._seen_ids = seen_ids
-        self._forgotten = forgotten
-        self._gaps = gaps
-        self._repairs = repairs
-        self._timing = timing
-        self._capacity = capacity
-        self._segments = segments
-        self._health = health
-        self._journal = None
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
-        self._timing.watch(journal)
-        self._segments.watch(journal)
 
     def follow(self, frame: SeenFrame, clock_ms: int) -> Sight:
         """Classify and count a broadcast, and remember its id."""
@@ -137,7 +104,7 @@ class OwnIds:
         """Drop an id that is not a message."""
         seen = self._seen_ids[key]
         self._forgotten.add(seen.seen_ms, seen.sender, seen.lamport)
-        del self._seen_ids[key]
+        self._seen_ids.remove(key)
 
     def _follow_sync(self, frame: SeenFrame, clock_ms: int) -> Sight:
         key = frame.named.fingerprint

@@ -120,14 +120,10 @@ class Participants:
         if index == UNKNOWN:
             return False
         participant = self._all[index]
-        is_first = participant.first_ms is None
-        participant.first_ms = (
-            time_ms
-            if participant.first_ms is None
-            else min(participant.first_ms, time_ms)
-        )
+        first_ms = participant.first_ms
+        participant.first_ms = time_ms if first_ms is None else min(first_ms, time_ms)
         participant.last_ms = max(participant.last_ms, time_ms)
         # The entry moves to the end, so that the latest senders stay last.
         self._spoken.pop(index, None)
         self._spoken[index] = participant
-        return is_first
+        return first_ms is None

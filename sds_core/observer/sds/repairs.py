@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sds_core.native import native
 from sds_core.observer.deadlines import Deadlines, Due
 from sds_core.observer.journal import Journal
@@ -13,6 +15,7 @@ from sds_core.wire import Dialect
 
 
 @native
+@dataclass(slots=True)
 class Repairs:
     """Tracks repair episodes by message id."""
 
@@ -21,24 +24,6 @@ class Repairs:
     _deadlines: Deadlines
     _requests: RequestTable
     _journal: Journal | None
-
-    def __init__(
-        self,
-        settings: RuleSettings,
-        totals: ChannelTotals,
-        deadlines: Deadlines,
-        requests: RequestTable,
-    ) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._deadlines = deadlines
-        self._requests = requests
-        self._journal = None
-        deadlines.add_all(Due.EPISODE_EXPIRED, requests.open_until())
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
 
     def was_requested(self, key: int) -> bool:
         """Whether the id was requested within the retention window."""
@@ -79,7 +64,7 @@ class Repairs:
         if is_first and len(request.requesters) < REMEMBERED:
             request.requesters.append(by)
         self._requests[key] = request
-        self._await_answer(key, request)
+        self._deadlines.add(request.end_ms, Due.EPISODE_EXPIRED, key)
         return is_first and by in request.requesters
 
     def requests_ms(self, key: int) -> list[int]:
@@ -107,7 +92,8 @@ class Repairs:
         request = self._requests.get(key)
         if request is None or not request.is_open or request.end_ms != deadline_ms:
             return False
-        self._expire(request)
+        request.is_open = False
+        self._totals.repair_expired += 1
         self._note(key, "repair_expired", deadline_ms)
         return True
 
@@ -121,7 +107,7 @@ class Repairs:
         while (oldest_ms := self._requests.oldest_ms) is not None:
             if oldest_ms >= clock_ms:
                 return
-            del self._requests[self._requests.first()]
+            self._requests.remove(self._requests.first())
 
     def evict(self) -> None:
         """Drop the oldest requests beyond the limit; open requests expire."""
@@ -131,16 +117,9 @@ class Repairs:
             self._requests.remove(key)
             self._totals.remembered_evicted += 1
 
-    def _await_answer(self, key: int, request: Request) -> None:
-        self._deadlines.add(request.end_ms, Due.EPISODE_EXPIRED, key)
-
     def _note(self, key: int, what: str, time_ms: int) -> None:
         if self._journal is not None:
             self._journal.note(key, what, time_ms)
-
-    def _expire(self, request: Request) -> None:
-        request.is_open = False
-        self._totals.repair_expired += 1
 
 
 def _within_window(request: Request, clock_ms: int) -> bool:

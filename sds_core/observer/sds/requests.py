@@ -44,15 +44,13 @@ class Request(msgspec.Struct, array_like=True, gc=False):
 
 
 _LATEST, _WINDOW, _IS_OPEN = range(1, 4)
+_PACKINGS = SIGNED, UNSIGNED, UNSIGNED
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Request)
 
 
 @native
 class _RequestCodec(Codec[Request]):
-    def __init__(self) -> None:
-        self.packings = (SIGNED, UNSIGNED, UNSIGNED)
-
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         request = cast("Request", entry)
         cells[_LATEST, row] = request.latest_ms
@@ -69,7 +67,7 @@ class RequestTable(Table[Request]):
     """Requests by fingerprint of the id, in order of the latest request."""
 
     def __init__(self, packed: PackedTable) -> None:
-        super().__init__(_RequestCodec(), packed)
+        super().__init__(_RequestCodec(_PACKINGS, _LATEST), packed)
 
     def open_until(self) -> list[tuple[int, int]]:
         """`Request.end_ms` and key of the requests whose episode is open."""

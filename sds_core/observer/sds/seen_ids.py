@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import cast
 
 from sds_core.native import Int64Rows, Uint64, int64, native, uint64
-from sds_core.observer.columns import integers
 from sds_core.observer.table import RISING, SIGNED, UNSIGNED, Codec, PackedTable, Table
 from sds_core.wire import Dialect
 
@@ -40,13 +39,11 @@ class SeenId:
 _NIM, _CONTENT = (1 << bit for bit in range(2))
 
 _SEEN, _LATEST, _SENDER, _LAMPORT, _FLAGS = range(1, 6)
+_PACKINGS = RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED
 
 
 @native
 class _SeenIdCodec(Codec[SeenId]):
-    def __init__(self) -> None:
-        self.packings = (RISING, SIGNED, SIGNED, UNSIGNED, UNSIGNED)
-
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         seen: SeenId = cast("SeenId", entry)
         cells[_SEEN, row] = seen.seen_ms
@@ -75,9 +72,4 @@ class SeenIdTable(Table[SeenId]):
     """Seen ids by fingerprint."""
 
     def __init__(self, packed: PackedTable) -> None:
-        super().__init__(_SeenIdCodec(), packed)
-
-    def silent_since(self, clock_ms: int) -> list[int]:
-        """Keys of ids neither seen nor named since `clock_ms`, in order."""
-        self.flush()
-        return integers(self.keys[self.column(_LATEST) < clock_ms])
+        super().__init__(_SeenIdCodec(_PACKINGS, _LATEST), packed)

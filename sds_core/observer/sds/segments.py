@@ -81,18 +81,15 @@ class Segments:
         totals: ChannelTotals,
         deadlines: Deadlines,
         state: SegmentsState,
+        journal: Journal | None = None,
     ) -> None:
         self._idle_ms = settings.segment_idle_ms
         self._totals = totals
         self._deadlines = deadlines
         self._open, self._complete = state.open, state.complete
-        self._journal: Journal | None = None
+        self._journal = journal
         for key, one in self._open.items():
             deadlines.add(one.latest_ms + self._idle_ms, Due.SEGMENTS_IDLE, key)
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
 
     def first_copy(self, segment: SeenSegment, clock_ms: int) -> None:
         """Process the first copy of a message whose content is a segment."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sds_core.native import native
 from sds_core.observer.sds.filters import Filters
 from sds_core.observer.sds.forgotten_messages import ForgottenMessages
@@ -15,13 +17,11 @@ from sds_core.wire import Dialect, FrameKind
 
 
 @native
+@dataclass(slots=True)
 class Start:
-    """Knows which messages were sent after the channel's warm-up.
+    """Knows which messages were sent after the channel's warm-up."""
 
-    The state contains `highest`, the highest Lamport timestamp of the warm-up in each
-    dialect.
-    """
-
+    # The highest Lamport timestamp of the warm-up in each dialect.
     _highest: dict[Dialect, int]
     _messages: MessageTable
     _gaps: Gaps
@@ -30,26 +30,6 @@ class Start:
     _start_filters: StartFilters
     _seen_ids: SeenIdTable
     _forgotten: ForgottenMessages
-
-    def __init__(
-        self,
-        highest: dict[Dialect, int],
-        messages: MessageTable,
-        gaps: Gaps,
-        filters: Filters,
-        heads: HistoryHeads,
-        start_filters: StartFilters,
-        seen_ids: SeenIdTable,
-        forgotten: ForgottenMessages,
-    ) -> None:
-        self._highest = highest
-        self._messages = messages
-        self._gaps = gaps
-        self._filters = filters
-        self._heads = heads
-        self._start_filters = start_filters
-        self._seen_ids = seen_ids
-        self._forgotten = forgotten
 
     def in_warm_up(self, frame: SeenFrame) -> None:
         """Record the Lamport timestamp and the filter of a frame of the warm-up."""

@@ -6,6 +6,8 @@ may follow later ids. A filter of the warm-up shows that an id existed before th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 import numpy as np
 
@@ -39,19 +41,13 @@ class StartFilter(msgspec.Struct, array_like=True):
 
 
 @native
+@dataclass(slots=True)
 class StartFilters:
     """Merges the filters that nim-sds sends during the warm-up."""
 
-    _limit: float
+    _settings: RuleSettings
     _totals: ChannelTotals
     _filters: list[StartFilter]
-
-    def __init__(
-        self, settings: RuleSettings, totals: ChannelTotals, filters: list[StartFilter]
-    ) -> None:
-        self._limit = settings.saturated_rate
-        self._totals = totals
-        self._filters = filters
 
     def in_warm_up(self, frame: SeenFrame) -> None:
         """Add the filter of a frame of the warm-up."""
@@ -83,7 +79,7 @@ class StartFilters:
         set_bits = count_set_bits(Dialect.NIM, joined, added.m_bits)
         # A filter with too many false positives would hide missing dependencies.
         union = Filter(Dialect.NIM, *size, joined, set_bits)
-        if union.false_positive_rate() > self._limit:
+        if union.false_positive_rate() > self._settings.saturated_rate:
             return False
         if same:
             same[0].bits = joined

@@ -49,9 +49,7 @@ class Unrequested(msgspec.Struct, array_like=True, frozen=True):
     arrived, and the participant sent a frame after the maximum request time.
 
     Attributes:
-        deliveries: Number of lost deliveries for which no request was sent.
-        messages: Number of distinct messages.
-        participants: Number of distinct participants.
+        messages, participants: Numbers of distinct messages and participants.
     """
 
     deliveries: int

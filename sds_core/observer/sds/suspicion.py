@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from sds_core.observer.rule_settings import RuleSettings
 from sds_core.observer.sds.gap_table import GapTable
 from sds_core.observer.sds.health import HealthState
 from sds_core.observer.sds.messages import MessageTable
@@ -23,7 +24,6 @@ from sds_core.observer.sds.suspects import (
     Suspects,
     Unrequested,
 )
-from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect
 
 _MOST_MESSAGES = 2_000
@@ -49,7 +49,7 @@ _MOST_PAIRS = 200
 class Memory(NamedTuple):
     """The parts of the model that are read."""
 
-    settings: ObserverSettings
+    settings: RuleSettings
     health: HealthState
     messages: MessageTable
     gaps: GapTable

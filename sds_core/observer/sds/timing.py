@@ -11,6 +11,7 @@ sender.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.journal import Journal
@@ -21,17 +22,13 @@ from sds_core.repair_timing import RepairHash, request_offset_ms, response_offse
 _HASH = RepairHash.SHA256
 
 
+@dataclass(slots=True)
 class RepairTiming:
     """Checks the first request of each participant for an id, and each response."""
 
-    def __init__(self, settings: RuleSettings, totals: ChannelTotals) -> None:
-        self._settings = settings
-        self._totals = totals
-        self._journal: Journal | None = None
-
-    def watch(self, journal: Journal) -> None:
-        """Start to record conclusions about the watched messages."""
-        self._journal = journal
+    _settings: RuleSettings
+    _totals: ChannelTotals
+    _journal: Journal | None = None
 
     def requested(
         self, requester: str, message_id: str, known_ms: int, time_ms: int

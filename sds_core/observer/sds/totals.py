@@ -65,6 +65,16 @@ def _of_fullest(name: str) -> property:
     return property(read)
 
 
+def _of_kind(kind: str) -> property:
+    """Frames of one kind, of both dialects."""
+
+    def read(totals: ChannelTotals) -> int:
+        frames = totals.frames.items()
+        return sum(count for key, count in frames if key.partition(".")[0] == kind)
+
+    return property(read)
+
+
 class ChannelTotals(msgspec.Struct, array_like=True):
     """Everything that the job publishes for one channel.
 
@@ -181,20 +191,9 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         """Frames of all kinds and dialects."""
         return sum(self.frames.values())
 
-    @property
-    def frames_content(self) -> int:
-        """Content frames of both dialects."""
-        return self._frames_of("content")
-
-    @property
-    def frames_sync(self) -> int:
-        """Sync frames of both dialects."""
-        return self._frames_of("sync")
-
-    @property
-    def frames_ephemeral(self) -> int:
-        """Ephemeral frames of both dialects."""
-        return self._frames_of("ephemeral")
+    frames_content = _of_kind("content")
+    frames_sync = _of_kind("sync")
+    frames_ephemeral = _of_kind("ephemeral")
 
     @property
     def repair_responses(self) -> int:
@@ -225,7 +224,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         A repeated sync frame counts both as a sync frame and as a rebroadcast.
         """
         again = self.rebroadcasts_repair + self.rebroadcasts_retry
-        return self.frames_content + self.frames_ephemeral - again
+        frames: int = self.frames_content + self.frames_ephemeral
+        return frames - again
 
     def verdict_without(
         self, excused: Callable[[int, int], bool], settings: ObserverSettings
@@ -239,11 +239,6 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         """Count entries that a limit drops; `count` may be 0."""
         if count:
             self.left_out[what] = self.left_out.get(what, 0) + count
-
-    def _frames_of(self, kind: str) -> int:
-        return sum(
-            count for key, count in self.frames.items() if key.partition(".")[0] == kind
-        )
 
 
 class ChannelMinute(Minute[ChannelTotals], array_like=True, tag="ChannelMinute"):

@@ -80,8 +80,7 @@ class ChannelTracer:
             fingerprint(one.message_id): _Message(one, settings) for one in subjects
         }
         self._journal = Journal(set(self._messages))
-        self._view = ChannelView(settings)
-        self._view.watch(self._journal)
+        self._view = ChannelView(settings, journal=self._journal)
         self._rules = rule_settings(settings)
         # Segments by payload, so that earlier segments of a watched message are known.
         self._segments: OrderedDict[int, dict[tuple[bool, int], SeenSegment]] = (
@@ -212,7 +211,7 @@ class _Message:
             text += f", Waku hash {_hex(frame.waku_hash_bytes)}"
         what = "copy" if is_replica else "broadcast"
         tap_name = frame.observer or "a tap"
-        self._add(frame.time_ms, what, text, frame.sender, tap_name)
+        self._log.add(Step(frame.time_ms, what, text, frame.sender, tap=tap_name))
 
     def heard(self, frame: SeenFrame) -> None:
         self._clock_ms = frame.clock_ms
@@ -359,10 +358,8 @@ class _Message:
         return person
 
     def _frame(self, frame: SeenFrame, what: str, text: str) -> None:
-        self._add(frame.time_ms, what, text, frame.sender, frame.observer)
-
-    def _add(self, at_ms: int, what: str, text: str, by: str, tap: str) -> None:
-        self._log.add(Step(at_ms, what, text, by, tap=tap))
+        step = Step(frame.time_ms, what, text, frame.sender, tap=frame.observer)
+        self._log.add(step)
 
 
 def _hex(value: bytes) -> str | None:

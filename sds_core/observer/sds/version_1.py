@@ -15,11 +15,7 @@ from sds_core.observer.sds.messages import Message
 from sds_core.observer.sds.participants import Participant
 from sds_core.observer.sds.requests import Request
 from sds_core.observer.sds.totals import ChannelTotals
-from sds_core.observer.sds.version_4 import (
-    packed_gaps,
-    packed_messages,
-    packed_requests,
-)
+from sds_core.observer.sds.version_4 import packed_tables
 from sds_core.wire import Dialect
 
 
@@ -41,16 +37,6 @@ class _Broadcast(msgspec.Struct, array_like=True):
     has_hash: bool
 
 
-def _broadcasts(old: dict[int, _Broadcast]) -> PackedBroadcasts:
-    every = old.values()
-    return PackedBroadcasts(
-        pack_ints(list(old), signed=True),
-        pack_steps([one.time_ms for one in every]),
-        pack_ints([one.clock_ms - one.time_ms for one in every]),
-        pack_ints([one.has_hash for one in every]),
-    )
-
-
 class _Copies(msgspec.Struct, array_like=True):
     numbers: dict[str, _Remembered]
     hashes: _Remembered
@@ -58,10 +44,16 @@ class _Copies(msgspec.Struct, array_like=True):
     observers: dict[str, int]
 
     def upgraded(self) -> CopiesState:
+        broadcasts = self.broadcasts.values()
         return CopiesState(
             {observer: one.upgraded() for observer, one in self.numbers.items()},
             self.hashes.upgraded(),
-            _broadcasts(self.broadcasts),
+            PackedBroadcasts(
+                pack_ints(list(self.broadcasts), signed=True),
+                pack_steps([one.time_ms for one in broadcasts]),
+                pack_ints([one.clock_ms - one.time_ms for one in broadcasts]),
+                pack_ints([one.has_hash for one in broadcasts]),
+            ),
             self.observers,
         )
 
@@ -115,14 +107,6 @@ def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelSta
     old.health.verdict = totals.verdict
     old.health.reason = totals.verdict_reason
     old.health.since_ms = old.clock_ms
-    return ChannelState(
-        old.clock_ms,
-        old.swept_ms,
-        old.highest_lamports,
-        old.participants,
-        old.copies.upgraded(),
-        packed_messages(messages),
-        packed_gaps(old.gaps),
-        packed_requests(old.requests),
-        old.health,
-    )
+    changed = {"copies": old.copies.upgraded()}
+    tables = packed_tables(messages, old.gaps, old.requests)
+    return ChannelState(**msgspec.structs.asdict(old) | changed | tables)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -16,23 +16,23 @@ from sds_core.observer.sds.filters import FilterTrace
 from sds_core.observer.sds.gap_table import Gap, GapTable
 from sds_core.observer.sds.health import HealthState
 from sds_core.observer.sds.history_heads import HistoryHead
-from sds_core.observer.sds.messages import Message, MessageTable
+from sds_core.observer.sds.messages import (
+    DEFINITE,
+    HEX_ID,
+    HINT_IS_HASH,
+    IN_TIME,
+    NAMED,
+    NIM,
+    OPPORTUNITY,
+    OVERDUE,
+    PROBABLE,
+    Message,
+    MessageTable,
+)
 from sds_core.observer.sds.participants import Participant
 from sds_core.observer.sds.requests import Request, RequestTable
-from sds_core.observer.table import PackedTable
+from sds_core.observer.table import Entry, PackedTable, Table
 from sds_core.wire import Dialect
-
-(
-    _DEFINITE,
-    _PROBABLE,
-    _OVERDUE,
-    _IN_TIME,
-    _OPPORTUNITY,
-    _NAMED,
-    _NIM,
-    _HEX_ID,
-    _HINT_IS_HASH,
-) = (1 << bit for bit in range(9))
 
 
 class _Messages(msgspec.Struct, array_like=True):
@@ -42,7 +42,7 @@ class _Messages(msgspec.Struct, array_like=True):
         orders, t0s: Columns that `pack_steps` encodes; `pack_ints` encodes the other
             columns.
         delays: `seen_ms - t0_ms`.
-        flags: Bits of the flags, in the order of their constants.
+        flags: Bits of the flags of `messages`.
         ids, hashes, hints: One value for each message; empty if no later frame needs
             the value.
         witnesses: `witnesses` and `witness_rate` of messages with witnesses; the key is
@@ -63,10 +63,7 @@ class _Messages(msgspec.Struct, array_like=True):
     hints: list[bytes] = []
     witnesses: dict[int, tuple[list[int], float]] = {}
 
-    def unpacked(self) -> dict[int, Message]:
-        return {message.key: message for message in self._each()}
-
-    def _each(self) -> Iterator[Message]:
+    def unpacked(self) -> Iterator[Message]:
         columns = zip(
             unpack_ints(self.keys, signed=True).tolist(),
             unpack_steps(self.orders).tolist(),
@@ -95,19 +92,19 @@ class _Messages(msgspec.Struct, array_like=True):
                 latest_ms,
                 sender,
                 lamport,
-                Dialect.NIM if flags & _NIM else Dialect.SPEC,
+                Dialect.NIM if flags & NIM else Dialect.SPEC,
                 needed,
-                definite=bool(flags & _DEFINITE),
-                probable=bool(flags & _PROBABLE),
-                overdue=bool(flags & _OVERDUE),
-                in_time=bool(flags & _IN_TIME),
-                opportunity=bool(flags & _OPPORTUNITY),
+                definite=bool(flags & DEFINITE),
+                probable=bool(flags & PROBABLE),
+                overdue=bool(flags & OVERDUE),
+                in_time=bool(flags & IN_TIME),
+                opportunity=bool(flags & OPPORTUNITY),
                 witnesses=witnesses,
                 witness_rate=rate,
-                message_id=id_.hex() if flags & _HEX_ID else id_.decode(),
+                message_id=id_.hex() if flags & HEX_ID else id_.decode(),
                 waku_hash=waku_hash,
-                was_named_before=bool(flags & _NAMED),
-                hint=waku_hash if flags & _HINT_IS_HASH else hint,
+                was_named_before=bool(flags & NAMED),
+                hint=waku_hash if flags & HINT_IS_HASH else hint,
             )
 
 
@@ -134,44 +131,25 @@ class OldChannelState(msgspec.Struct, array_like=True):
 def channel_state(data: bytes | memoryview) -> ChannelState:
     """Decode a channel's state from its part of a blob."""
     old = msgspec.msgpack.decode(data, type=OldChannelState)
-    return ChannelState(
-        old.clock_ms,
-        old.swept_ms,
-        old.highest_lamports,
-        old.participants,
-        old.copies,
-        packed_messages(old.messages.unpacked()),
-        packed_gaps(old.gaps),
-        packed_requests(old.requests),
-        old.health,
-        old.deliveries,
-        old.filters,
-        old.epoch,
-        old.minutes,
-        old.heads,
-        old.heard_ms,
-    )
+    messages = {one.key: one for one in old.messages.unpacked()}
+    tables = packed_tables(messages, old.gaps, old.requests)
+    return ChannelState(**msgspec.structs.asdict(old) | tables)
 
 
-def packed_messages(messages: dict[int, Message]) -> PackedTable:
-    """Messages by fingerprint as an encoded table."""
-    table = MessageTable(PackedTable())
-    for message in messages.values():
-        table.add(message)
-    return table.packed()
+def packed_tables(
+    messages: Mapping[int, Message],
+    gaps: Mapping[int, Gap],
+    requests: Mapping[int, Request],
+) -> dict[str, PackedTable]:
+    """The encoded tables of `ChannelState`, from entries by fingerprint."""
+    return {
+        "messages": _packed(MessageTable(PackedTable()), messages),
+        "gaps": _packed(GapTable(PackedTable()), gaps),
+        "requests": _packed(RequestTable(PackedTable()), requests),
+    }
 
 
-def packed_gaps(gaps: dict[int, Gap]) -> PackedTable:
-    """Gaps by fingerprint as an encoded table."""
-    table = GapTable(PackedTable())
-    for key, gap in gaps.items():
-        table[key] = gap
-    return table.packed()
-
-
-def packed_requests(requests: dict[int, Request]) -> PackedTable:
-    """Requests by fingerprint as an encoded table."""
-    table = RequestTable(PackedTable())
-    for key, request in requests.items():
-        table[key] = request
+def _packed(table: Table[Entry], entries: Mapping[int, Entry]) -> PackedTable:
+    for key, entry in entries.items():
+        table[key] = entry
     return table.packed()

@@ -26,9 +26,6 @@ class Entry(msgspec.Struct):
 class EntryCodec(Codec[Entry]):
     """Keeps the integers in columns."""
 
-    def __init__(self) -> None:
-        self.packings = (SIGNED, UNSIGNED)
-
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """See `Codec`."""
         assert isinstance(entry, Entry)
@@ -51,7 +48,7 @@ class TableMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.codec = EntryCodec()
+        self.codec = EntryCodec((SIGNED, UNSIGNED), 1)
         self.table = Table(self.codec, PackedTable())
         self.model: dict[int, Entry] = {}
 
@@ -73,7 +70,7 @@ class TableMachine(RuleBasedStateMachine):
         """The oldest goes first."""
         key = self.table.first()
         assert key == next(iter(self.model))
-        del self.table[key]
+        self.table.remove(key)
         del self.model[key]
 
     @precondition(lambda self: self.model)

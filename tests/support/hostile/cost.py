@@ -10,8 +10,9 @@ from statistics import median
 
 from sds_core.observer.record import Arrival
 from sds_core.observer.sds.channel_view import ChannelView
-from sds_core.observer.sds.digest import ChannelDigest, ChannelDigester
+from sds_core.observer.sds.digest import ChannelDigester
 from sds_core.wire import decode
+from tests.support.digests import packed, unpacked
 from tests.support.frames import START_MS
 from tests.support.hostile.shapes import Play, Timed
 
@@ -38,7 +39,7 @@ class Handler:
             arrival = Arrival(self._offset, time_ms, time_ms)
             digester.add(decode(value), value, arrival)
             self._offset += 1
-        digest = ChannelDigest.from_bytes(digester.finish().to_bytes())
+        digest = unpacked(packed(digester.finish()))
         return len(self.view.apply([digest], START_MS + frames[-1].at_ms))
 
 

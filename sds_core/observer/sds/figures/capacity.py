@@ -23,29 +23,20 @@ _BUDGET_USED = gauge(
 
 _TRAFFIC = under(
     "Traffic",
-    Figure(
-        "bytes_content",
-        "Bytes of content in frames.",
-        Unit.BYTES,
-        report=("bytes.content",),
-        series=(_FRAME_BYTES.of("content"),),
-        heading="Content",
-    ),
-    Figure(
-        "bytes_history",
-        "Bytes of causal histories in frames.",
-        Unit.BYTES,
-        report=("bytes.history",),
-        series=(_FRAME_BYTES.of("history"),),
-        heading="Histories",
-    ),
-    Figure(
-        "bytes_bloom",
-        "Bytes of bloom filters in frames.",
-        Unit.BYTES,
-        report=("bytes.bloom",),
-        series=(_FRAME_BYTES.of("bloom"),),
-        heading="Filters",
+    *(
+        Figure(
+            f"bytes_{part}",
+            f"Bytes of {content} in frames.",
+            Unit.BYTES,
+            report=(f"bytes.{part}",),
+            series=(_FRAME_BYTES.of(part),),
+            heading=heading,
+        )
+        for part, content, heading in (
+            ("content", "content", "Content"),
+            ("history", "causal histories", "Histories"),
+            ("bloom", "bloom filters", "Filters"),
+        )
     ),
     Figure(
         "bytes_repair",

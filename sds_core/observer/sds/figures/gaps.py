@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sds_core.observer.figures import (
     Figure,
     Line,
@@ -19,6 +21,21 @@ _CLOSED = counter(
     "outcome",
 )
 
+
+def _closed(outcome: str, text: str, heading: str = "", **more: Any) -> Figure:
+    """Missing dependencies that ended with this outcome."""
+    words = outcome.replace("_", " ")
+    return Figure(
+        f"gaps_{outcome}",
+        text,
+        report=(f"gaps.{outcome}",),
+        series=(_CLOSED.of(outcome),),
+        heading=heading or words.capitalize(),
+        line=Line("gaps", words),
+        **more,
+    )
+
+
 ENTRIES = under(
     "Missing dependencies",
     Figure(
@@ -28,50 +45,28 @@ ENTRIES = under(
         series=(counter("sds_dependency_gaps_opened_total").of(),),
         heading="Opened",
     ),
-    Figure(
-        "gaps_late",
-        "Missing dependencies that arrived without a repair request.",
-        report=("gaps.late",),
-        series=(_CLOSED.of("late"),),
-        heading="Late",
-        line=Line("gaps", "late"),
-    ),
-    Figure(
-        "gaps_repaired",
+    _closed("late", "Missing dependencies that arrived without a repair request."),
+    _closed(
+        "repaired",
         "Missing dependencies that arrived within the repair window of a request.",
-        report=("gaps.repaired",),
-        series=(_CLOSED.of("repaired"),),
-        heading="Repaired",
-        line=Line("gaps", "repaired"),
     ),
-    Figure(
-        "gaps_recovered_late",
+    _closed(
+        "recovered_late",
         "Missing dependencies that arrived after the repair window of the last "
         "request.",
-        report=("gaps.recovered_late",),
-        series=(_CLOSED.of("recovered_late"),),
-        heading="Recovered late",
-        line=Line("gaps", "recovered late"),
     ),
-    Figure(
-        "gaps_lost",
+    _closed(
+        "lost",
         "Messages that reached only their sender: others name them, but no participant "
         "showed them by the deadline.",
-        report=("gaps.lost",),
-        series=(_CLOSED.of("lost"),),
-        heading="Lost to everybody",
+        "Lost to everybody",
         grave=True,
         retracted="gaps_retracted",
         column=9,
-        line=Line("gaps", "lost"),
     ),
-    Figure(
-        "gaps_tap_gap",
+    _closed(
+        "tap_gap",
         "Missing dependencies that no tap mirrored, although the network had them.",
-        report=("gaps.tap_gap",),
-        series=(_CLOSED.of("tap_gap"),),
-        heading="Tap gap",
-        line=Line("gaps", "tap gap"),
     ),
     Figure(
         "gaps_retracted",

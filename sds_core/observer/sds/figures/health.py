@@ -4,36 +4,15 @@ from __future__ import annotations
 
 from sds_core.observer.figures import (
     Figure,
-    Unit,
     counter,
-    gauge,
     left_out_counter,
-    verdict_gauge,
+    verdict_entries,
 )
 from sds_core.observer.sds.limits import LeftOut
 
 ENTRIES = (
-    verdict_gauge(
-        "sds_channel_verdict",
-        "1 for the verdict that the channel has, 0 for the others.",
-    ),
-    Figure(
-        "verdict",
-        "Health of the channel, without regard to its taps.",
-        Unit.WORD,
-        report=("verdict",),
-    ),
-    Figure(
-        "verdict_reason",
-        "Reason of the verdict; if several reasons hold, the first.",
-        Unit.WORD,
-        report=("reason",),
-    ),
-    Figure(
-        "verdict_since_ms",
-        "Event time at which the channel's verdict began.",
-        Unit.TIME,
-        series=(gauge("sds_verdict_since_timestamp_seconds").of(),),
+    *verdict_entries(
+        "channel", "sds_channel_verdict", "sds_verdict_since_timestamp_seconds"
     ),
     Figure(
         "message_id_collisions",

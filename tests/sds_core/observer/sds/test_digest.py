@@ -8,12 +8,8 @@ from hypothesis import strategies as st
 
 from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.record import NO_HASH, NO_SEQ
-from sds_core.observer.sds.digest import (
-    LONGEST_HINT,
-    Arrival,
-    ChannelDigest,
-    ChannelDigester,
-)
+from sds_core.observer.sds.digest import Arrival, ChannelDigester
+from sds_core.observer.sds.digest_parts import LONGEST_HINT
 from sds_core.observer.sds.seen_frames import SeenFrame, frames_of
 from sds_core.wire import (
     BloomFilter,
@@ -24,6 +20,7 @@ from sds_core.wire import (
     part_sizes,
 )
 from tests.support.channel import digest_of
+from tests.support.digests import packed, unpacked
 from tests.support.frames import START_MS, FrameFactory, Record, bloom
 from tests.support.properties import CAREFUL
 from tests.support.written_segments import nim_segments
@@ -157,7 +154,7 @@ def test_content_keeps_its_whole_waku_hash() -> None:
     for offset, (frame, whole) in enumerate(zip(frames, hashes, strict=True)):
         arrival = Arrival(offset, START_MS, START_MS, "", NO_SEQ, 7, whole)
         digester.add(frame, encode(frame), arrival)
-    found = frames_of(ChannelDigest.from_bytes(digester.finish().to_bytes()))
+    found = frames_of(unpacked(packed(digester.finish())))
     assert [(f.waku_hash, f.waku_hash_bytes) for f in found] == [
         (7, b"m" * 32), (7, b""), (7, b""),
     ]  # fmt: skip
@@ -174,7 +171,7 @@ def test_fingerprints_are_hashes_of_ids() -> None:
 def test_empty_digest_has_no_frames() -> None:
     """Reading it raises no error."""
     digest = ChannelDigester(0).finish()
-    assert list(frames_of(ChannelDigest.from_bytes(digest.to_bytes()))) == []
+    assert list(frames_of(unpacked(packed(digest)))) == []
 
 
 @pytest.mark.parametrize(
@@ -213,7 +210,7 @@ def test_filter_that_hardly_changed_is_packed_as_its_changes() -> None:
     ]
     digest = digest_of((record, record.at) for record in records)
     assert len(digest.filters) == 1
-    assert len(digest.to_bytes()) < 60_000
+    assert len(packed(digest)) < 60_000
 
 
 _FILTERS = st.tuples(

@@ -74,6 +74,6 @@ def test_settled_message_may_be_removed() -> None:
     """Its time goes with it."""
     messages = table(message(1), message(2))
     assert messages.name_settled(1, b"", 9)
-    del messages[1]
+    messages.remove(1)
     assert messages.silent_since(8) == [2]
     assert 1 not in MessageTable(messages.packed())

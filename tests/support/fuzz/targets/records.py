@@ -14,7 +14,8 @@ from connectors.kafka.dead_letter_reader import read_letter
 from connectors.kafka.producer import topic_record
 from sds_core.observer.judgement import Dead, FrameRecord, judge
 from sds_core.observer.record import Arrival, RawRecord
-from sds_core.observer.sds.digest import LONGEST_HINT, ChannelDigest, ChannelDigester
+from sds_core.observer.sds.digest import ChannelDigester
+from sds_core.observer.sds.digest_parts import LONGEST_HINT
 from sds_core.observer.sds.frame_filter import usable_filter
 from sds_core.observer.sds.seen_frames import frames_of
 from sds_core.wire import (
@@ -28,6 +29,7 @@ from sds_core.wire import (
     kind_of,
     part_sizes,
 )
+from tests.support.digests import packed, unpacked
 from tests.support.frames import START_MS
 from tests.support.fuzz.errors import check_text
 from tests.support.fuzz.mutation import NUMBERS, TEXTS, changed_protobuf
@@ -223,7 +225,7 @@ def _check_digest(frame: Frame, record: RawRecord) -> None:
     for offset in range(2):
         arrival = Arrival(offset, record.timestamp_ms, record.timestamp_ms)
         digester.add(frame, value, arrival)
-    digest = ChannelDigest.from_bytes(digester.finish().to_bytes())
+    digest = unpacked(packed(digester.finish()))
     for seen in frames_of(digest):
         assert seen.kind is kind_of(frame.lamport, frame.content)
         assert (seen.dialect, seen.sender) == (frame.dialect, frame.sender_id)
