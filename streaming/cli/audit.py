@@ -8,8 +8,8 @@ import click
 
 from connectors.kafka.settings import KafkaSettings
 from connectors.sync_tcp.address import Address, parse_address
+from streaming.cli import commands
 from streaming.cli.commands import Group
-from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.node_options import (
     NodeOptions,
@@ -22,7 +22,7 @@ from streaming.cli.node_options import (
 from streaming.cli.serving_options import Address as WebAddress
 from streaming.cli.serving_options import check_exposure, serving_options
 from streaming.cli.settings import Panel, json_option, log_option, setting
-from streaming.cli.values import Duration, Parsed
+from streaming.cli.values import DIRECTORY, Duration, Parsed
 from streaming.cli.window_options import AuditSpan, span_options
 
 SYNC_PORT = 9111
@@ -53,12 +53,12 @@ def command() -> None:
     """
 
 
-@command.command(
+@commands.command(
     _COMPARE,
-    epilog="Example: sds-monitor audit --peer mirror-2:9111 "
+    "sds-monitor audit --peer mirror-2:9111 "
     "--bootstrap localhost:9092 --from 2026-11-24T00:00:00Z --fix",
+    command,
 )
-@config_option
 @kafka_options(topic_help="Topic that the mirror writes to.")
 @node_options(required=False)
 @setting(
@@ -129,17 +129,17 @@ def compare_command(
         audit.repeat(every, address)
 
 
-@command.command(
+@commands.command(
     "serve",
-    epilog="Example: sds-monitor audit serve --bootstrap localhost:9092 "
+    "sds-monitor audit serve --bootstrap localhost:9092 "
     "--state ./audit --sync-host 0.0.0.0 --web-config mutual.yml",
+    command,
 )
-@config_option
 @kafka_options(topic_help="Topic that the mirror writes to.")
 @setting(
     "--state",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     panel=Panel.STORAGE,
     help="State directory. If the server restarts with the same directory, it reads "
     "only new records.",

@@ -9,21 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-import click
-
 from connectors.files.channel_table import (
     BadChannelTable,
     read_channel_table,
     read_entries,
 )
 from sds_core.observer.channel_table import ChannelTable
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.log import logger
 from streaming.cli.settings import Panel, setting
 from streaming.cli.signals import DeferredHangup
+from streaming.cli.values import FILE
 
 channels_option = setting(
     "--channels",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     panel=Panel.CHANNELS,
     help="TOML file with names, SLOs, labels and mute times of channels.",
 )
@@ -37,11 +37,8 @@ def channel_table(path: Path | None) -> ChannelTable:
     """
     if path is None:
         return ChannelTable()
-    try:
+    with wrong_use(BadChannelTable, where="--channels: "):
         return read_channel_table(path)
-    except BadChannelTable as error:
-        message = f"--channels: {error}"
-        raise click.UsageError(message) from error
 
 
 class ChannelTableFile:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 80
 _LONGEST_ERROR = 500
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 _TABLE = "observer"
 TABLE_OF = {"doctor": "run", "rebuild": "run"}
 """Command -> the command whose options it takes, and whose table it reads first."""
@@ -35,7 +33,7 @@ _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
 
 
-def config_option(command: _Command) -> _Command:
+def config_option(command: Callable[..., None]) -> Callable[..., None]:
     """Add ``--config FILE`` to a command."""
     return click.option(
         "--config",

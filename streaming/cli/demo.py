@@ -7,20 +7,18 @@ from pathlib import Path
 import click
 
 from connectors.simulator import scenario_names
+from streaming.cli import commands
 from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
 from streaming.cli.log import LogFormat
 from streaming.cli.serving_options import Address, serving_options
 from streaming.cli.settings import Panel, log_option, setting
-from streaming.cli.values import Duration
+from streaming.cli.values import FILE, Duration
 
 RECORDED = "recorded"
 """Name of recorded traffic, beside the names of the scenarios."""
 
 
-@click.command("demo", cls=Command, epilog="Example: sds-monitor demo --duration 60")
-@config_option
+@commands.command("demo", "sds-monitor demo --duration 60")
 @setting(
     "--scenario",
     default=RECORDED,
@@ -44,7 +42,7 @@ RECORDED = "recorded"
 )
 @setting(
     "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     panel=Panel.OUTPUT,
     help="Write the report to this file when the job ends.",
 )

@@ -7,21 +7,16 @@ from pathlib import Path
 
 import click
 
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.settings import Panel, setting
+from streaming.cli.values import DIRECTORY
 
 
-@click.command(
-    "forget",
-    cls=Command,
-    epilog="Example: sds-monitor forget old-channel --checkpoint ./state",
-)
-@config_option
+@commands.command("forget", "sds-monitor forget old-channel --checkpoint ./state")
 @setting(
     "--checkpoint",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     panel=Panel.STORAGE,
     help="State directory of the monitor.",
 )

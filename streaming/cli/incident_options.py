@@ -9,7 +9,7 @@ import click
 
 from streaming.cli.log import logger
 from streaming.cli.settings import Panel, nearest_given, option_group, setting
-from streaming.cli.values import Time
+from streaming.cli.values import FILE, Time
 
 DEFAULT_API = "http://127.0.0.1:9108"
 
@@ -65,14 +65,12 @@ source_options = option_group(
     (
         setting(
             "--from-report",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=FILE,
             help="Read incidents from a report that a job with --report-detail wrote.",
         ),
         # Until 1.0 the option was `--report`, but in other commands `--report` writes a
         # report.
-        setting(
-            "--report", type=click.Path(dir_okay=False, path_type=Path), hidden=True
-        ),
+        setting("--report", type=FILE, hidden=True),
         setting(
             "--api",
             metavar="URL",

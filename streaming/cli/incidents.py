@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
+from streaming.cli import commands
 from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
 from streaming.cli.incident_options import (
     IncidentFilter,
     IncidentSource,
@@ -18,14 +17,12 @@ from streaming.cli.incident_options import (
 from streaming.cli.settings import Panel, json_option, setting
 
 
-@click.command(
+@commands.command(
     "incidents",
-    cls=Command,
-    epilog="Example: sds-monitor incidents --channel my-channel "
+    "sds-monitor incidents --channel my-channel "
     "--since 2026-11-21T08:00:00Z\n\n"
     "Who lacks what: sds-monitor incidents --by participant",
 )
-@config_option
 @source_options
 @channels_option
 @filter_options

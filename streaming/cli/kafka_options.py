@@ -19,6 +19,7 @@ from connectors.kafka.settings import (
     check_topic,
 )
 from sds_core.text import shown
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.settings import (
     Decorator,
     Panel,
@@ -209,7 +210,5 @@ def _check(security: KafkaSecurity) -> None:
         # The import loads a Kafka client, which --help does not need.
         from connectors.kafka.clients import ssl_context
 
-        try:
+        with wrong_use(SecurityUnusable):
             ssl_context(security)
-        except SecurityUnusable as error:
-            raise click.UsageError(str(error)) from error

@@ -15,7 +15,7 @@ from streaming.cli.settings import (
     secret_setting,
     setting,
 )
-from streaming.cli.values import Duration, MemberOf
+from streaming.cli.values import EXISTING_FILE, FILE, Duration, MemberOf
 
 _DEFAULTS = MirrorSettings((), {})
 
@@ -83,7 +83,7 @@ def node_options(*, required: bool = True) -> Decorator:
         setting(
             "--rest-ca-file",
             "ca_file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            type=EXISTING_FILE,
             help="PEM file of the certificate authorities to trust; by default the "
             "well-known ones.",
         ),
@@ -102,7 +102,7 @@ peer_access_options = option_group(
         *(
             setting(
                 f"--peer-{name}-file",
-                type=click.Path(dir_okay=False, path_type=Path),
+                type=FILE,
                 help=f"PEM file of {content}.",
             )
             for name, content in (

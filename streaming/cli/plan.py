@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from streaming.cli import commands
 from streaming.cli.channels import channel_table, channels_option
 from streaming.cli.commands import Group
-from streaming.cli.config_file import config_option
 from streaming.cli.plan_options import (
-    PlanSource,
     forecast_options,
-    format_option,
     html_option,
     source_options,
+    tables_or_json_option,
 )
 from streaming.cli.plan_size import size_command
 from streaming.cli.plan_sweep import sweep_command
 from streaming.cli.plan_what_if import what_if_command
-
-if TYPE_CHECKING:
-    from sds_core.planning.forecast import ForecastSettings
 
 
 @click.group(
@@ -39,24 +35,18 @@ command.add_command(what_if_command)
 command.add_command(sweep_command)
 
 
-@command.command(
+@commands.command(
     "forecast",
-    epilog="Example: sds-monitor plan forecast --history ./state/history "
+    "sds-monitor plan forecast --history ./state/history "
     "--channel my-channel --kafka-retention-days 7",
+    command,
 )
-@config_option
 @source_options
 @channels_option
 @forecast_options
-@format_option
+@tables_or_json_option
 @html_option
-def forecast_command(
-    source: PlanSource,
-    channels: Path | None,
-    settings: ForecastSettings,
-    form: str,
-    html: Path | None,
-) -> None:
+def forecast_command(channels: Path | None, **options: Any) -> None:
     """Forecast bytes, messages, filters and rate-limit use from the history.
 
     For each channel and for the sum of all channels, the command prints the figures of
@@ -68,4 +58,4 @@ def forecast_command(
     """
     from streaming.cli.actions.plan_forecast import print_forecast
 
-    print_forecast(source, channel_table(channels), settings, form == "json", html)
+    print_forecast(table=channel_table(channels), **options)

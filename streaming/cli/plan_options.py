@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from streaming.cli.incident_options import DEFAULT_API
-from streaming.cli.settings import Panel, nearest_given, option_group, setting
-from streaming.cli.values import Duration
+from streaming.cli.settings import (
+    Panel,
+    format_option,
+    nearest_given,
+    option_group,
+    setting,
+)
+from streaming.cli.values import FILE, Duration
 
 if TYPE_CHECKING:
     from sds_core.planning.forecast import ForecastSettings
@@ -151,18 +157,11 @@ forecast_options = option_group(
     panel=Panel.FORECAST,
 )
 
-format_option = setting(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    panel=Panel.OUTPUT,
-    help="Print tables, or one JSON object.",
-)
+tables_or_json_option = format_option("table", "Print tables, or one JSON object.")
 
 html_option = setting(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     panel=Panel.OUTPUT,
     help="Also write a page with charts to this file. The page needs no network.",

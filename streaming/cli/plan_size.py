@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
 
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
-from streaming.cli.plan_options import format_option, html_option
+from streaming.cli import commands
+from streaming.cli.plan_options import html_option, tables_or_json_option
 from streaming.cli.settings import Panel, setting
-from streaming.cli.values import Duration, Number
+from streaming.cli.values import EXISTING_FILE, Duration, Number
 
 _ABOVE_ZERO = partial(Number, 0, min_open=True)
 _LONGER_THAN_ZERO = partial(Duration, min=0, min_open=True)
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(
+@commands.command(
     "size",
-    cls=Command,
-    epilog="Example: sds-monitor plan size --channel-count 1000 --participants 20 "
+    "sds-monitor plan size --channel-count 1000 --participants 20 "
     "--messages-per-second 100",
 )
-@config_option
 @setting(
     "--channel-count",
     "channels",
@@ -81,7 +76,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @setting(
     "--performance",
-    type=_FILE,
+    type=EXISTING_FILE,
     metavar="FILE",
     panel=Panel.SOURCE,
     show_default="as shipped",
@@ -89,22 +84,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @setting(
     "--scaling",
-    type=_FILE,
+    type=EXISTING_FILE,
     metavar="FILE",
     panel=Panel.SOURCE,
     show_default="as shipped",
     help="File with the results of the other benchmarks.",
 )
-@format_option
+@tables_or_json_option
 @html_option
-def size_command(
-    history_days: int,
-    performance: Path | None,
-    scaling: Path | None,
-    form: str,
-    html: Path | None,
-    **traffic: Any,
-) -> None:
+def size_command(**options: Any) -> None:
     """Estimate what the monitor needs: cores, memory, state and disk.
 
     The command prints the largest load for one machine, and how many executors a
@@ -113,4 +101,4 @@ def size_command(
     """
     from streaming.cli.actions.plan_size import print_size
 
-    print_size(traffic, history_days, performance, scaling, form == "json", html)
+    print_size(**options)

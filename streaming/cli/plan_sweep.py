@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
-from streaming.cli.plan_options import format_option, html_option
+from streaming.cli import commands
+from streaming.cli.plan_options import html_option, tables_or_json_option
 from streaming.cli.reading_options import master_option
 from streaming.cli.settings import Panel, log_option, setting
+from streaming.cli.values import DIRECTORY, EXISTING_FILE
 from streaming.settings import SessionSettings
 
 DEFAULT_FIGURES = (
@@ -22,21 +22,16 @@ DEFAULT_FIGURES = (
 )
 
 
-@click.command(
-    "sweep",
-    cls=Command,
-    epilog="Example: sds-monitor plan sweep grid.toml --out ./sweep --summary",
-)
-@config_option
+@commands.command("sweep", "sds-monitor plan sweep grid.toml --out ./sweep --summary")
 @click.argument(
     "grid",
     required=False,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     envvar="SDS_MONITOR_GRID",
 )
 @setting(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     required=True,
     panel=Panel.OUTPUT,
     help="Directory of the results. If the directory contains results of the same "
@@ -55,7 +50,7 @@ DEFAULT_FIGURES = (
     help="Column of results.parquet that the table shows. Repeatable.",
 )
 @master_option
-@format_option
+@tables_or_json_option
 @html_option
 @log_option()
 def sweep_command(
@@ -64,7 +59,7 @@ def sweep_command(
     summary: bool,
     figures: tuple[str, ...],
     master: str | None,
-    form: str,
+    as_json: bool,
     html: Path | None,
 ) -> None:
     """Simulate all combinations of settings in GRID, a TOML file, with Spark.
@@ -85,4 +80,4 @@ def sweep_command(
     if grid is not None:
         run_sweep(grid, out, SessionSettings(master, shuffle_partitions=1))
     if summary or html is not None:
-        print_summary(out, figures, form == "json", html)
+        print_summary(out, figures, as_json, html)

@@ -7,27 +7,25 @@ from pathlib import Path
 import click
 from click.core import ParameterSource
 
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.plan_options import (
     PlanSource,
     api_option,
-    format_option,
     history_option,
     html_option,
     nearest_source,
+    tables_or_json_option,
 )
 from streaming.cli.plan_variants import Question, changes_of, variants_of
 from streaming.cli.settings import Panel, setting
+from streaming.cli.values import EXISTING_FILE
 
 
-@click.command(
+@commands.command(
     "what-if",
-    cls=Command,
-    epilog="Example: sds-monitor plan what-if --history ./state/history "
+    "sds-monitor plan what-if --history ./state/history "
     "--channel my-channel --set participants=2x --set messages_per_day=2x",
 )
-@config_option
 @history_option
 @api_option
 @setting(
@@ -38,7 +36,7 @@ from streaming.cli.settings import Panel, setting
 )
 @setting(
     "--plan",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     metavar="FILE",
     panel=Panel.SOURCE,
     help="TOML file that describes the channel, if no history describes it.",
@@ -74,7 +72,7 @@ from streaming.cli.settings import Panel, setting
     panel=Panel.FORECAST,
     help="Number of simulations of each variant.",
 )
-@format_option
+@tables_or_json_option
 @html_option
 def what_if_command(
     history: Path | None,
@@ -85,7 +83,7 @@ def what_if_command(
     sets: tuple[str, ...],
     variants: tuple[str, ...],
     seeds: int,
-    form: str,
+    as_json: bool,
     html: Path | None,
 ) -> None:
     """Compare a channel with variants of its settings.
@@ -114,4 +112,4 @@ def what_if_command(
     question = Question(
         source, plan, changes_of("--assume", assume), variants_of(sets, variants), seeds
     )
-    print_what_if(question, form == "json", html)
+    print_what_if(question, as_json, html)

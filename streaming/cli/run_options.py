@@ -23,7 +23,7 @@ from streaming.cli.log import LogFormat
 from streaming.cli.reading_options import ReadingSettings, reading_options
 from streaming.cli.serving_options import Address, serving_options
 from streaming.cli.settings import Panel, log_option, option_group, setting
-from streaming.cli.values import Duration, Parsed, Time
+from streaming.cli.values import DIRECTORY, FILE, Duration, Parsed, Time
 from streaming.settings import (
     EARLIEST,
     FORGET_DAYS,
@@ -63,7 +63,7 @@ history_options = option_group(
     (
         setting(
             "--history",
-            type=click.Path(file_okay=False, path_type=Path),
+            type=DIRECTORY,
             panel=Panel.STORAGE,
             help="Directory of the history; by default inside the checkpoint.",
         ),
@@ -240,7 +240,7 @@ run_options = option_group(
         setting(
             "--checkpoint",
             required=True,
-            type=click.Path(file_okay=False, path_type=Path),
+            type=DIRECTORY,
             callback=checked_checkpoint,
             panel=Panel.STORAGE,
             help="State directory. If the job restarts with the same directory, it "
@@ -268,7 +268,7 @@ run_options = option_group(
         ),
         setting(
             "--report",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=FILE,
             panel=Panel.OUTPUT,
             help="Write the report to this file when the job ends.",
         ),

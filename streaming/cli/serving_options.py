@@ -13,7 +13,9 @@ import click
 
 from connectors.web.access import OPEN, UNPROTECTED, Access, WebConfig
 from sds_core.text import shown
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.settings import Decorator, Panel, option_group, setting
+from streaming.cli.values import FILE
 
 LOOPBACK = "127.0.0.1"
 
@@ -59,7 +61,7 @@ def serving_options(
             port_option,
             setting(
                 "--web-config",
-                type=click.Path(dir_okay=False, path_type=Path),
+                type=FILE,
                 help="YAML file with TLS and passwords, in the format of the "
                 "Prometheus exporter toolkit. If the file changes, it is read again.",
             ),
@@ -131,11 +133,8 @@ def _config(path: Path | None) -> Callable[[], WebConfig]:
     # The import takes a tenth of a second, and most commands have no --web-config.
     from connectors.web.config_file import BadWebConfig, WebConfigFile
 
-    try:
+    with wrong_use(BadWebConfig, where="--web-config: "):
         return WebConfigFile(path.absolute())
-    except BadWebConfig as error:
-        message = f"--web-config: {error}"
-        raise click.UsageError(message) from error
 
 
 def is_loopback(host: str) -> bool:

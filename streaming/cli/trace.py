@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from connectors.kafka.settings import KafkaSettings
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.incident_options import IncidentSource, source_options
 from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.plan_options import html_option
@@ -18,13 +17,9 @@ from streaming.cli.window_options import window_options
 from streaming.settings import Window
 
 
-@click.command(
-    "trace",
-    cls=Command,
-    epilog="Example: sds-monitor trace 0x3f… --channel my-channel "
-    "--bootstrap localhost:9092",
+@commands.command(
+    "trace", "sds-monitor trace 0x3f… --channel my-channel --bootstrap localhost:9092"
 )
-@config_option
 @kafka_reading_options()
 @source_options
 @setting(

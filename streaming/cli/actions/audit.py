@@ -23,7 +23,6 @@ from connectors.sockets.listener import AddressUnusable, PortInUse
 from connectors.sockets.tls import reason_of
 from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
-from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.store_query import in_parts
@@ -33,10 +32,9 @@ from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.prolly.errors import SyncError
 from sds_core.text import counted, iso_time, printable
-from sds_core.waku import BadContentTopic
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
-from streaming.cli.exit_codes import ExitCode, Failed, Unreachable
+from streaming.cli.exit_codes import ExitCode, Failed, Unreachable, wrong_use
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, PeerAccess, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
@@ -68,11 +66,8 @@ def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
     Raises:
         click.UsageError: Nodes or topics are invalid.
     """
-    try:
-        settings = node_settings(nodes)
-        topics = topics_to_mirror(traffic)
-    except (BadContentTopic, BadSettings) as error:
-        raise click.UsageError(str(error)) from error
+    settings = node_settings(nodes)
+    topics = topics_to_mirror(traffic)
     if any("," in topic for topic in traffic.content_topics):
         message = (
             "a store cannot filter by a content topic that contains a comma: give a "
@@ -157,6 +152,7 @@ class Audit:
         if not result.is_complete:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
+    @wrong_use(AddressUnusable, PortInUse)
     def repeat(self, every_s: float, address: WebAddress) -> None:
         """Audit until a signal, and serve the findings.
 
@@ -164,13 +160,9 @@ class Audit:
             click.UsageError: The address cannot be used.
         """
         figures, ending = AuditFigures(), Ending()
-        try:
-            with WebServer(create_audit_app(figures), *address) as server:
-                run_until_signal(
-                    ending, self._repeat(figures, every_s, ending, server.url)
-                )
-        except (AddressUnusable, PortInUse) as error:
-            raise click.UsageError(str(error)) from error
+        with WebServer(create_audit_app(figures), *address) as server:
+            repeating = self._repeat(figures, every_s, ending, server.url)
+            run_until_signal(ending, repeating)
 
     async def _repeat(
         self, figures: AuditFigures, every_s: float, ending: Ending, url: str

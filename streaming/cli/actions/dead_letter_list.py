@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 from rich.console import Console
@@ -22,37 +22,33 @@ from streaming.cli.log import logger
 from streaming.cli.output import print_json
 
 
-class LetterFilter(NamedTuple):
-    """Which dead letters to list; None stands for all."""
-
-    reason: str | None
-    channel: str | None
-    since_ms: int | None
-
-    def matches(self, letter: StoredLetter) -> bool:
-        """Return whether the selection contains a dead letter."""
-        record = letter.record
-        return (
-            self.reason in (None, letter.reason)
-            and (self.channel is None or record.key == self.channel.encode())
-            and (self.since_ms is None or record.timestamp_ms >= self.since_ms)
-        )
-
-
 def list_letters(
-    kafka: KafkaSettings, topic: str, selection: LetterFilter, limit: int, as_json: bool
+    kafka: KafkaSettings,
+    dead_letter_topic: str,
+    reason: str | None,
+    channel: str | None,
+    since_ms: int | None,
+    limit: int,
+    as_json: bool,
 ) -> None:
-    """Print at most `limit` dead letters, the newest first.
+    """Print at most `limit` dead letters of a reason, channel and time.
+
+    The newest dead letter is the first.
 
     Raises:
         click.exceptions.Exit: Dead letters were found.
     """
-    reader = DeadLetterReader(kafka, topic)
+    key = None if channel is None else channel.encode()
+    reader = DeadLetterReader(kafka, dead_letter_topic)
     counts: Counter[str] = Counter()
     newest: deque[dict[str, Any]] = deque(maxlen=limit)
     try:
         for letter in reader:
-            if selection.matches(letter):
+            if (
+                reason in (None, letter.reason)
+                and key in (None, letter.record.key)
+                and (since_ms is None or letter.record.timestamp_ms >= since_ms)
+            ):
                 counts[letter.reason] += 1
                 newest.append(_listed(letter))
     except TopicMissing as error:
@@ -62,7 +58,7 @@ def list_letters(
             "%s of topic %s are no dead letters, because the reason or the source is "
             "missing",
             counted(reader.strangers, "record"),
-            topic,
+            dead_letter_topic,
         )
     _print_list(list(reversed(newest)), as_json)
     if not as_json:

@@ -50,7 +50,7 @@ ADVICE = {
 
 
 def print_letter(
-    kafka: KafkaSettings, topic: str, source: RecordSource, as_json: bool
+    kafka: KafkaSettings, dead_letter_topic: str, as_json: bool, source: RecordSource
 ) -> None:
     """Print the dead letter of a source.
 
@@ -58,12 +58,10 @@ def print_letter(
         click.UsageError: No dead letter has the source.
         click.exceptions.Exit: The record still cannot be used.
     """
-    reader = DeadLetterReader(kafka, topic)
-    letter = next(
-        (candidate for candidate in reader if candidate.source == source), None
-    )
+    reader = DeadLetterReader(kafka, dead_letter_topic)
+    letter = next((one for one in reader if one.source == source), None)
     if letter is None:
-        raise click.UsageError(not_found([source], topic))
+        raise click.UsageError(not_found([source], dead_letter_topic))
     record = whole_record(kafka, letter)
     inspection = inspect_record(record or letter.record, wall_ms())
     if record is None:

@@ -25,7 +25,7 @@ from streaming.doctor.services import (
 )
 
 
-def doctor(settings: RunSettings, alertmanager: str | None, *, as_json: bool) -> None:
+def doctor(settings: RunSettings, alertmanager: str | None, as_json: bool) -> None:
     """Make and print all checks; a finding ends the program with code 1."""
     results = []
     for one in _all_checks(settings, alertmanager):

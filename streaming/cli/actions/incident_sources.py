@@ -21,7 +21,7 @@ from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import did_you_mean, shown
 from streaming.cli.actions.monitor_api import Refused, ask_monitor
-from streaming.cli.exit_codes import Unreachable
+from streaming.cli.exit_codes import Unreachable, wrong_use
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
@@ -286,10 +286,8 @@ def _read_history(
 def history_errors(directory: Path) -> Iterator[None]:
     """Turn errors of reading a history into errors of wrong use."""
     try:
-        yield
-    except (NoHistory, DamagedHistory) as error:
-        message = f"--history: {error}"
-        raise click.UsageError(message) from error
+        with wrong_use(NoHistory, DamagedHistory, where="--history: "):
+            yield
     except OSError as error:
         message = f"--history: {directory} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error

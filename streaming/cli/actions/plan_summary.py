@@ -17,6 +17,7 @@ from sds_core.planning.grid import Cell
 from sds_core.planning.outcome import Outcome
 from sds_core.planning.words import with_interval
 from sds_core.text import byte_size, counted, did_you_mean, number, shown
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import check_page, print_json, write_page
 from streaming.cli.tables import print_line, print_table
 
@@ -40,10 +41,8 @@ def check_summary(figures: Sequence[str], html: Path | None) -> None:
             raise click.UsageError(message)
     if html is not None:
         check_page(html)
-    try:
+    with wrong_use(ModelMissing):
         require_scipy()
-    except ModelMissing as error:
-        raise click.UsageError(str(error)) from error
 
 
 def print_summary(
@@ -54,10 +53,8 @@ def print_summary(
     Raises:
         click.UsageError: The directory has no results, or the page cannot be written.
     """
-    try:
+    with wrong_use(SweepRefused):
         results = read_sweep(directory)
-    except SweepRefused as error:
-        raise click.UsageError(str(error)) from error
     cells = list(results.grid.summary(results.outcomes, figures))
     runs = results.grid.seeds * len(results.grid.cells)
     if html is not None:

@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
@@ -18,7 +17,7 @@ from connectors.toml_file import UnreadableToml, read_toml
 from sds_core.planning.grid import Grid
 from sds_core.reading import TableError
 from sds_core.text import counted, number
-from streaming.cli.exit_codes import Failed
+from streaming.cli.exit_codes import Failed, wrong_use
 from streaming.cli.log import logger
 from streaming.cli.starting import as_click_error, running_spark
 from streaming.failure import JobFailed
@@ -28,6 +27,7 @@ from streaming.sweep import sweep
 _LOG_EVERY_S = 10.0
 
 
+@wrong_use(SweepRefused)
 def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
     """Simulate the missing runs of a TOML file's grid, and write a table of all runs.
 
@@ -35,16 +35,11 @@ def run_sweep(file: Path, directory: Path, session: SessionSettings) -> None:
         click.UsageError: The file or the directory cannot be used; nothing is written.
         click.ClickException: A signal came before the end, or a run failed.
     """
-    try:
+    with wrong_use(UnreadableToml, TableError, where=f"{file}: "):
         mapping = read_toml(file)
         grid = Grid.from_mapping(mapping)
-    except (UnreadableToml, TableError) as error:
-        message = f"{file}: {error}"
-        raise click.UsageError(message) from error
     try:
         _run(grid, mapping, directory, session)
-    except SweepRefused as error:
-        raise click.UsageError(str(error)) from error
     except JobFailed as error:
         raise as_click_error(error) from error
 

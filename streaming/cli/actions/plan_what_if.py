@@ -24,6 +24,7 @@ from sds_core.reading import TableError, read
 from sds_core.text import byte_size, counted, printable, shown
 from streaming.cli.actions.plan_runs import run_all
 from streaming.cli.actions.plan_sources import read_hours
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.plan_options import PlanSource
 from streaming.cli.plan_variants import BASE, MEASURED, Changes, Question
@@ -42,10 +43,8 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
     """
     if html is not None:
         check_page(html)
-    try:
+    with wrong_use(ModelMissing):
         require_scipy()
-    except ModelMissing as error:
-        raise click.UsageError(str(error)) from error
     measured = None
     if question.plan is not None:
         base = _plan_of(question.plan)
@@ -83,20 +82,14 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
 
 
 def _plan_of(path: Path) -> ChannelPlan:
-    try:
+    with wrong_use(UnreadableToml, TableError, where=f"{path}: "):
         return read(read_toml(path), ChannelPlan)
-    except (UnreadableToml, TableError) as error:
-        message = f"{path}: {error}"
-        raise click.UsageError(message) from error
 
 
 def _changed(base: ChannelPlan, changes: Changes, where: str) -> ChannelPlan:
-    try:
+    with wrong_use(TableError, where=f"{where}: "):
         plan = changed(base, changes)
         check_size(plan)
-    except TableError as error:
-        message = f"{where}: {error}"
-        raise click.UsageError(message) from error
     return plan
 
 
@@ -114,13 +107,10 @@ def _measured(source: PlanSource) -> MeasuredChannel:
         message = "no plan: the history has no channel in the last week"
         raise click.UsageError(message)
     ((name, rows),) = hours.rows.items()
-    try:
+    with wrong_use(NoForecast, TableError, where=f"no plan for {shown(name)}: "):
         return measured_channel(
             rows, hours.measures, end_ms=hours.end_ms, now_ms=now_ms
         )
-    except (NoForecast, TableError) as error:
-        message = f"no plan for {shown(name)}: {error}"
-        raise click.UsageError(message) from error
 
 
 def _document(

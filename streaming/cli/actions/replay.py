@@ -21,22 +21,23 @@ from streaming.cli.config_file import observer_settings
 from streaming.cli.exit_codes import Failed
 from streaming.cli.log import logger
 from streaming.cli.progress import logged_progress
+from streaming.cli.reading_options import ReadingSettings
 from streaming.cli.starting import (
     every_second,
     refusals_explained,
     started_job,
     write_report,
 )
-from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
+from streaming.settings import JobSettings, SourceSettings, Window
 
 
 def replay(
-    source: SourceSettings,
+    kafka: KafkaSettings,
     window: Window,
-    session: SessionSettings,
     report: Path,
     report_detail: bool,
-    scratch: Path | None = None,
+    scratch: Path | None,
+    reading: ReadingSettings,
 ) -> None:
     """Run a job over a window in a temporary checkpoint, and write its report.
 
@@ -44,7 +45,13 @@ def replay(
         click.ClickException: The report would be empty, a signal came before the end,
             or the job failed.
     """
-    kafka = source.kafka
+    if scratch is None and reading.session.is_cluster:
+        message = (
+            "a cluster needs --scratch: give a directory that its executors and this "
+            "command mount at the same path"
+        )
+        raise click.UsageError(message)
+    source = reading.source(kafka, window=window)
     warn_of_deleted_records(kafka, window.first_ms, "the window may be cut short")
     nothing = (
         f"topic {kafka.topic} has no record from {iso_time(window.first_ms)} to "
@@ -60,7 +67,7 @@ def replay(
             dir=None if scratch is None else scratch.absolute(),
         ) as directory,
         started_job(
-            session,
+            reading.session,
             # This job reads its window to the end, and writes nothing to Kafka.
             JobSettings(
                 source,
