@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
+from connectors.kafka.settings import DEAD_LETTER_TOPIC
 from sds_core.reason import Reason
 from sds_core.text import shown
 from streaming.cli import commands
@@ -135,7 +135,6 @@ def show_command(**options: Any) -> None:
 )
 @setting(
     "--topic",
-    "target",
     panel=Panel.KAFKA,
     help="Topic to write to; by default the original topic of the record.",
 )
@@ -149,14 +148,10 @@ def show_command(**options: Any) -> None:
     envvar="SDS_MONITOR_SOURCES",
 )
 def replay_command(
-    kafka: KafkaSettings,
-    dead_letter_topic: str,
     reason: str | None,
     all_letters: bool,
-    target: str | None,
-    force: bool,
-    dry_run: bool,
     sources: tuple[RecordSource, ...],
+    **options: Any,
 ) -> None:
     """Write dead letters that are now valid back to their topic.
 
@@ -175,4 +170,4 @@ def replay_command(
     from streaming.cli.actions.dead_letter_replay import Replay
 
     selection = None if all_letters else reason or frozenset(sources)
-    Replay(kafka, dead_letter_topic, target, force, dry_run).run(selection)
+    Replay(**options).run(selection)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from connectors.simulator import scenario_names
 from streaming.cli import commands
 from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.log import LogFormat
-from streaming.cli.serving_options import Address, serving_options
+from streaming.cli.serving_options import serving_options
 from streaming.cli.settings import Panel, log_option, setting
 from streaming.cli.values import FILE, Duration
 
@@ -35,6 +35,7 @@ RECORDED = "recorded"
 )
 @setting(
     "--duration",
+    "duration_s",
     type=Duration("s", 0),
     default=20.0,
     panel=Panel.TRAFFIC,
@@ -57,14 +58,7 @@ RECORDED = "recorded"
 @channels_option
 @log_option(exposed=True)
 def command(
-    scenario: str,
-    seed: int | None,
-    duration: float,
-    report: Path | None,
-    address: Address,
-    keep: bool | None,
-    channels: Path | None,
-    log_format: LogFormat,
+    scenario: str, seed: int | None, channels: Path | None, **options: Any
 ) -> None:
     """Run everything on this machine: Kafka, traffic, the job, metrics and page.
 
@@ -85,4 +79,4 @@ def command(
         if scenario == RECORDED
         else simulated_traffic(scenario, 1 if seed is None else seed)
     )
-    Demo(traffic, duration, report, address, keep, table, log_format).run()
+    Demo(traffic=traffic, table=table, **options).run()

@@ -111,12 +111,6 @@ def _checked_topics(topics: str) -> str:
     return topics
 
 
-def kafka_reading_options() -> Decorator:
-    """Add the options of a cluster whose topics a command can read as one."""
-    help_text = "Topic that contains the frames, or several, separated by commas."
-    return kafka_options(topic_help=help_text, several=True)
-
-
 def _checked_bootstrap(brokers: str) -> str:
     if not all(_HOST_AND_PORT.fullmatch(part) for part in brokers.split(",")):
         message = (
@@ -212,3 +206,10 @@ def _check(security: KafkaSecurity) -> None:
 
         with wrong_use(SecurityUnusable):
             ssl_context(security)
+
+
+kafka_reading_options = kafka_options(
+    topic_help="Topic that contains the frames, or several, separated by commas.",
+    several=True,
+)
+"""Adds the options of a cluster whose topics a command can read as one."""

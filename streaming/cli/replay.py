@@ -20,7 +20,7 @@ from streaming.cli.window_options import window_options
     "sds-monitor replay --bootstrap localhost:9092 "
     "--from 2026-11-21T08:00:00Z --to 2026-11-21T09:00:00Z --report report.json",
 )
-@kafka_reading_options()
+@kafka_reading_options
 @window_options(required=True)
 @setting(
     "--report",

@@ -236,7 +236,7 @@ class RunSettings:
 run_options = option_group(
     "settings",
     (
-        kafka_reading_options(),
+        kafka_reading_options,
         setting(
             "--checkpoint",
             required=True,

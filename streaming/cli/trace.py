@@ -2,25 +2,91 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import enum
+from typing import Any, NamedTuple
 
 import click
 
-from connectors.kafka.settings import KafkaSettings
+from sds_core.text import shown
 from streaming.cli import commands
-from streaming.cli.incident_options import IncidentSource, source_options
+from streaming.cli.incident_options import source_options
 from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.plan_options import html_option
 from streaming.cli.settings import Panel, log_option, setting
-from streaming.cli.trace_options import TraceForm, TraceRequest
+from streaming.cli.values import MemberOf
 from streaming.cli.window_options import window_options
 from streaming.settings import Window
+
+_LONGEST_ID = 512
+"""Maximum characters of an id; a frame with a longer id is a dead letter."""
+
+
+class TraceForm(enum.StrEnum):
+    """Form of the output."""
+
+    TEXT = "text"
+    JSON = "json"
+    MERMAID = "mermaid"
+    PLANTUML = "plantuml"
+
+    @property
+    def is_diagram(self) -> bool:
+        """Whether the form draws a whole trace, which later steps cannot extend."""
+        return self in (TraceForm.MERMAID, TraceForm.PLANTUML)
+
+
+class TraceRequest(NamedTuple):
+    """Which messages to trace: by id or Waku hash, sender, or unresolved incidents.
+
+    `channel` is a channel or group; None if it is unknown. `window` has record times;
+    an omitted bound means no bound.
+    """
+
+    message_id: str | None
+    sender: str | None
+    incidents: bool
+    channel: str | None
+    window: Window
+
+    @property
+    def what(self) -> str:
+        """The subject of the trace, for error messages."""
+        if self.message_id is not None:
+            return f"message {shown(self.message_id)}"
+        if self.sender is not None:
+            return f"sender {shown(self.sender)}"
+        return f"unresolved incidents of channel {shown(self.channel)}"
+
+    def check(self) -> None:
+        """Check that the options fit together.
+
+        Raises:
+            click.UsageError: The options contradict one another; the error has the
+                remedy.
+        """
+        given = [self.message_id is not None, self.sender is not None, self.incidents]
+        if sum(given) != 1:
+            message = "give one of MESSAGE_ID, --sender and --incidents"
+            raise click.UsageError(message)
+        if self.incidents and self.channel is None:
+            message = "--incidents needs --channel: give the channel"
+            raise click.UsageError(message)
+        for name in (self.message_id, self.sender, self.channel):
+            try:
+                (name or "").encode()
+            except UnicodeEncodeError:
+                message = f"{shown(name)} is not UTF-8: give an id or a name in UTF-8"
+                raise click.UsageError(message) from None
+        for name in (self.message_id, self.sender):
+            if name is not None and not 0 < len(name) <= _LONGEST_ID:
+                message = f"an id has {len(name):,} characters: give 1 to {_LONGEST_ID}"
+                raise click.UsageError(message)
 
 
 @commands.command(
     "trace", "sds-monitor trace 0x3f… --channel my-channel --bootstrap localhost:9092"
 )
-@kafka_reading_options()
+@kafka_reading_options
 @source_options
 @setting(
     "--channel",
@@ -48,7 +114,7 @@ from streaming.settings import Window
 @setting(
     "--format",
     "form",
-    type=click.Choice([form.value for form in TraceForm]),
+    type=MemberOf(TraceForm),
     default=TraceForm.TEXT.value,
     panel=Panel.OUTPUT,
     help="Print text, one JSON object a line, or a sequence diagram.",
@@ -63,17 +129,12 @@ from streaming.settings import Window
 @log_option()
 @click.argument("message_id", required=False, envvar="SDS_MONITOR_MESSAGE_ID")
 def command(
-    kafka: KafkaSettings,
-    source: IncidentSource,
-    channel: str | None,
+    message_id: str | None,
     sender: str | None,
     incidents: bool,
+    channel: str | None,
     window: Window,
-    follow: bool,
-    form: str,
-    anonymise: bool,
-    html: Path | None,
-    message_id: str | None,
+    **options: Any,
 ) -> None:
     """Print what happened to a message: every frame that concerns it.
 
@@ -89,4 +150,4 @@ def command(
 
     request = TraceRequest(message_id, sender, incidents, channel, window)
     request.check()
-    trace(kafka, source, request, TraceForm(form), follow, anonymise, html)
+    trace(request=request, **options)

@@ -136,7 +136,6 @@ class Audit:
 
         Raises:
             click.ClickException: The audit did not end.
-            click.exceptions.Exit: The mirror lacks messages.
         """
         try:
             result = asyncio.run(self._run())

@@ -31,13 +31,7 @@ def list_letters(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Print at most `limit` dead letters of a reason, channel and time.
-
-    The newest dead letter is the first.
-
-    Raises:
-        click.exceptions.Exit: Dead letters were found.
-    """
+    """Print at most `limit` of the selected dead letters, the newest first."""
     key = None if channel is None else channel.encode()
     reader = DeadLetterReader(kafka, dead_letter_topic)
     counts: Counter[str] = Counter()

@@ -49,11 +49,7 @@ class Replay:
     refused: int = 0
 
     def run(self, selection: Wanted) -> None:
-        """Write the records, and print what was written.
-
-        Raises:
-            click.exceptions.Exit: A record was refused, or a dead letter is missing.
-        """
+        """Write the records, and print what was written."""
         letters = (
             letter
             for letter in DeadLetterReader(self.kafka, self.dead_letter_topic)

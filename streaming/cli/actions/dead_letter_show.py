@@ -56,7 +56,6 @@ def print_letter(
 
     Raises:
         click.UsageError: No dead letter has the source.
-        click.exceptions.Exit: The record still cannot be used.
     """
     reader = DeadLetterReader(kafka, dead_letter_topic)
     letter = next((one for one in reader if one.source == source), None)

@@ -114,7 +114,6 @@ class Demo:
 
         Raises:
             click.ClickException: The port is in use, or the job failed.
-            click.exceptions.Exit: The job's findings differ from the truth.
         """
         console = Console()
         keep = console.is_interactive if self.keep is None else self.keep

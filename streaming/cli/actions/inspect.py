@@ -15,8 +15,8 @@ from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.record import RawRecord
 from streaming.cli.exit_codes import ExitCode, wrong_use
 from streaming.cli.inspection import inspect_record
-from streaming.cli.inspection_text import print_inspection
-from streaming.cli.output import wall_ms
+from streaming.cli.inspection_text import inspection_facts, print_facts
+from streaming.cli.output import print_json, wall_ms
 from streaming.cli.values import STDIN
 
 _MOST_BYTES = 80 * 1024 * 1024
@@ -34,7 +34,6 @@ def inspect(
 
     Raises:
         click.UsageError: The record cannot be read.
-        click.exceptions.Exit: The monitor would make the record a dead letter.
     """
     source = parse_source(file)
     if source is not None and not Path(file).exists():
@@ -42,7 +41,10 @@ def inspect(
     else:
         record = _read_file(file, is_hex)
     inspection = inspect_record(record, wall_ms())
-    print_inspection(inspection, as_json)
+    if as_json:
+        print_json(inspection)
+    else:
+        print_facts(inspection_facts(inspection))
     if inspection["reason"]:
         raise click.exceptions.Exit(ExitCode.FINDING)
 

@@ -28,12 +28,12 @@ _Task = tuple[str, ChannelPlan, int, int]
 def run_all(
     plans: Mapping[str, ChannelPlan],
     seeds: Sequence[int],
-    done: Callable[[int], object] = lambda number: None,
+    done: Callable[[], object],
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    The more runs are necessary, the shorter each run is. After each run, `done` is
-    called with 1.
+    The more runs are necessary, the shorter each run is. `done` is called after each
+    run.
 
     Raises:
         click.ClickException: A process that simulates runs was ended.
@@ -51,7 +51,7 @@ def run_all(
             for future in as_completed(futures):
                 name, seed, outcome = future.result()
                 outcomes[name][seed] = outcome
-                done(1)
+                done()
         except BrokenProcessPool as error:
             message = (
                 "a process of the simulations was ended, perhaps for lack of memory: "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,8 +26,8 @@ from streaming.cli.actions.plan_sources import read_hours
 from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.plan_options import PlanSource
-from streaming.cli.plan_variants import BASE, MEASURED, Changes, Question
-from streaming.cli.tables import print_line, print_table
+from streaming.cli.plan_what_if import BASE, MEASURED, Changes, Question
+from streaming.cli.tables import print_line, print_table, shown_progress
 
 _MOST_NAMED = 5
 
@@ -63,10 +62,9 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
     }
     seeds = range(1, question.seeds + 1)
     total = len(plans) * len(seeds)
-    with click.progressbar(
-        length=total, label=counted(total, "simulation"), file=sys.stderr
-    ) as bar:
-        outcomes = run_all(plans, seeds, bar.update)
+    click.echo(counted(total, "simulation"), err=True)
+    with shown_progress("simulation", total) as count:
+        outcomes = run_all(plans, seeds, count)
     figures = compared(plans, outcomes)
     if html is not None:
         # Imports jinja and pygal, which tables do not need.
