@@ -17,7 +17,7 @@ from connectors.files.channel_table import (
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.exit_codes import wrong_use
 from streaming.cli.log import logger
-from streaming.cli.settings import Panel, setting
+from streaming.cli.settings import Panel, option_group, setting
 from streaming.cli.signals import DeferredHangup
 from streaming.cli.values import FILE
 
@@ -29,16 +29,20 @@ channels_option = setting(
 )
 
 
-def channel_table(path: Path | None) -> ChannelTable:
+def channel_table(channels: Path | None) -> ChannelTable:
     """Read the table from a file; by default, the table is empty.
 
     Raises:
         click.UsageError: The file cannot be read or is not a channel table.
     """
-    if path is None:
+    if channels is None:
         return ChannelTable()
     with wrong_use(BadChannelTable, where="--channels: "):
-        return read_channel_table(path)
+        return read_channel_table(channels)
+
+
+table_option = option_group("table", (channels_option,), channel_table)
+"""Adds ``--channels``; the command gets ``table``."""
 
 
 class ChannelTableFile:

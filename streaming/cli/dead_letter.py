@@ -92,7 +92,7 @@ def list_command(**options: Any) -> None:
     If Kafka contains a dead letter twice after a crash, the list has one line for the
     dead letter. If the command finds dead letters, the exit code is 1.
     """
-    from streaming.cli.actions.dead_letter_list import list_letters
+    from streaming.cli.actions.dead_letter import list_letters
 
     list_letters(**options)
 
@@ -112,7 +112,7 @@ def show_command(**options: Any) -> None:
     SOURCE is TOPIC:PARTITION:OFFSET, as `list` prints it. If the record is still
     invalid, the exit code is 1.
     """
-    from streaming.cli.actions.dead_letter_show import print_letter
+    from streaming.cli.actions.dead_letter import print_letter
 
     print_letter(**options)
 
@@ -167,7 +167,7 @@ def replay_command(
         message = "give one of SOURCE..., --reason and --all"
         raise click.UsageError(message)
 
-    from streaming.cli.actions.dead_letter_replay import Replay
+    from streaming.cli.actions.dead_letter import Replay
 
     selection = None if all_letters else reason or frozenset(sources)
     Replay(**options).run(selection)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from connectors.simulator import scenario_names
 from streaming.cli import commands
-from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.serving_options import serving_options
-from streaming.cli.settings import Panel, log_option, setting
-from streaming.cli.values import FILE, Duration
+from streaming.cli.channels import table_option
+from streaming.cli.serving_options import port_option
+from streaming.cli.settings import Panel, log_option, report_option, setting
+from streaming.cli.values import Duration
 
 RECORDED = "recorded"
 """Name of recorded traffic, beside the names of the scenarios."""
@@ -41,13 +40,8 @@ RECORDED = "recorded"
     panel=Panel.TRAFFIC,
     help="How long the demo plays the traffic.",
 )
-@setting(
-    "--report",
-    type=FILE,
-    panel=Panel.OUTPUT,
-    help="Write the report to this file when the job ends.",
-)
-@serving_options("the page and the metrics", 9108, with_host=False)
+@report_option
+@port_option("the page and the metrics", 9108)
 @setting(
     "--keep/--no-keep",
     default=None,
@@ -55,17 +49,14 @@ RECORDED = "recorded"
     show_default="on a terminal",
     help="After the traffic, serve the page until Ctrl-C.",
 )
-@channels_option
+@table_option
 @log_option(exposed=True)
-def command(
-    scenario: str, seed: int | None, channels: Path | None, **options: Any
-) -> None:
+def command(scenario: str, seed: int | None, **options: Any) -> None:
     """Run everything on this machine: Kafka, traffic, the job, metrics and page.
 
     At the end, a table compares the truth about the traffic with the findings of the
     monitor. If the truth and the findings differ, the exit code is 1.
     """
-    table = channel_table(channels)
     if scenario == RECORDED and seed is not None:
         message = (
             "--seed needs a simulated --scenario: the recording has no random part"
@@ -79,4 +70,4 @@ def command(
         if scenario == RECORDED
         else simulated_traffic(scenario, 1 if seed is None else seed)
     )
-    Demo(traffic=traffic, table=table, **options).run()
+    Demo(traffic=traffic, **options).run()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -23,9 +22,7 @@ from streaming.cli.values import DIRECTORY
 @setting("--dry-run", is_flag=True, help="Print the channels, and forget none of them.")
 @setting("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True)
-def command(
-    checkpoint: Path, dry_run: bool, yes: bool, channels: tuple[str, ...]
-) -> None:
+def command(**options: Any) -> None:
     """Forget channels before they have been silent for --forget-days.
 
     CHANNEL is the id of a channel. A running monitor forgets the channel within
@@ -35,11 +32,6 @@ def command(
     incidents and per-minute aggregates. Sums over all channels keep the channel's
     counts. If the channel sends again, the channel counts as new.
     """
-    if not (dry_run or yes or sys.stdin.isatty()):
-        message = "standard input is no terminal: give --yes, or --dry-run"
-        raise click.UsageError(message)
-
-    from sds_core.observer.protocols import ROOT_KIND
     from streaming.cli.actions.forget import forget
 
-    forget(checkpoint, channels, ROOT_KIND, dry_run=dry_run, is_confirmed=yes)
+    forget(**options)

@@ -45,7 +45,6 @@ def _source(
     history: Path | None,
     views: str | None,
 ) -> IncidentSource:
-    """Return the source that has precedence: from options, environment or file."""
     name = nearest_given("from_report", "report", "api", "history")
     match name:
         case "api":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
 from streaming.cli import commands
-from streaming.cli.channels import channel_table, channels_option
+from streaming.cli.channels import table_option
 from streaming.cli.incident_options import filter_options, source_options
 from streaming.cli.settings import Panel, json_option, setting
 
@@ -20,7 +19,7 @@ from streaming.cli.settings import Panel, json_option, setting
     "Who lacks what: sds-monitor incidents --by participant",
 )
 @source_options
-@channels_option
+@table_option
 @filter_options
 @setting(
     "--by",
@@ -30,7 +29,7 @@ from streaming.cli.settings import Panel, json_option, setting
     help="List messages, or the participants that lack messages.",
 )
 @json_option
-def command(channels: Path | None, by: str, **options: Any) -> None:
+def command(by: str, **options: Any) -> None:
     """List messages that are lost, undelivered or unacknowledged.
 
     For each message, the newest first, the command prints the Waku hash, the retrieval
@@ -43,4 +42,4 @@ def command(channels: Path | None, by: str, **options: Any) -> None:
     from streaming.cli.actions.incidents import list_incidents, list_lacks
 
     action = list_lacks if by == "participant" else list_incidents
-    action(table=channel_table(channels), **options)
+    action(**options)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ _NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 """Some names of containers have an underscore."""
 
 
-class Address(NamedTuple):
+class WebAddress(NamedTuple):
     """Host and port on which a server listens; 0 for any free port."""
 
     host: str
@@ -31,25 +30,25 @@ class Address(NamedTuple):
     access: Access = OPEN
 
 
-def serving_options(
-    content: str, port: int, *, with_host: bool = True, shared: Collection[str] = ()
-) -> Decorator:
-    """Add the options of a server; the command gets ``address``, an `Address`.
-
-    Help texts name the `content`. If `with_host` is false, the host is loopback, and no
-    option sets who may read. The command also gets the options `shared`.
-    """
-    port_option = setting(
+def port_option(content: str, port: int) -> Decorator:
+    """Add ``--metrics-port``, the port of the `content`; the command gets ``port``."""
+    return setting(
         "--metrics-port",
         "port",
         type=click.IntRange(0, 65535),
         default=port,
+        panel=Panel.WEB,
         help=f"Port of {content}; 0 selects a free one.",
     )
-    if not with_host:
-        return option_group(
-            "address", (port_option,), partial(Address, LOOPBACK), panel=Panel.WEB
-        )
+
+
+def serving_options(
+    content: str, port: int, *, shared: Collection[str] = ()
+) -> Decorator:
+    """Add the options of a server; the command gets ``address``, a `WebAddress`.
+
+    Help texts name the `content`. The command also gets the options `shared`.
+    """
     return option_group(
         "address",
         (
@@ -58,7 +57,7 @@ def serving_options(
                 default=LOOPBACK,
                 help=f"Address on which to listen for {content}.",
             ),
-            port_option,
+            port_option(content, port),
             setting(
                 "--web-config",
                 type=FILE,
@@ -91,7 +90,7 @@ def _address(
     web_config: Path | None,
     allowed_hosts: tuple[str, ...],
     insecure_web: bool,
-) -> Address:
+) -> WebAddress:
     names = tuple(name.removesuffix(".") for name in allowed_hosts)
     for name in names:
         if not _NAME.fullmatch(name):
@@ -108,7 +107,7 @@ def _address(
         config.needs_login or config.needs_certificate or insecure_web,
         "basic_auth_users or bearer_tokens",
     )
-    return Address(host, port, access)
+    return WebAddress(host, port, access)
 
 
 def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:

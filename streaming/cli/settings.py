@@ -19,12 +19,12 @@ from click.core import ParameterSource
 from rich_click import RichOption
 
 from streaming.cli.log import LOG_FLAG, LogFormat, logger, set_log_format
-from streaming.cli.values import Duration, MemberOf
+from streaming.cli.values import FILE, Duration, MemberOf
 
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 """Adds options to a command."""
 
-FILE = f"{__name__}.file"
+CONFIG_FILE = f"{__name__}.file"
 """Key in the ``meta`` of a click context: the path of the configuration file."""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
@@ -80,7 +80,7 @@ class _Setting(RichOption):
             source = ctx.get_parameter_source(self.name or "")
             if source is ParameterSource.DEFAULT_MAP:
                 name = self.opts[0].removeprefix("--")
-                error.param_hint = f"{name!r} in {ctx.meta[FILE]}"
+                error.param_hint = f"{name!r} in {ctx.meta[CONFIG_FILE]}"
             elif source is ParameterSource.ENVIRONMENT:
                 error.param_hint = str(self.envvar)
             raise
@@ -131,6 +131,14 @@ def format_option(
         panel=Panel.OUTPUT,
         help=help,
     )
+
+
+report_option = setting(
+    "--report",
+    type=FILE,
+    panel=Panel.OUTPUT,
+    help="Write the report to this file when the job ends.",
+)
 
 
 def secret_setting(

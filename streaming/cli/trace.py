@@ -58,12 +58,7 @@ class TraceRequest(NamedTuple):
         return f"unresolved incidents of channel {shown(self.channel)}"
 
     def check(self) -> None:
-        """Check that the options fit together.
-
-        Raises:
-            click.UsageError: The options contradict one another; the error has the
-                remedy.
-        """
+        """Raise `click.UsageError` if the options contradict one another."""
         given = [self.message_id is not None, self.sender is not None, self.incidents]
         if sum(given) != 1:
             message = "give one of MESSAGE_ID, --sender and --incidents"

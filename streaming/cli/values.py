@@ -94,7 +94,6 @@ class Duration(Number):
         return int(number) if self._is_whole else number
 
     def _describe_range(self) -> str:
-        """Describe the range with units."""
         plain = super()._describe_range()
         return re.sub(r"[\d.]+", lambda bound: self.text(float(bound[0])), plain)
 

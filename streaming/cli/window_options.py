@@ -50,8 +50,7 @@ def _window(first_ms: int | None, last_ms: int | None) -> Window:
     return window
 
 
-_NS = 1_000_000
-"""Nanoseconds in a millisecond."""
+NS_PER_MS = 1_000_000
 
 
 class AuditSpan(NamedTuple):
@@ -79,7 +78,7 @@ class AuditSpan(NamedTuple):
         from_ms = self.from_ms
         if from_ms is None:
             from_ms = to_ms - round(self.last_s * 1000)
-        return max(1, from_ms * _NS), max(2, to_ms * _NS)
+        return max(1, from_ms * NS_PER_MS), max(2, to_ms * NS_PER_MS)
 
 
 def _span(

@@ -31,12 +31,11 @@ from sds_core.text import counted, number
 from streaming.cli.actions.simulate import read_scenario, start_of
 from streaming.cli.actions.trace_worker import tracing
 from streaming.cli.exit_codes import ExitCode, Failed
-from streaming.cli.live import progress_display
+from streaming.cli.live import Display, progress_display
 from streaming.cli.log import LogFormat
 from streaming.cli.output import wall_ms
-from streaming.cli.progress import Display
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
-from streaming.cli.serving_options import Address
+from streaming.cli.serving_options import LOOPBACK
 from streaming.cli.starting import (
     as_click_error,
     every_second,
@@ -104,7 +103,7 @@ class Demo:
     traffic: Traffic
     duration_s: float
     report: Path | None
-    address: Address
+    port: int
     keep: bool | None
     table: ChannelTable
     log_format: LogFormat
@@ -124,7 +123,9 @@ class Demo:
                 tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
                 EmbeddedBroker() as broker,
                 tracing(kafka := KafkaSettings(broker.bootstrap)) as trace,
-                status_server(pending, *self.address, trace=trace, played=True) as url,
+                status_server(
+                    pending, LOOPBACK, self.port, trace=trace, played=True
+                ) as url,
             ):
                 console.print(f"Kafka listens on {broker.bootstrap}")
                 opening = self._write_opening(kafka)

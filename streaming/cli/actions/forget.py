@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import click
 
 from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import AnyKind
+from sds_core.observer.protocols import ROOT_KIND
 from sds_core.text import counted, did_you_mean, printable, shown
 from streaming.checkpoint import own_files
 from streaming.chunk import FORGET
@@ -23,10 +25,9 @@ from streaming.ledger.view_register import ViewRegister
 def forget(
     checkpoint: Path,
     channels: Sequence[str],
-    kind: AnyKind,
-    *,
     dry_run: bool,
-    is_confirmed: bool,
+    yes: bool,
+    kind: AnyKind = ROOT_KIND,
 ) -> None:
     """Request that channels are forgotten, by id; a job may be running.
 
@@ -35,6 +36,9 @@ def forget(
         click.UsageError: A channel is unknown, or the checkpoint is damaged or has no
             list of channels.
     """
+    if not (dry_run or yes or sys.stdin.isatty()):
+        message = "standard input is no terminal: give --yes, or --dry-run"
+        raise click.UsageError(message)
     path = own_files(checkpoint) / LEDGER
     if not path.exists():
         message = (
@@ -54,7 +58,7 @@ def forget(
         for channel in channels:
             click.echo(f"channel {printable(channel)} would be forgotten")
         return
-    if not is_confirmed:
+    if not yes:
         names = ", ".join(map(printable, channels))
         click.confirm(
             f"Forget {counted(len(channels), 'channel')}: {names}?", abort=True

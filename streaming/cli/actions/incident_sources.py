@@ -214,7 +214,17 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
         )
     name = "channel" if source.views is None else "id"
     parameters = {name: channel, "since": since_ms, "standing": standing or None}
-    page = _query_monitor(source.api, parameters, source.views)
+    path = "incidents"
+    if source.views is not None:
+        path = f"views/{quote(source.views, '')}/incidents"
+    what = "incidents", _Answer
+    page = ask_monitor(source.api, path, parameters, what, _TIMEOUT_S)
+    if page.more:
+        logger.warning(
+            "only the %s latest incidents are shown: narrow the list by --channel or "
+            "--since",
+            f"{len(page.incidents):,}",
+        )
     settings = _settings_of(page.observer)
     clock_ms = page.clock or wall_ms()
     return ReadIncidents(page.incidents, page.causes, clock_ms, settings)
@@ -291,15 +301,3 @@ def history_errors(directory: Path) -> Iterator[None]:
     except OSError as error:
         message = f"--history: {directory} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
-
-
-def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _Answer:
-    path = "incidents" if views is None else f"views/{quote(views, '')}/incidents"
-    page = ask_monitor(url, path, parameters, ("incidents", _Answer), _TIMEOUT_S)
-    if page.more:
-        logger.warning(
-            "only the %s latest incidents are shown: narrow the list by --channel or "
-            "--since",
-            f"{len(page.incidents):,}",
-        )
-    return page

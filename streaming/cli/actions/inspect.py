@@ -110,5 +110,4 @@ def _unhexed(data: bytes, name: str) -> bytes:
 
 
 def _bare(value: bytes) -> RawRecord:
-    """Return a record that is only a frame, without key, headers and offset."""
     return RawRecord(0, NO_OFFSET, 0, None, value, ())

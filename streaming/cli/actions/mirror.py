@@ -27,7 +27,7 @@ from streaming.cli.exit_codes import Failed, wrong_use
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import wall_ms
-from streaming.cli.serving_options import Address
+from streaming.cli.serving_options import WebAddress
 from streaming.cli.signals import run_until_signal
 
 _FIRST_CONTACT_S = 1.0
@@ -101,13 +101,9 @@ def mirror(
     mirroring: MirrorSettings,
     state: Path,
     observer: str | None,
-    address: Address,
+    address: WebAddress,
 ) -> None:
-    """Mirror until a signal; if no observer is given, the state has the tap id.
-
-    Raises:
-        click.ClickException: The mirror cannot start, or cannot use its state.
-    """
+    """Mirror until a signal; if no observer is given, the state has the tap id."""
     settings = _mirror_settings(nodes, traffic, mirroring)
     figures, ending = MirrorFigures(), Ending()
     new_observer = f"mirror-{secrets.token_hex(4)}"

@@ -40,7 +40,6 @@ def print_forecast(
 
     Raises:
         click.UsageError: No view has a forecast, or the page cannot be written.
-        click.ClickException: The source cannot be read.
     """
     now_ms = wall_ms()
     read = read_hours(source, now_ms)

@@ -38,7 +38,6 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
     Raises:
         click.UsageError: A key or value is not allowed, the history gives no plan,
             scipy is not installed, or the page cannot be written.
-        click.ClickException: The source cannot be read.
     """
     if html is not None:
         check_page(html)

@@ -56,7 +56,7 @@ def simulate(
     )
     begin_s = time.monotonic()
     acknowledged = Acknowledgements()
-    shown = with_progress(simulation.records, "written", lambda: acknowledged.count)
+    shown = with_progress(simulation.records, lambda: acknowledged.count)
     try:
         with end_requested() as ending:
             written = write(shown, kafka, speed, ending, acknowledged)
