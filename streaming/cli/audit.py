@@ -20,9 +20,6 @@ from streaming.cli.settings import Panel, json_option, log_option, setting
 from streaming.cli.values import DIRECTORY, Duration, Parsed
 from streaming.cli.window_options import span_options
 
-SYNC_PORT = 9111
-"""Default port of `audit serve`."""
-
 _COMPARE = "compare"
 
 
@@ -121,7 +118,7 @@ def compare_command(**options: Any) -> None:
 @setting(
     "--sync-port",
     type=click.IntRange(0, 65535),
-    default=SYNC_PORT,
+    default=9111,
     panel=Panel.PEER,
     help="Port for other mirrors; 0 selects a free one.",
 )

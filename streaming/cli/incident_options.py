@@ -27,11 +27,7 @@ class IncidentSource(NamedTuple):
 
 
 class IncidentFilter(NamedTuple):
-    """Which incidents to list; None for all.
-
-    `since_ms`, Unix ms, selects incidents that were found since then or are unresolved.
-    `standing` selects unresolved incidents.
-    """
+    """Values of `filter_options`: which incidents to list; None for all."""
 
     channel: str | None
     since_ms: int | None

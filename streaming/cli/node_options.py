@@ -30,11 +30,7 @@ class NodeOptions(NamedTuple):
 
 
 class TrafficOptions(NamedTuple):
-    """Which traffic to mirror: by default all content topics of a pubsub topic.
-
-    If no pubsub topic is given, autosharding computes pubsub topics from the content
-    topics.
-    """
+    """Which traffic to mirror: by default all content topics of a pubsub topic."""
 
     pubsub_topics: tuple[str, ...]
     content_topics: tuple[str, ...]

@@ -29,11 +29,6 @@ class TraceForm(enum.StrEnum):
     MERMAID = "mermaid"
     PLANTUML = "plantuml"
 
-    @property
-    def is_diagram(self) -> bool:
-        """Whether the form draws a whole trace, which later steps cannot extend."""
-        return self in (TraceForm.MERMAID, TraceForm.PLANTUML)
-
 
 class TraceRequest(NamedTuple):
     """Which messages to trace: by id or Waku hash, sender, or unresolved incidents.

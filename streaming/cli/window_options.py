@@ -65,11 +65,6 @@ class AuditSpan(NamedTuple):
     last_s: float
     settle_s: float
 
-    @property
-    def is_sliding(self) -> bool:
-        """Whether the span moves with the clock."""
-        return self.from_ms is None and self.to_ms is None
-
     def bounds_ns(self, now_ms: int) -> tuple[int, int]:
         """Return begin (inclusive) and end (exclusive) of the span, in Unix ns."""
         to_ms = self.to_ms

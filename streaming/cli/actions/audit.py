@@ -72,7 +72,7 @@ def compare(
     if bool(nodes.urls) == (peer is not None):
         message = "give either --rest URL for a store, or --peer HOST:PORT for a mirror"
         raise click.UsageError(message)
-    if every is not None and not span.is_sliding:
+    if every is not None and (span.from_ms, span.to_ms) != (None, None):
         message = (
             "--every compares the newest messages: give --last, not --from or --to"
         )

@@ -252,13 +252,13 @@ def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
 
 def _read_report(path: Path, views: str | None) -> tuple[_Report, _Section]:
     try:
-        report = msgspec.json.decode(path.read_bytes(), type=_Report)
+        content = path.read_bytes()
     except OSError as error:
         message = f"--from-report: {path} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"--from-report: {path} is no report of sds-monitor: {error}"
-        raise click.UsageError(message) from error
+    where = f"--from-report: {path} is no report of sds-monitor: "
+    with wrong_use(msgspec.DecodeError, UnicodeDecodeError, where=where):
+        report = msgspec.json.decode(content, type=_Report)
     if views is None:
         return report, _Section(report.channels, report.incidents)
     if (section := report.views.get(views)) is None:

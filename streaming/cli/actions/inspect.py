@@ -102,11 +102,8 @@ def _only(records: list[RawRecord], name: str) -> RawRecord:
 
 
 def _unhexed(data: bytes, name: str) -> bytes:
-    try:
+    with wrong_use(ValueError, where=f"{name} is not in hexadecimal digits: "):
         return bytes.fromhex(_BETWEEN_DIGITS.sub("", data.decode()))
-    except ValueError as error:
-        message = f"{name} is not in hexadecimal digits: {error}"
-        raise click.UsageError(message) from error
 
 
 def _bare(value: bytes) -> RawRecord:

@@ -45,7 +45,8 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         require_scipy()
     measured = None
     if question.plan is not None:
-        base = _plan_of(question.plan)
+        with wrong_use(UnreadableToml, TableError, where=f"{question.plan}: "):
+            base = read(read_toml(question.plan), ChannelPlan)
     else:
         assert question.source is not None  # noqa: S101 - one of both is given
         measured = _measured(question.source)
@@ -76,11 +77,6 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         print_json(_document(plans, figures, measured, question))
     else:
         _print_tables(plans, figures, measured, question)
-
-
-def _plan_of(path: Path) -> ChannelPlan:
-    with wrong_use(UnreadableToml, TableError, where=f"{path}: "):
-        return read(read_toml(path), ChannelPlan)
 
 
 def _changed(base: ChannelPlan, changes: Changes, where: str) -> ChannelPlan:
