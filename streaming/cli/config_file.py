@@ -9,7 +9,7 @@ start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,19 +31,6 @@ TABLE_OF = {"doctor": "run", "rebuild": "run"}
 
 _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
-
-
-def config_option(command: Callable[..., None]) -> Callable[..., None]:
-    """Add ``--config FILE`` to a command."""
-    return click.option(
-        "--config",
-        type=click.Path(path_type=Path),
-        is_eager=True,
-        expose_value=False,
-        envvar="SDS_MONITOR_CONFIG",
-        callback=_read_config,
-        help="TOML file with settings. Each setting has the name of its option.",
-    )(command)
 
 
 def _read_config(
@@ -186,3 +173,15 @@ def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
     quoted = "something" if isinstance(option, Secret) else shown(value)
     message = f"{path} sets {name} to {quoted}, which is {kind}"
     raise click.BadParameter(message)
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    envvar="SDS_MONITOR_CONFIG",
+    callback=_read_config,
+    help="TOML file with settings. Each setting has the name of its option.",
+)
+"""Adds ``--config FILE`` to a command."""

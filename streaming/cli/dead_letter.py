@@ -135,6 +135,7 @@ def show_command(**options: Any) -> None:
 )
 @setting(
     "--topic",
+    "target",
     panel=Panel.KAFKA,
     help="Topic to write to; by default the original topic of the record.",
 )

@@ -26,14 +26,6 @@ from streaming.settings import SessionSettings
 _ABOVE_ZERO = partial(Number, 0, min_open=True)
 _LONGER_THAN_ZERO = partial(Duration, min=0, min_open=True)
 
-_FIGURES = (
-    "first_pass",
-    "eventual",
-    "recovery_p50_s",
-    "recovery_p95_s",
-    "bytes_per_day",
-)
-
 
 @click.group(
     "plan",
@@ -187,7 +179,13 @@ def size_command(**options: Any) -> None:
     "figures",
     metavar="NAME",
     multiple=True,
-    default=_FIGURES,
+    default=(
+        "first_pass",
+        "eventual",
+        "recovery_p50_s",
+        "recovery_p95_s",
+        "bytes_per_day",
+    ),
     panel=Panel.OUTPUT,
     help="Column of results.parquet that the table shows. Repeatable.",
 )

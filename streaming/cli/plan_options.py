@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from sds_core.planning.forecast import ForecastSettings
 
 
+BASE, MEASURED = "base", "measured"
+"""Names that no variant of a plan can have."""
+
+Changes = dict[str, str]
+"""New values of a plan by key, as text."""
+
+
 class PlanSource(NamedTuple):
     """Source of the history; at most one of `history` and `api` is set.
 
@@ -36,24 +43,31 @@ class PlanSource(NamedTuple):
     days: int
 
 
-def _source(
+class Question(NamedTuple):
+    """A measured channel or the file of a plan, and changes to it.
+
+    `assumed` has the changes to the base. Each variant adds changes to the base, and
+    each plan runs with each of the `seeds`.
+    """
+
+    source: PlanSource | None
+    plan: Path | None
+    assumed: Changes
+    variants: dict[str, Changes]
+    seeds: int
+
+
+def nearest_source(
     history: Path | None,
     api: str | None,
     views: str | None,
     channel: str | None,
     fit_days: int,
 ) -> PlanSource:
-    history, api = nearest_source(history, api)
-    return PlanSource(history, api, views, channel, fit_days)
-
-
-def nearest_source(
-    history: Path | None, api: str | None
-) -> tuple[Path | None, str | None]:
     """Return the source of the option that has precedence; see `nearest_given`."""
     if nearest_given("history", "api") == "history":
-        return history, None
-    return None, api
+        return PlanSource(history, None, views, channel, fit_days)
+    return PlanSource(None, api, views, channel, fit_days)
 
 
 def _settings(interval: int, **others: Any) -> ForecastSettings:
@@ -106,7 +120,7 @@ source_options = option_group(
             help="Length of the history on which the forecast is based.",
         ),
     ),
-    _source,
+    nearest_source,
     panel=Panel.SOURCE,
 )
 

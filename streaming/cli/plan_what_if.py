@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import click
 from click.core import ParameterSource
@@ -13,7 +12,10 @@ from click.core import ParameterSource
 from sds_core.text import shown
 from streaming.cli import commands
 from streaming.cli.plan_options import (
-    PlanSource,
+    BASE,
+    MEASURED,
+    Changes,
+    Question,
     api_option,
     history_option,
     html_option,
@@ -23,27 +25,9 @@ from streaming.cli.plan_options import (
 from streaming.cli.settings import Panel, setting
 from streaming.cli.values import EXISTING_FILE
 
-BASE, MEASURED = "base", "measured"
 _CHANGED = "changed"
 _MOST_VARIANTS = 20
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
-
-Changes = dict[str, str]
-"""New values of a plan by key, as text."""
-
-
-class Question(NamedTuple):
-    """A measured channel or the file of a plan, and changes to it.
-
-    `assumed` has the changes to the base. Each variant adds changes to the base, and
-    each plan runs with each of the `seeds`.
-    """
-
-    source: PlanSource | None
-    plan: Path | None
-    assumed: Changes
-    variants: dict[str, Changes]
-    seeds: int
 
 
 def _changes_of(flag: str, texts: Iterable[str]) -> Changes:
@@ -169,7 +153,7 @@ def what_if_command(
         raise click.UsageError(message)
     if plan is None:
         # The figures need a week, and one hour before the week.
-        source = PlanSource(*nearest_source(history, api), None, channel, 8)
+        source = nearest_source(history, api, None, channel, 8)
     question = Question(
         source,
         plan,

@@ -223,7 +223,7 @@ class Replay:
 
     kafka: KafkaSettings
     dead_letter_topic: str
-    topic: str | None
+    target: str | None
     force: bool
     dry_run: bool
     found: set[RecordSource] = field(default_factory=set)
@@ -240,7 +240,7 @@ class Replay:
         )
         written = 0
         for target, records in groupby(
-            self._usable(letters), lambda pair: self.topic or pair[0].topic
+            self._usable(letters), lambda pair: self.target or pair[0].topic
         ):
             written += self._write(records, target)
         missing: list[RecordSource] = []

@@ -37,12 +37,11 @@ from streaming.cli.output import wall_ms
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
 from streaming.cli.serving_options import LOOPBACK
 from streaming.cli.starting import (
-    as_click_error,
     every_second,
+    refusals_explained,
     started_job,
     write_report,
 )
-from streaming.failure import JobFailed
 from streaming.job import Job
 from streaming.settings import (
     HistorySettings,
@@ -108,6 +107,7 @@ class Demo:
     table: ChannelTable
     log_format: LogFormat
 
+    @refusals_explained()
     def run(self) -> None:
         """Play the traffic, and print the truth beside the job's findings.
 
@@ -149,8 +149,6 @@ class Demo:
         except PortInUse as error:
             message = f"{error}: --metrics-port 0 selects a free one"
             raise click.UsageError(message) from error
-        except JobFailed as error:
-            raise as_click_error(error) from error
         if not same:
             raise click.exceptions.Exit(ExitCode.FINDING)
 

@@ -89,10 +89,8 @@ def print_summary(
     )
     headings = (*results.grid.keys, "runs", *figures)
     print_table(console, headings, rows, words=0, is_whole=True)
-    text = (
-        f"{number(len(results.runs))} of {counted(runs, 'run')}; means with the half "
-    )
-    print_line(console, f"{text}width of their 95 % interval")
+    finished = f"{number(len(results.runs))} of {counted(runs, 'run')}"
+    print_line(console, f"{finished}; means with the half width of their 95 % interval")
 
 
 def _estimate(name: str, cell: Cell) -> str:

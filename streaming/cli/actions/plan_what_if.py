@@ -25,8 +25,7 @@ from streaming.cli.actions.plan_runs import run_all
 from streaming.cli.actions.plan_sources import read_hours
 from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
-from streaming.cli.plan_options import PlanSource
-from streaming.cli.plan_what_if import BASE, MEASURED, Changes, Question
+from streaming.cli.plan_options import BASE, MEASURED, Changes, PlanSource, Question
 from streaming.cli.tables import print_line, print_table, shown_progress
 
 _MOST_NAMED = 5

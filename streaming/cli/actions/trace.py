@@ -28,7 +28,7 @@ from streaming.cli.actions.trace_search import Search, begin_search, newest_ms, 
 from streaming.cli.incident_options import IncidentSource
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
 from streaming.cli.signals import end_requested
-from streaming.cli.trace import TraceForm, TraceRequest
+from streaming.cli.trace_options import TraceForm, TraceRequest
 from streaming.cli.trace_text import TracePrinter
 from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window

@@ -26,7 +26,7 @@ from streaming.cli.actions.incident_sources import Incident, kind_of, read_incid
 from streaming.cli.config_file import observer_settings
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.log import logger
-from streaming.cli.trace import TraceRequest
+from streaming.cli.trace_options import TraceRequest
 from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 

@@ -26,7 +26,7 @@ from sds_core.observer.tracing import Query
 from sds_core.trace.trace import Trace
 from streaming.cli.actions.trace import traces_of
 from streaming.cli.actions.trace_search import Search, set_since
-from streaming.cli.trace import TraceRequest
+from streaming.cli.trace_options import TraceRequest
 from streaming.cli.window_options import ALL_TIMES
 from streaming.worker import Workers, WorkFailed, work
 
