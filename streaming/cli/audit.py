@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from connectors.kafka.settings import KafkaSettings
 from connectors.sync_tcp.address import Address, parse_address
+from streaming.cli import commands
 from streaming.cli.commands import Group
-from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.node_options import (
-    NodeOptions,
-    PeerAccess,
-    TrafficOptions,
     node_options,
     peer_access_options,
     traffic_options,
 )
-from streaming.cli.serving_options import Address as WebAddress
-from streaming.cli.serving_options import check_exposure, serving_options
+from streaming.cli.serving_options import WebAddress, check_exposure, serving_options
 from streaming.cli.settings import Panel, json_option, log_option, setting
-from streaming.cli.values import Duration, Parsed
-from streaming.cli.window_options import AuditSpan, span_options
-
-SYNC_PORT = 9111
-"""Default port of `audit serve`."""
+from streaming.cli.values import DIRECTORY, Duration, Parsed
+from streaming.cli.window_options import span_options
 
 _COMPARE = "compare"
 
@@ -53,12 +45,12 @@ def command() -> None:
     """
 
 
-@command.command(
+@commands.command(
     _COMPARE,
-    epilog="Example: sds-monitor audit --peer mirror-2:9111 "
+    "sds-monitor audit --peer mirror-2:9111 "
     "--bootstrap localhost:9092 --from 2026-11-24T00:00:00Z --fix",
+    command,
 )
-@config_option
 @kafka_options(topic_help="Topic that the mirror writes to.")
 @node_options(required=False)
 @setting(
@@ -85,18 +77,7 @@ def command() -> None:
 )
 @serving_options("the metrics of an audit with --every", 9110)
 @log_option()
-def compare_command(
-    kafka: KafkaSettings,
-    nodes: NodeOptions,
-    peer: Address | None,
-    peer_access: PeerAccess,
-    traffic: TrafficOptions,
-    span: AuditSpan,
-    fix: bool,
-    as_json: bool,
-    every: float | None,
-    address: WebAddress,
-) -> None:
+def compare_command(**options: Any) -> None:
     """Check that a mirror has all messages of a store, or of another mirror.
 
     The command compares the hash and the sender's time of each message, and prints each
@@ -106,40 +87,22 @@ def compare_command(
 
     If the mirror still lacks a message at the end, the exit code is 1.
     """
-    if bool(nodes.urls) == (peer is not None):
-        message = "give either --rest URL for a store, or --peer HOST:PORT for a mirror"
-        raise click.UsageError(message)
-    if every is not None and not span.is_sliding:
-        message = (
-            "--every compares the newest messages: give --last, not --from or --to"
-        )
-        raise click.UsageError(message)
+    from streaming.cli.actions.audit import compare
 
-    from streaming.cli.actions.audit import Audit, peer_side, store_side
-
-    side = (
-        store_side(nodes, traffic)
-        if peer is None
-        else peer_side(peer, peer_access, traffic)
-    )
-    audit = Audit(kafka, side, span, fix)
-    if every is None:
-        audit.once(as_json)
-    else:
-        audit.repeat(every, address)
+    compare(**options)
 
 
-@command.command(
+@commands.command(
     "serve",
-    epilog="Example: sds-monitor audit serve --bootstrap localhost:9092 "
+    "sds-monitor audit serve --bootstrap localhost:9092 "
     "--state ./audit --sync-host 0.0.0.0 --web-config mutual.yml",
+    command,
 )
-@config_option
 @kafka_options(topic_help="Topic that the mirror writes to.")
 @setting(
     "--state",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     panel=Panel.STORAGE,
     help="State directory. If the server restarts with the same directory, it reads "
     "only new records.",
@@ -155,7 +118,7 @@ def compare_command(
 @setting(
     "--sync-port",
     type=click.IntRange(0, 65535),
-    default=SYNC_PORT,
+    default=9111,
     panel=Panel.PEER,
     help="Port for other mirrors; 0 selects a free one.",
 )
@@ -169,13 +132,11 @@ def compare_command(
 @serving_options("the server's metrics", 9112, shared=("insecure_web",))
 @log_option()
 def serve_command(
-    kafka: KafkaSettings,
-    state: Path,
     sync_host: str,
     sync_port: int,
-    keep_days: float,
     address: WebAddress,
     insecure_web: bool,
+    **options: Any,
 ) -> None:
     """Let other mirrors compare messages with this mirror and copy missing ones."""
     check_exposure(
@@ -187,4 +148,4 @@ def serve_command(
 
     from streaming.cli.actions.audit_serve import serve
 
-    serve(kafka, state, Address(sync_host, sync_port), keep_days, address)
+    serve(address=Address(sync_host, sync_port), web=address, **options)

@@ -6,17 +6,12 @@ from pathlib import Path
 
 import click
 
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.settings import Panel, log_option, setting
+from streaming.cli.values import DIRECTORY
 
 
-@click.command(
-    "broker",
-    cls=Command,
-    epilog="Example: sds-monitor broker --port 9092 --dir ./kafka",
-)
-@config_option
+@commands.command("broker", "sds-monitor broker --port 9092 --dir ./kafka")
 @setting(
     "--port",
     type=click.IntRange(0, 65535),
@@ -26,7 +21,7 @@ from streaming.cli.settings import Panel, log_option, setting
 @setting(
     "--dir",
     "directory",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     panel=Panel.STORAGE,
     help="Directory for the records; by default a temporary one.",
 )
@@ -46,8 +41,7 @@ def command(port: int, directory: Path | None, fetch_only: bool) -> None:
         broker.run(port, directory)
 
 
-@click.command("prepare", cls=Command, epilog="Example: sds-monitor prepare")
-@config_option
+@commands.command("prepare", "sds-monitor prepare")
 @log_option()
 def prepare_command() -> None:
     """Prepare this machine, so that other commands start in half the time.

@@ -9,39 +9,40 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-import click
-
 from connectors.files.channel_table import (
     BadChannelTable,
     read_channel_table,
     read_entries,
 )
 from sds_core.observer.channel_table import ChannelTable
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.log import logger
-from streaming.cli.settings import Panel, setting
+from streaming.cli.settings import Panel, option_group, setting
 from streaming.cli.signals import DeferredHangup
+from streaming.cli.values import FILE
 
 channels_option = setting(
     "--channels",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     panel=Panel.CHANNELS,
     help="TOML file with names, SLOs, labels and mute times of channels.",
 )
 
 
-def channel_table(path: Path | None) -> ChannelTable:
+def channel_table(channels: Path | None) -> ChannelTable:
     """Read the table from a file; by default, the table is empty.
 
     Raises:
         click.UsageError: The file cannot be read or is not a channel table.
     """
-    if path is None:
+    if channels is None:
         return ChannelTable()
-    try:
-        return read_channel_table(path)
-    except BadChannelTable as error:
-        message = f"--channels: {error}"
-        raise click.UsageError(message) from error
+    with wrong_use(BadChannelTable, where="--channels: "):
+        return read_channel_table(channels)
+
+
+table_option = option_group("table", (channels_option,), channel_table)
+"""Adds ``--channels``; the command gets ``table``."""
 
 
 class ChannelTableFile:

@@ -6,10 +6,13 @@ the log.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 from rich_click import RichCommand, RichGroup
+
+from streaming.cli.config_file import config_option
 
 
 class Command(RichCommand):
@@ -27,6 +30,25 @@ class Group(RichGroup):
     command_class = Command
 
 
+def command(
+    name: str, example: str, group: click.Group | None = None
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Return a decorator for a command that has ``--config`` and belongs to a group.
+
+    If an action takes all options of its command, the command passes them by name.
+    """
+
+    def declare(function: Callable[..., None]) -> click.Command:
+        declared = click.command(name, cls=Command, epilog=f"Example: {example}")(
+            config_option(function)
+        )
+        if group is not None:
+            group.add_command(declared)
+        return declared
+
+    return declare
+
+
 CONTEXT = {
     "help_option_names": ["-h", "--help"],
     "rich_help_config": {
@@ -37,5 +59,4 @@ CONTEXT = {
         "padding_helptext_first_line": (0, 0, 1, 0),
     },
 }
-"""Settings of the program's context. The contexts of commands inherit these
-settings."""
+"""Settings of the program's context, which the contexts of commands inherit."""

@@ -9,23 +9,21 @@ start.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from connectors.toml_file import UnreadableToml, read_toml
+from connectors.toml_file import read_toml
 from sds_core.text import did_you_mean, printable, shorten, shown
-from streaming.cli.settings import FILE, FILE_WITH_SECRETS, Secret
+from streaming.cli.settings import CONFIG_FILE, FILE_WITH_SECRETS, Secret
 
 if TYPE_CHECKING:
     from sds_core.observer.settings_table import Values
 
 _LONGEST_NAME = 80
 _LONGEST_ERROR = 500
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _TABLE = "observer"
 TABLE_OF = {"doctor": "run", "rebuild": "run"}
@@ -35,51 +33,24 @@ _OBSERVER = f"{__name__}.observer"
 """Key of the checked table ``[observer]`` in the meta of a context."""
 
 
-def config_option(command: _Command) -> _Command:
-    """Add ``--config FILE`` to a command."""
-    return click.option(
-        "--config",
-        type=click.Path(path_type=Path),
-        is_eager=True,
-        expose_value=False,
-        envvar="SDS_MONITOR_CONFIG",
-        callback=_read_config,
-        help="TOML file with settings. Each setting has the name of its option.",
-    )(command)
-
-
 def _read_config(
     context: click.Context, parameter: click.Parameter, path: Path | None
 ) -> None:
     if path is None:
         return
     try:
-        _use_file(context, path)
-    except UnreadableToml as error:
-        message = f"{path}: {error}"
-        raise click.BadParameter(message, param=parameter) from None
-    except _BadFile as error:
-        raise click.BadParameter(str(error), param=parameter) from None
-
-
-class _BadFile(ValueError):
-    """The file has a setting that is not allowed; the message names the file."""
-
-
-def _use_file(context: click.Context, path: Path) -> None:
-    given = read_toml(path)
-    try:
+        given = read_toml(path)
         if _TABLE in given:
             context.meta[_OBSERVER] = _observer(given.pop(_TABLE))
     except ValueError as error:
         message = f"{path}: {printable(shorten(str(error), _LONGEST_ERROR))}"
-        raise _BadFile(message) from None
+        raise click.BadParameter(message) from None
     options = _options(context.command)
     values = _values(path, given, context)
     if any(isinstance(options.get(name), Secret) for name in values):
         # The warning is logged later, because the file may set the format of the log.
         context.meta[FILE_WITH_SECRETS] = path
-    context.meta[FILE] = path
+    context.meta[CONFIG_FILE] = path
     context.default_map = {
         str(option.name): _given(path, name, option, values[name])
         for name, option in options.items()
@@ -143,7 +114,7 @@ def _in_table(
             f"{path} sets {full_name} to {shown(table)}, but {full_name} must be a "
             "table"
         )
-        raise _BadFile(message)
+        raise click.BadParameter(message)
     commands = command.commands if isinstance(command, click.Group) else {}
     known = {o for one in (command, *commands.values()) for o in _options(one)}
     unknown = sorted(table.keys() - known - commands.keys())
@@ -154,7 +125,7 @@ def _in_table(
             f"{path} sets {name} for {full_name}, but the command has no such setting"
             f"{did_you_mean(unknown[0], names)}: allowed is {', '.join(names)}"
         )
-        raise _BadFile(message)
+        raise click.BadParameter(message)
     return {name: one for name, one in table.items() if name not in commands}
 
 
@@ -175,7 +146,7 @@ def _check_top(path: Path, given: Mapping[str, Any], program: click.Context) -> 
                 f"{'command' if is_table else 'setting'} of this name exists"
                 f"{did_you_mean(name, known)}"
             )
-            raise _BadFile(message)
+            raise click.BadParameter(message)
 
 
 def _all_options(command: click.Command, context: click.Context) -> set[str]:
@@ -201,4 +172,16 @@ def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
         return [str(item) for item in given] if option.multiple else str(value)
     quoted = "something" if isinstance(option, Secret) else shown(value)
     message = f"{path} sets {name} to {quoted}, which is {kind}"
-    raise _BadFile(message)
+    raise click.BadParameter(message)
+
+
+config_option = click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    is_eager=True,
+    expose_value=False,
+    envvar="SDS_MONITOR_CONFIG",
+    callback=_read_config,
+    help="TOML file with settings. Each setting has the name of its option.",
+)
+"""Adds ``--config FILE`` to a command."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings
+from connectors.kafka.settings import DEAD_LETTER_TOPIC
 from sds_core.reason import Reason
 from sds_core.text import shown
+from streaming.cli import commands
 from streaming.cli.commands import Group
-from streaming.cli.config_file import config_option
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Panel, json_option, setting
 from streaming.cli.values import Parsed, Time
@@ -30,23 +29,12 @@ def command() -> None:
     """List, print and replay records that could not be decoded."""
 
 
-def _common_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(
-        (
-            config_option,
-            kafka_options(topic_help=None),
-            setting(
-                "--dead-letter-topic",
-                default=DEAD_LETTER_TOPIC,
-                panel=Panel.KAFKA,
-                help="Topic that contains the dead letters.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
+_topic_option = setting(
+    "--dead-letter-topic",
+    default=DEAD_LETTER_TOPIC,
+    panel=Panel.KAFKA,
+    help="Topic that contains the dead letters.",
+)
 _reason_option = setting(
     "--reason",
     type=click.Choice([reason.value for reason in Reason]),
@@ -68,12 +56,14 @@ def _parse_place(text: str) -> RecordSource:
 _PLACE = Parsed("TOPIC:PARTITION:OFFSET", _parse_place)
 
 
-@command.command(
+@commands.command(
     "list",
-    epilog="Example: sds-monitor dead-letter list --bootstrap localhost:9092 "
+    "sds-monitor dead-letter list --bootstrap localhost:9092 "
     "--reason protobuf_error --since 2026-11-21T08:00:00Z",
+    command,
 )
-@_common_options
+@kafka_options(topic_help=None)
+@_topic_option
 @_reason_option
 @setting(
     "--channel",
@@ -96,53 +86,45 @@ _PLACE = Parsed("TOPIC:PARTITION:OFFSET", _parse_place)
     "letters.",
 )
 @json_option
-def list_command(
-    kafka: KafkaSettings,
-    dead_letter_topic: str,
-    reason: str | None,
-    channel: str | None,
-    since_ms: int | None,
-    limit: int,
-    as_json: bool,
-) -> None:
+def list_command(**options: Any) -> None:
     """List dead letters, the newest first.
 
     If Kafka contains a dead letter twice after a crash, the list has one line for the
     dead letter. If the command finds dead letters, the exit code is 1.
     """
-    from streaming.cli.actions.dead_letter_list import LetterFilter, list_letters
+    from streaming.cli.actions.dead_letter import list_letters
 
-    selection = LetterFilter(reason, channel, since_ms)
-    list_letters(kafka, dead_letter_topic, selection, limit, as_json)
+    list_letters(**options)
 
 
-@command.command(
+@commands.command(
     "show",
-    epilog="Example: sds-monitor dead-letter show sds.frames:2:1714 "
-    "--bootstrap localhost:9092",
+    "sds-monitor dead-letter show sds.frames:2:1714 --bootstrap localhost:9092",
+    command,
 )
-@_common_options
+@kafka_options(topic_help=None)
+@_topic_option
 @json_option
 @click.argument("source", metavar="SOURCE", type=_PLACE, envvar="SDS_MONITOR_SOURCE")
-def show_command(
-    kafka: KafkaSettings, dead_letter_topic: str, as_json: bool, source: RecordSource
-) -> None:
+def show_command(**options: Any) -> None:
     """Print the dead letter of SOURCE, its error, and the remedy.
 
     SOURCE is TOPIC:PARTITION:OFFSET, as `list` prints it. If the record is still
     invalid, the exit code is 1.
     """
-    from streaming.cli.actions.dead_letter_show import print_letter
+    from streaming.cli.actions.dead_letter import print_letter
 
-    print_letter(kafka, dead_letter_topic, source, as_json)
+    print_letter(**options)
 
 
-@command.command(
+@commands.command(
     "replay",
-    epilog="Example: sds-monitor dead-letter replay --bootstrap localhost:9092 "
+    "sds-monitor dead-letter replay --bootstrap localhost:9092 "
     "--reason bad_header --dry-run",
+    command,
 )
-@_common_options
+@kafka_options(topic_help=None)
+@_topic_option
 @_reason_option
 @setting(
     "--all",
@@ -167,14 +149,10 @@ def show_command(
     envvar="SDS_MONITOR_SOURCES",
 )
 def replay_command(
-    kafka: KafkaSettings,
-    dead_letter_topic: str,
     reason: str | None,
     all_letters: bool,
-    target: str | None,
-    force: bool,
-    dry_run: bool,
     sources: tuple[RecordSource, ...],
+    **options: Any,
 ) -> None:
     """Write dead letters that are now valid back to their topic.
 
@@ -190,7 +168,7 @@ def replay_command(
         message = "give one of SOURCE..., --reason and --all"
         raise click.UsageError(message)
 
-    from streaming.cli.actions.dead_letter_replay import Replay
+    from streaming.cli.actions.dead_letter import Replay
 
     selection = None if all_letters else reason or frozenset(sources)
-    Replay(kafka, dead_letter_topic, target, force, dry_run).run(selection)
+    Replay(**options).run(selection)

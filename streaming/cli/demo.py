@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
 from connectors.simulator import scenario_names
-from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
-from streaming.cli.log import LogFormat
-from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import Panel, log_option, setting
-from streaming.cli.values import Duration
+from streaming.cli import commands
+from streaming.cli.channels import table_option
+from streaming.cli.serving_options import port_option
+from streaming.cli.settings import Panel, log_option, report_option, setting
+from streaming.cli.values import DIRECTORY, Duration
 
 RECORDED = "recorded"
 """Name of recorded traffic, beside the names of the scenarios."""
 
 
-@click.command("demo", cls=Command, epilog="Example: sds-monitor demo --duration 60")
-@config_option
+@commands.command("demo", "sds-monitor demo --duration 60")
 @setting(
     "--scenario",
     default=RECORDED,
@@ -37,24 +34,20 @@ RECORDED = "recorded"
 )
 @setting(
     "--duration",
+    "duration_s",
     type=Duration("s", 0),
     default=20.0,
     panel=Panel.TRAFFIC,
     help="How long the demo plays the traffic.",
 )
-@setting(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    panel=Panel.OUTPUT,
-    help="Write the report to this file when the job ends.",
-)
+@report_option
 @setting(
     "--history",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     panel=Panel.OUTPUT,
     help="Keep incidents and per-minute aggregates as Parquet files in this directory.",
 )
-@serving_options("the page and the metrics", 9108, with_host=False)
+@port_option("the page and the metrics", 9108)
 @setting(
     "--keep/--no-keep",
     default=None,
@@ -62,25 +55,14 @@ RECORDED = "recorded"
     show_default="on a terminal",
     help="After the traffic, serve the page until Ctrl-C.",
 )
-@channels_option
+@table_option
 @log_option(exposed=True)
-def command(
-    scenario: str,
-    seed: int | None,
-    duration: float,
-    report: Path | None,
-    history: Path | None,
-    address: Address,
-    keep: bool | None,
-    channels: Path | None,
-    log_format: LogFormat,
-) -> None:
+def command(scenario: str, seed: int | None, **options: Any) -> None:
     """Run everything on this machine: Kafka, traffic, the job, metrics and page.
 
     At the end, a table compares the truth about the traffic with the findings of the
     monitor. If the truth and the findings differ, the exit code is 1.
     """
-    table = channel_table(channels)
     if scenario == RECORDED and seed is not None:
         message = (
             "--seed needs a simulated --scenario: the recording has no random part"
@@ -94,4 +76,4 @@ def command(
         if scenario == RECORDED
         else simulated_traffic(scenario, 1 if seed is None else seed)
     )
-    Demo(traffic, duration, report, history, address, keep, table, log_format).run()
+    Demo(traffic=traffic, **options).run()

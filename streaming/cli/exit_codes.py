@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 import click
@@ -27,6 +29,16 @@ class ExitCode(enum.IntEnum):
     FAILED = 4, "The work failed, or ended too early; the message names the remedy."
     # EX_SOFTWARE of sysexits.h.
     UNEXPECTED = 70, "A bug: the log has a traceback. Please report it."
+
+
+@contextmanager
+def wrong_use(*errors: type[Exception], where: str = "") -> Iterator[None]:
+    """Raise `click.UsageError` for these errors, with their text after `where`."""
+    try:
+        yield
+    except errors as error:
+        message = f"{where}{error}"
+        raise click.UsageError(message) from error
 
 
 class Unreachable(click.ClickException):

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from connectors.kafka.settings import KafkaSettings
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Panel, setting
+from streaming.cli.values import FILE
 from streaming.cli.window_options import window_options
-from streaming.settings import Window
 
 
-@click.command(
+@commands.command(
     "export",
-    cls=Command,
-    epilog="Example: sds-monitor export --bootstrap localhost:9092 "
+    "sds-monitor export --bootstrap localhost:9092 "
     "--from 2026-11-21T08:00:00Z --to 2026-11-21T09:00:00Z frames.jsonl.xz",
 )
-@config_option
 @kafka_options()
 @setting(
     "--channel",
@@ -31,12 +27,8 @@ from streaming.settings import Window
     help="Write only records of this channel, and heartbeats of taps. Repeatable.",
 )
 @window_options(required=False)
-@click.argument(
-    "file", type=click.Path(dir_okay=False, path_type=Path), envvar="SDS_MONITOR_FILE"
-)
-def command(
-    kafka: KafkaSettings, channels: tuple[str, ...], window: Window, file: Path
-) -> None:
+@click.argument("file", type=FILE, envvar="SDS_MONITOR_FILE")
+def command(**options: Any) -> None:
     """Write the records of a topic to FILE, unchanged and in order of time.
 
     FILE has one record a line. If the name of FILE ends with .xz or .gz, the command
@@ -48,4 +40,4 @@ def command(
     """
     from streaming.cli.actions.export import export
 
-    export(kafka, channels, window, file)
+    export(**options)

@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
+from typing import Any
 
 import click
 
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.settings import Panel, setting
+from streaming.cli.values import DIRECTORY
 
 
-@click.command(
-    "forget",
-    cls=Command,
-    epilog="Example: sds-monitor forget old-channel --checkpoint ./state",
-)
-@config_option
+@commands.command("forget", "sds-monitor forget old-channel --checkpoint ./state")
 @setting(
     "--checkpoint",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     panel=Panel.STORAGE,
     help="State directory of the monitor.",
 )
 @setting("--dry-run", is_flag=True, help="Print the channels, and forget none of them.")
 @setting("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True)
-def command(
-    checkpoint: Path, dry_run: bool, yes: bool, channels: tuple[str, ...]
-) -> None:
+def command(**options: Any) -> None:
     """Forget channels before they have been silent for --forget-days.
 
     CHANNEL is the id of a channel. A running monitor forgets the channel within
@@ -40,11 +32,6 @@ def command(
     incidents and per-minute aggregates. Sums over all channels keep the channel's
     counts. If the channel sends again, the channel counts as new.
     """
-    if not (dry_run or yes or sys.stdin.isatty()):
-        message = "standard input is no terminal: give --yes, or --dry-run"
-        raise click.UsageError(message)
-
-    from sds_core.observer.protocols import ROOT_KIND
     from streaming.cli.actions.forget import forget
 
-    forget(checkpoint, channels, ROOT_KIND, dry_run=dry_run, is_confirmed=yes)
+    forget(**options)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from connectors.kafka.settings import MAX_PARTITIONS
+from streaming.cli import commands
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Panel, log_option, setting
-from streaming.cli.values import Number
+from streaming.cli.values import EXISTING_FILE, Number
 
 
-@click.command(
-    "import",
-    cls=Command,
-    epilog="Example: sds-monitor import --bootstrap localhost:9092 "
-    "--restamp frames.jsonl.xz",
+@commands.command(
+    "import", "sds-monitor import --bootstrap localhost:9092 --restamp frames.jsonl.xz"
 )
-@config_option
 @kafka_options(topic_help="Topic to write frames to. A missing topic is created.")
 @setting(
     "--partitions",
@@ -43,18 +38,8 @@ from streaming.cli.values import Number
     help="Shift all record times so that the last record has the current time.",
 )
 @log_option()
-@click.argument(
-    "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    envvar="SDS_MONITOR_FILE",
-)
-def command(
-    kafka: KafkaSettings,
-    partitions: int | None,
-    speed: float,
-    restamp: bool,
-    file: Path,
-) -> None:
+@click.argument("file", type=EXISTING_FILE, envvar="SDS_MONITOR_FILE")
+def command(**options: Any) -> None:
     """Write the records of FILE to a topic.
 
     Each line of FILE is a record that `sds-monitor export` wrote, or an answer of a
@@ -63,4 +48,4 @@ def command(
     """
     from streaming.cli.actions.import_ import import_records
 
-    import_records(kafka, file, partitions, speed, restamp)
+    import_records(**options)

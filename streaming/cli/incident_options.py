@@ -9,7 +9,7 @@ import click
 
 from streaming.cli.log import logger
 from streaming.cli.settings import Panel, nearest_given, option_group, setting
-from streaming.cli.values import Time
+from streaming.cli.values import FILE, Time
 
 DEFAULT_API = "http://127.0.0.1:9108"
 
@@ -27,11 +27,7 @@ class IncidentSource(NamedTuple):
 
 
 class IncidentFilter(NamedTuple):
-    """Which incidents to list; None for all.
-
-    `since_ms`, Unix ms, selects incidents that were found since then or are unresolved.
-    `standing` selects unresolved incidents.
-    """
+    """Values of `filter_options`: which incidents to list; None for all."""
 
     channel: str | None
     since_ms: int | None
@@ -45,7 +41,6 @@ def _source(
     history: Path | None,
     views: str | None,
 ) -> IncidentSource:
-    """Return the source that has precedence: from options, environment or file."""
     name = nearest_given("from_report", "report", "api", "history")
     match name:
         case "api":
@@ -65,14 +60,12 @@ source_options = option_group(
     (
         setting(
             "--from-report",
-            type=click.Path(dir_okay=False, path_type=Path),
+            type=FILE,
             help="Read incidents from a report that a job with --report-detail wrote.",
         ),
         # Until 1.0 the option was `--report`, but in other commands `--report` writes a
         # report.
-        setting(
-            "--report", type=click.Path(dir_okay=False, path_type=Path), hidden=True
-        ),
+        setting("--report", type=FILE, hidden=True),
         setting(
             "--api",
             metavar="URL",

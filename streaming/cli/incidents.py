@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from streaming.cli.channels import channel_table, channels_option
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
-from streaming.cli.incident_options import (
-    IncidentFilter,
-    IncidentSource,
-    filter_options,
-    source_options,
-)
+from streaming.cli import commands
+from streaming.cli.channels import table_option
+from streaming.cli.incident_options import filter_options, source_options
 from streaming.cli.settings import Panel, json_option, setting
 
 
-@click.command(
+@commands.command(
     "incidents",
-    cls=Command,
-    epilog="Example: sds-monitor incidents --channel my-channel "
+    "sds-monitor incidents --channel my-channel "
     "--since 2026-11-21T08:00:00Z\n\n"
     "Who lacks what: sds-monitor incidents --by participant",
 )
-@config_option
 @source_options
-@channels_option
+@table_option
 @filter_options
 @setting(
     "--by",
@@ -37,13 +29,7 @@ from streaming.cli.settings import Panel, json_option, setting
     help="List messages, or the participants that lack messages.",
 )
 @json_option
-def command(
-    source: IncidentSource,
-    channels: Path | None,
-    selection: IncidentFilter,
-    by: str,
-    as_json: bool,
-) -> None:
+def command(by: str, **options: Any) -> None:
     """List messages that are lost, undelivered or unacknowledged.
 
     For each message, the newest first, the command prints the Waku hash, the retrieval
@@ -53,8 +39,7 @@ def command(
 
     If incidents are found, the exit code is 1.
     """
-    from streaming.cli.actions.incidents import list_incidents
-    from streaming.cli.actions.lacks import list_lacks
+    from streaming.cli.actions.incidents import list_incidents, list_lacks
 
     action = list_lacks if by == "participant" else list_incidents
-    action(source, selection, channel_table(channels), as_json)
+    action(**options)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from connectors.kafka.settings import KafkaSettings
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.kafka_options import kafka_options
 from streaming.cli.settings import Panel, json_option, setting
 from streaming.cli.values import STDIN
 
 
-@click.command(
-    "inspect",
-    cls=Command,
-    epilog="Example: sds-monitor inspect sds.frames:2:1714 --bootstrap localhost:9092",
+@commands.command(
+    "inspect", "sds-monitor inspect sds.frames:2:1714 --bootstrap localhost:9092"
 )
-@config_option
 @kafka_options(required=False, topic_help=None)
 @setting(
     "--hex",
@@ -33,9 +30,7 @@ from streaming.cli.values import STDIN
     default=STDIN,
     envvar="SDS_MONITOR_FILE",
 )
-def command(
-    kafka: KafkaSettings | None, is_hex: bool, as_json: bool, file: str
-) -> None:
+def command(**options: Any) -> None:
     """Decode one frame, and explain the error if it cannot be decoded.
 
     FILE contains the bytes of a frame, one line of an exported file, or a Waku message
@@ -47,4 +42,4 @@ def command(
     """
     from streaming.cli.actions.inspect import inspect
 
-    inspect(kafka, file, is_hex, as_json)
+    inspect(**options)

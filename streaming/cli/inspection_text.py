@@ -13,18 +13,9 @@ from connectors.files.record_lines import NO_OFFSET
 from sds_core.text import counted, iso_time, printable
 from sds_core.wire import Dialect
 from streaming.cli.inspection import PREVIEW_BYTES, Inspection
-from streaming.cli.output import print_json
 
 _ROW_BYTES = 16
 _UNITS = {Dialect.SPEC: "ms", Dialect.NIM: "s"}
-
-
-def print_inspection(inspection: Inspection, as_json: bool) -> None:
-    """Print an inspection: one line of JSON, or facts as `print_facts` does."""
-    if as_json:
-        print_json(inspection)
-    else:
-        print_facts(inspection_facts(inspection))
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

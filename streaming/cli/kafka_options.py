@@ -19,6 +19,7 @@ from connectors.kafka.settings import (
     check_topic,
 )
 from sds_core.text import shown
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.settings import (
     Decorator,
     Panel,
@@ -108,12 +109,6 @@ def _checked_topics(topics: str) -> str:
         message = f"{topics} contains a topic twice: give each topic once"
         raise ValueError(message)
     return topics
-
-
-def kafka_reading_options() -> Decorator:
-    """Add the options of a cluster whose topics a command can read as one."""
-    help_text = "Topic that contains the frames, or several, separated by commas."
-    return kafka_options(topic_help=help_text, several=True)
 
 
 def _checked_bootstrap(brokers: str) -> str:
@@ -209,7 +204,12 @@ def _check(security: KafkaSecurity) -> None:
         # The import loads a Kafka client, which --help does not need.
         from connectors.kafka.clients import ssl_context
 
-        try:
+        with wrong_use(SecurityUnusable):
             ssl_context(security)
-        except SecurityUnusable as error:
-            raise click.UsageError(str(error)) from error
+
+
+kafka_reading_options = kafka_options(
+    topic_help="Topic that contains the frames, or several, separated by commas.",
+    several=True,
+)
+"""Adds the options of a cluster whose topics a command can read as one."""

@@ -1,8 +1,10 @@
-"""Progress of a job: a live table on a terminal, log lines elsewhere."""
+"""Progress of a job: a live table on a terminal, or log lines."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -22,8 +24,12 @@ from sds_core.observer.snapshot import Snapshot
 from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 from sds_core.text import counted, number
-from streaming.cli.log import LogFormat
-from streaming.cli.progress import Display, logged_progress
+from streaming.cli.log import FIGURES, LogFormat, logger
+
+Display = Callable[[Snapshot], None]
+"""Displays the progress of a job; called about once a second."""
+
+_LOG_EVERY_S = 10.0
 
 _LINES_AROUND = 7
 """Number of lines on the terminal above and below the channels, including an empty last
@@ -183,3 +189,37 @@ def _verdict(snapshot: Snapshot, totals: ViewTotals, muted: bool) -> Text:
 def _cell(figure: _Figure, totals: Any) -> Text:
     text = figure.text(totals)
     return Text(text, "bold red" if figure.grave and text != "0" else "")
+
+
+@contextmanager
+def logged_progress(
+    line: Callable[[Snapshot], str], monotonic_s: Callable[[], float] = time.monotonic
+) -> Iterator[Display]:
+    """Log the progress every 10 s and at the block's end; a JSON log adds figures."""
+    logged_s = float("-inf")
+    pending: Snapshot | None = None
+
+    def display(snapshot: Snapshot) -> None:
+        nonlocal logged_s, pending
+        pending = snapshot
+        if monotonic_s() - logged_s >= _LOG_EVERY_S:
+            logged_s, pending = monotonic_s(), None
+            _log(line(snapshot), snapshot)
+
+    try:
+        yield display
+    finally:
+        if pending is not None:
+            _log(line(pending), pending)
+
+
+def _log(message: str, snapshot: Snapshot) -> None:
+    channels = snapshot.views[ROOT_KIND.prefix].totals
+    verdicts = Counter(totals.verdict for totals in channels.values())
+    figures = {
+        "records": snapshot.job.records,
+        "records_behind": snapshot.job.records_behind,
+        "lag_seconds": snapshot.job.event_time_lag_seconds,
+        "channels": {verdict.value: verdicts[verdict] for verdict in Verdict},
+    }
+    logger.info("%s", message, extra={FIGURES: figures})

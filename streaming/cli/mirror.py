@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from connectors.kafka.settings import KafkaSettings
-from connectors.waku_rest.settings import MirrorSettings
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.kafka_options import kafka_options, partitions_option
 from streaming.cli.node_options import (
-    NodeOptions,
-    TrafficOptions,
     mirroring_options,
     node_options,
     traffic_options,
 )
-from streaming.cli.serving_options import Address, serving_options
+from streaming.cli.serving_options import serving_options
 from streaming.cli.settings import Panel, log_option, setting
+from streaming.cli.values import DIRECTORY
 
 
 def _refuse_from_file(
@@ -31,13 +26,11 @@ def _refuse_from_file(
         raise click.UsageError(message)
 
 
-@click.command(
+@commands.command(
     "mirror",
-    cls=Command,
-    epilog="Example: sds-monitor mirror --rest http://127.0.0.1:8645 "
+    "sds-monitor mirror --rest http://127.0.0.1:8645 "
     "--pubsub-topic /waku/2/rs/1/0 --bootstrap localhost:9092 --state ./mirror",
 )
-@config_option
 @kafka_options(topic_help="Topic to write frames to. A missing topic is created.")
 @partitions_option
 @setting(
@@ -53,7 +46,7 @@ def _refuse_from_file(
 @setting(
     "--state",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=DIRECTORY,
     panel=Panel.STORAGE,
     help="State directory, with the records that wait for Kafka. If the mirror "
     "restarts with the same directory, it resumes.",
@@ -67,16 +60,7 @@ def _refuse_from_file(
 @mirroring_options
 @serving_options("the mirror's metrics", 9109)
 @log_option()
-def command(
-    kafka: KafkaSettings,
-    partitions: int,
-    nodes: NodeOptions,
-    state: Path,
-    observer: str | None,
-    traffic: TrafficOptions,
-    mirroring: MirrorSettings,
-    address: Address,
-) -> None:
+def command(**options: Any) -> None:
     """Copy SDS traffic from the REST API of Waku nodes into Kafka.
 
     The mirror reads the messages that the nodes relay, and reads missed messages from
@@ -85,7 +69,6 @@ def command(
     You can kill the command at any moment. If you restart the mirror with the same
     --state, the mirror resumes. If messages may be lost, the tap has a capture gap.
     """
-    from streaming.cli.actions.mirror import mirror, mirror_settings
+    from streaming.cli.actions.mirror import mirror
 
-    settings = mirror_settings(nodes, traffic, mirroring)
-    mirror(settings, kafka, partitions, state, observer, address)
+    mirror(**options)

@@ -15,7 +15,7 @@ from streaming.cli.settings import (
     secret_setting,
     setting,
 )
-from streaming.cli.values import Duration, MemberOf
+from streaming.cli.values import EXISTING_FILE, FILE, Duration, MemberOf
 
 _DEFAULTS = MirrorSettings((), {})
 
@@ -30,11 +30,7 @@ class NodeOptions(NamedTuple):
 
 
 class TrafficOptions(NamedTuple):
-    """Which traffic to mirror: by default all content topics of a pubsub topic.
-
-    If no pubsub topic is given, autosharding computes pubsub topics from the content
-    topics.
-    """
+    """Which traffic to mirror: by default all content topics of a pubsub topic."""
 
     pubsub_topics: tuple[str, ...]
     content_topics: tuple[str, ...]
@@ -83,7 +79,7 @@ def node_options(*, required: bool = True) -> Decorator:
         setting(
             "--rest-ca-file",
             "ca_file",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            type=EXISTING_FILE,
             help="PEM file of the certificate authorities to trust; by default the "
             "well-known ones.",
         ),
@@ -102,7 +98,7 @@ peer_access_options = option_group(
         *(
             setting(
                 f"--peer-{name}-file",
-                type=click.Path(dir_okay=False, path_type=Path),
+                type=FILE,
                 help=f"PEM file of {content}.",
             )
             for name, content in (

@@ -81,9 +81,9 @@ def wall_ms() -> int:
 
 
 def with_progress(
-    records: Iterable[_Timed], done: str, count: Callable[[], int] | None = None
+    records: Iterable[_Timed], count: Callable[[], int] | None = None
 ) -> Iterator[_Timed]:
-    """Yield the records; every 10 seconds, log their number and `done`, such as "read".
+    """Yield records that are written; every 10 seconds, log their number.
 
     The records are roughly in order of time. By default, the logged number is the
     number of yielded records; `count` returns another number.
@@ -94,5 +94,5 @@ def with_progress(
             logged_s = time.monotonic()
             at = iso_time(record.timestamp_ms)
             finished = number if count is None else count()
-            logger.info("%s records %s, up to %s", f"{finished:,}", done, at)
+            logger.info("%s records written, up to %s", f"{finished:,}", at)
         yield record

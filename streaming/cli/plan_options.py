@@ -8,11 +8,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from streaming.cli.incident_options import DEFAULT_API
-from streaming.cli.settings import Panel, nearest_given, option_group, setting
-from streaming.cli.values import Duration
+from streaming.cli.settings import (
+    Panel,
+    format_option,
+    nearest_given,
+    option_group,
+    setting,
+)
+from streaming.cli.values import FILE, Duration
 
 if TYPE_CHECKING:
     from sds_core.planning.forecast import ForecastSettings
+
+
+BASE, MEASURED = "base", "measured"
+"""Names that no variant of a plan can have."""
+
+Changes = dict[str, str]
+"""New values of a plan by key, as text."""
 
 
 class PlanSource(NamedTuple):
@@ -30,24 +43,31 @@ class PlanSource(NamedTuple):
     days: int
 
 
-def _source(
+class Question(NamedTuple):
+    """A measured channel or the file of a plan, and changes to it.
+
+    `assumed` has the changes to the base. Each variant adds changes to the base, and
+    each plan runs with each of the `seeds`.
+    """
+
+    source: PlanSource | None
+    plan: Path | None
+    assumed: Changes
+    variants: dict[str, Changes]
+    seeds: int
+
+
+def nearest_source(
     history: Path | None,
     api: str | None,
     views: str | None,
     channel: str | None,
     fit_days: int,
 ) -> PlanSource:
-    history, api = nearest_source(history, api)
-    return PlanSource(history, api, views, channel, fit_days)
-
-
-def nearest_source(
-    history: Path | None, api: str | None
-) -> tuple[Path | None, str | None]:
     """Return the source of the option that has precedence; see `nearest_given`."""
     if nearest_given("history", "api") == "history":
-        return history, None
-    return None, api
+        return PlanSource(history, None, views, channel, fit_days)
+    return PlanSource(None, api, views, channel, fit_days)
 
 
 def _settings(interval: int, **others: Any) -> ForecastSettings:
@@ -100,7 +120,7 @@ source_options = option_group(
             help="Length of the history on which the forecast is based.",
         ),
     ),
-    _source,
+    nearest_source,
     panel=Panel.SOURCE,
 )
 
@@ -151,18 +171,11 @@ forecast_options = option_group(
     panel=Panel.FORECAST,
 )
 
-format_option = setting(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    panel=Panel.OUTPUT,
-    help="Print tables, or one JSON object.",
-)
+tables_or_json_option = format_option("table", "Print tables, or one JSON object.")
 
 html_option = setting(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     metavar="FILE",
     panel=Panel.OUTPUT,
     help="Also write a page with charts to this file. The page needs no network.",

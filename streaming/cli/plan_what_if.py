@@ -2,32 +2,75 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from sds_core.text import shown
+from streaming.cli import commands
 from streaming.cli.plan_options import (
-    PlanSource,
+    BASE,
+    MEASURED,
+    Changes,
+    Question,
     api_option,
-    format_option,
     history_option,
     html_option,
     nearest_source,
+    tables_or_json_option,
 )
-from streaming.cli.plan_variants import Question, changes_of, variants_of
 from streaming.cli.settings import Panel, setting
+from streaming.cli.values import EXISTING_FILE
+
+_CHANGED = "changed"
+_MOST_VARIANTS = 20
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 
 
-@click.command(
+def _changes_of(flag: str, texts: Iterable[str]) -> Changes:
+    changes: Changes = {}
+    for text in texts:
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not key:
+            message = f"{flag} is {shown(text)}: use KEY=VALUE"
+            raise click.UsageError(message)
+        if key in changes:
+            message = f"{flag} has {shown(key)} twice: give one value"
+            raise click.UsageError(message)
+        changes[key] = value
+    return changes
+
+
+def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Changes]:
+    """Return the changes of each variant; `sets` are the changes of the first."""
+    named: dict[str, Changes] = {}
+    if changes := _changes_of("--set", sets):
+        named[_CHANGED] = changes
+    for text in variants:
+        name, colon, rest = text.partition(":")
+        if not colon or not _NAME.fullmatch(name):
+            message = f"--variant is {shown(text)}: use NAME:KEY=VALUE,KEY=VALUE"
+            raise click.UsageError(message)
+        if name in (*named, BASE, MEASURED):
+            message = f"--variant {name}: this name is in use, give another one"
+            raise click.UsageError(message)
+        named[name] = _changes_of("--variant", rest.split(","))
+    if len(named) > _MOST_VARIANTS:
+        message = (
+            f"{len(named)} variants are given, but at most {_MOST_VARIANTS} are allowed"
+        )
+        raise click.UsageError(message)
+    return named
+
+
+@commands.command(
     "what-if",
-    cls=Command,
-    epilog="Example: sds-monitor plan what-if --history ./state/history "
+    "sds-monitor plan what-if --history ./state/history "
     "--channel my-channel --set participants=2x --set messages_per_day=2x",
 )
-@config_option
 @history_option
 @api_option
 @setting(
@@ -38,7 +81,7 @@ from streaming.cli.settings import Panel, setting
 )
 @setting(
     "--plan",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=EXISTING_FILE,
     metavar="FILE",
     panel=Panel.SOURCE,
     help="TOML file that describes the channel, if no history describes it.",
@@ -74,7 +117,7 @@ from streaming.cli.settings import Panel, setting
     panel=Panel.FORECAST,
     help="Number of simulations of each variant.",
 )
-@format_option
+@tables_or_json_option
 @html_option
 def what_if_command(
     history: Path | None,
@@ -85,7 +128,7 @@ def what_if_command(
     sets: tuple[str, ...],
     variants: tuple[str, ...],
     seeds: int,
-    form: str,
+    as_json: bool,
     html: Path | None,
 ) -> None:
     """Compare a channel with variants of its settings.
@@ -110,8 +153,12 @@ def what_if_command(
         raise click.UsageError(message)
     if plan is None:
         # The figures need a week, and one hour before the week.
-        source = PlanSource(*nearest_source(history, api), None, channel, 8)
+        source = nearest_source(history, api, None, channel, 8)
     question = Question(
-        source, plan, changes_of("--assume", assume), variants_of(sets, variants), seeds
+        source,
+        plan,
+        _changes_of("--assume", assume),
+        _variants_of(sets, variants),
+        seeds,
     )
-    print_what_if(question, form == "json", html)
+    print_what_if(question, as_json, html)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import click
+from typing import Any
 
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.run_options import RunSettings, checked_url, run_options
-from streaming.cli.settings import Panel, setting
+from streaming.cli.settings import Panel, format_option, setting
 from streaming.cli.values import Parsed
 
 
-@click.command(
-    "run",
-    cls=Command,
-    epilog="Example: sds-monitor run --bootstrap localhost:9092 --checkpoint ./state",
+@commands.command(
+    "run", "sds-monitor run --bootstrap localhost:9092 --checkpoint ./state"
 )
-@config_option
 @run_options
 def command(settings: RunSettings) -> None:
     """Read SDS traffic from Kafka and report how reliable each channel is.
@@ -33,21 +29,10 @@ def command(settings: RunSettings) -> None:
     run(settings)
 
 
-@click.command(
-    "doctor",
-    cls=Command,
-    epilog="Example: sds-monitor doctor --bootstrap localhost:9092 --checkpoint "
-    "./state",
+@commands.command(
+    "doctor", "sds-monitor doctor --bootstrap localhost:9092 --checkpoint ./state"
 )
-@config_option
-@setting(
-    "--format",
-    "output_format",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    panel=Panel.OUTPUT,
-    help="Print lines of text, or one JSON document.",
-)
+@format_option("text", "Print lines of text, or one JSON document.")
 @setting(
     "--alertmanager",
     type=Parsed("URL", checked_url),
@@ -55,9 +40,7 @@ def command(settings: RunSettings) -> None:
     help="Check that this Alertmanager answers.",
 )
 @run_options
-def doctor_command(
-    settings: RunSettings, output_format: str, alertmanager: str | None
-) -> None:
+def doctor_command(**options: Any) -> None:
     """Check what a monitor needs before it runs.
 
     The command takes the options of `run`, and reads the table [run] of the --config
@@ -71,15 +54,12 @@ def doctor_command(
     """
     from streaming.cli.actions.doctor import doctor
 
-    doctor(settings, alertmanager, as_json=output_format == "json")
+    doctor(**options)
 
 
-@click.command(
-    "rebuild",
-    cls=Command,
-    epilog="Example: sds-monitor rebuild --bootstrap localhost:9092 --checkpoint ./new",
+@commands.command(
+    "rebuild", "sds-monitor rebuild --bootstrap localhost:9092 --checkpoint ./new"
 )
-@config_option
 @run_options
 def rebuild_command(settings: RunSettings) -> None:
     """Make a new checkpoint from all records of the topic.

@@ -21,9 +21,15 @@ from streaming.cli.config_file import observer_settings
 from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.log import LogFormat
 from streaming.cli.reading_options import ReadingSettings, reading_options
-from streaming.cli.serving_options import Address, serving_options
-from streaming.cli.settings import Panel, log_option, option_group, setting
-from streaming.cli.values import Duration, Parsed, Time
+from streaming.cli.serving_options import WebAddress, serving_options
+from streaming.cli.settings import (
+    Panel,
+    log_option,
+    option_group,
+    report_option,
+    setting,
+)
+from streaming.cli.values import DIRECTORY, Duration, Parsed, Time
 from streaming.settings import (
     EARLIEST,
     FORGET_DAYS,
@@ -42,7 +48,6 @@ def _history_settings(
     checkpoint: Path,
     **topics: str,
 ) -> HistorySettings:
-    """Return the settings; by default the history is in the checkpoint."""
     flags = {"topic": kafka.topic, **dict(sorted(topics.items()))}
     names = [*kafka.topics, *topics.values()]
     if len(set(names)) < len(names):
@@ -63,7 +68,7 @@ history_options = option_group(
     (
         setting(
             "--history",
-            type=click.Path(file_okay=False, path_type=Path),
+            type=DIRECTORY,
             panel=Panel.STORAGE,
             help="Directory of the history; by default inside the checkpoint.",
         ),
@@ -205,19 +210,11 @@ job_options = option_group(
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Settings of a monitor that runs; a setting that is None disables its part.
-
-    Attributes:
-        prometheus: URL of the Prometheus that evaluates the alerts.
-        audit: URL of a repeated audit of the mirror.
-        report: File for the report at the end.
-        channels: File of channels, read again on SIGHUP.
-        heartbeat: Whether to write heartbeats to the topic.
-    """
+    """Values of `run_options`; a setting that is None disables its part."""
 
     job: JobSettings
     reading: ReadingSettings
-    address: Address
+    address: WebAddress
     log_format: LogFormat
     retry_for: float | None
     prometheus: str | None
@@ -236,11 +233,11 @@ class RunSettings:
 run_options = option_group(
     "settings",
     (
-        kafka_reading_options(),
+        kafka_reading_options,
         setting(
             "--checkpoint",
             required=True,
-            type=click.Path(file_okay=False, path_type=Path),
+            type=DIRECTORY,
             callback=checked_checkpoint,
             panel=Panel.STORAGE,
             help="State directory. If the job restarts with the same directory, it "
@@ -266,12 +263,7 @@ run_options = option_group(
             panel=Panel.KAFKA,
             help="Write heartbeats to the topic, for taps that write none.",
         ),
-        setting(
-            "--report",
-            type=click.Path(dir_okay=False, path_type=Path),
-            panel=Panel.OUTPUT,
-            help="Write the report to this file when the job ends.",
-        ),
+        report_option,
         setting(
             "--retry-for",
             type=Duration("s", 0),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +12,9 @@ import click
 
 from connectors.web.access import OPEN, UNPROTECTED, Access, WebConfig
 from sds_core.text import shown
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.settings import Decorator, Panel, option_group, setting
+from streaming.cli.values import FILE
 
 LOOPBACK = "127.0.0.1"
 
@@ -21,7 +22,7 @@ _NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 """Some names of containers have an underscore."""
 
 
-class Address(NamedTuple):
+class WebAddress(NamedTuple):
     """Host and port on which a server listens; 0 for any free port."""
 
     host: str
@@ -29,25 +30,25 @@ class Address(NamedTuple):
     access: Access = OPEN
 
 
-def serving_options(
-    content: str, port: int, *, with_host: bool = True, shared: Collection[str] = ()
-) -> Decorator:
-    """Add the options of a server; the command gets ``address``, an `Address`.
-
-    Help texts name the `content`. If `with_host` is false, the host is loopback, and no
-    option sets who may read. The command also gets the options `shared`.
-    """
-    port_option = setting(
+def port_option(content: str, port: int) -> Decorator:
+    """Add ``--metrics-port``, the port of the `content`; the command gets ``port``."""
+    return setting(
         "--metrics-port",
         "port",
         type=click.IntRange(0, 65535),
         default=port,
+        panel=Panel.WEB,
         help=f"Port of {content}; 0 selects a free one.",
     )
-    if not with_host:
-        return option_group(
-            "address", (port_option,), partial(Address, LOOPBACK), panel=Panel.WEB
-        )
+
+
+def serving_options(
+    content: str, port: int, *, shared: Collection[str] = ()
+) -> Decorator:
+    """Add the options of a server; the command gets ``address``, a `WebAddress`.
+
+    Help texts name the `content`. The command also gets the options `shared`.
+    """
     return option_group(
         "address",
         (
@@ -56,10 +57,10 @@ def serving_options(
                 default=LOOPBACK,
                 help=f"Address on which to listen for {content}.",
             ),
-            port_option,
+            port_option(content, port),
             setting(
                 "--web-config",
-                type=click.Path(dir_okay=False, path_type=Path),
+                type=FILE,
                 help="YAML file with TLS and passwords, in the format of the "
                 "Prometheus exporter toolkit. If the file changes, it is read again.",
             ),
@@ -89,7 +90,7 @@ def _address(
     web_config: Path | None,
     allowed_hosts: tuple[str, ...],
     insecure_web: bool,
-) -> Address:
+) -> WebAddress:
     names = tuple(name.removesuffix(".") for name in allowed_hosts)
     for name in names:
         if not _NAME.fullmatch(name):
@@ -106,7 +107,7 @@ def _address(
         config.needs_login or config.needs_certificate or insecure_web,
         "basic_auth_users or bearer_tokens",
     )
-    return Address(host, port, access)
+    return WebAddress(host, port, access)
 
 
 def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
@@ -131,11 +132,8 @@ def _config(path: Path | None) -> Callable[[], WebConfig]:
     # The import takes a tenth of a second, and most commands have no --web-config.
     from connectors.web.config_file import BadWebConfig, WebConfigFile
 
-    try:
+    with wrong_use(BadWebConfig, where="--web-config: "):
         return WebConfigFile(path.absolute())
-    except BadWebConfig as error:
-        message = f"--web-config: {error}"
-        raise click.UsageError(message) from error
 
 
 def is_loopback(host: str) -> bool:

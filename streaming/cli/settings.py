@@ -12,18 +12,19 @@ import inspect
 import shlex
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
 from rich_click import RichOption
 
 from streaming.cli.log import LOG_FLAG, LogFormat, logger, set_log_format
-from streaming.cli.values import Duration, MemberOf
+from streaming.cli.values import FILE, Duration, MemberOf
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+Decorator = Callable[[Callable[..., None]], Callable[..., None]]
+"""Adds options to a command."""
 
-FILE = f"{__name__}.file"
+CONFIG_FILE = f"{__name__}.file"
 """Key in the ``meta`` of a click context: the path of the configuration file."""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
@@ -50,9 +51,7 @@ class Panel(enum.StrEnum):
     OUTPUT = "Output"
 
 
-def setting(
-    flag: str, *names: str, **attributes: Any
-) -> Callable[[_Command], _Command]:
+def setting(flag: str, *names: str, **attributes: Any) -> Decorator:
     """Return an option that environment and configuration file can set as well.
 
     `attributes` are the attributes of `rich_click.RichOption`. The default of a
@@ -81,13 +80,13 @@ class _Setting(RichOption):
             source = ctx.get_parameter_source(self.name or "")
             if source is ParameterSource.DEFAULT_MAP:
                 name = self.opts[0].removeprefix("--")
-                error.param_hint = f"{name!r} in {ctx.meta[FILE]}"
+                error.param_hint = f"{name!r} in {ctx.meta[CONFIG_FILE]}"
             elif source is ParameterSource.ENVIRONMENT:
                 error.param_hint = str(self.envvar)
             raise
 
 
-def log_option(*, exposed: bool = False) -> Callable[[_Command], _Command]:
+def log_option(*, exposed: bool = False) -> Decorator:
     """Add ``--log-format``; if `exposed`, the command gets the format."""
     return setting(
         LOG_FLAG,
@@ -118,12 +117,36 @@ json_option = setting(
 """Adds ``--json``; the command gets ``as_json``."""
 
 
+def format_option(
+    default: str,
+    help: str,  # noqa: A002 - click's own word
+) -> Decorator:
+    """Add ``--format``, by default not ``json``; the command gets ``as_json``."""
+    return setting(
+        "--format",
+        "as_json",
+        type=click.Choice([default, "json"]),
+        default=default,
+        callback=lambda context, parameter, form: form == "json",
+        panel=Panel.OUTPUT,
+        help=help,
+    )
+
+
+report_option = setting(
+    "--report",
+    type=FILE,
+    panel=Panel.OUTPUT,
+    help="Write the report to this file when the job ends.",
+)
+
+
 def secret_setting(
     flag: str,
     *names: str,
     help: str,  # noqa: A002 - click's own word
     **attributes: Any,
-) -> Callable[[_Command], _Command]:
+) -> Decorator:
     """Return an option that only environment and configuration file can set.
 
     If other users can read the file, a warning is logged.
@@ -166,10 +189,6 @@ def _warn_if_others_can_read(path: Path) -> None:
             path,
             shlex.quote(str(path)),
         )
-
-
-Decorator = Callable[[Callable[..., None]], Callable[..., None]]
-"""Adds options to a command."""
 
 
 def nearest_given(*names: str) -> str | None:

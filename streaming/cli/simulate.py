@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from pathlib import Path
+from typing import Any
 
 import click
 
-from connectors.kafka.settings import KafkaSettings
 from connectors.simulator import scenario_names
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
+from streaming.cli import commands
 from streaming.cli.kafka_options import kafka_options, partitions_option
 from streaming.cli.settings import Panel, log_option, setting
-from streaming.cli.values import Duration, Number
+from streaming.cli.values import FILE, Duration, Number
 
 
-@click.command(
+@commands.command(
     "simulate",
-    cls=Command,
-    epilog="Example: sds-monitor simulate --bootstrap localhost:9092 "
+    "sds-monitor simulate --bootstrap localhost:9092 "
     "--scenario lossy --seed 7 --truth truth.json",
 )
-@config_option
 @kafka_options(topic_help="Topic to write frames to. A missing topic is created.")
 @partitions_option
 @setting(
@@ -53,36 +48,18 @@ from streaming.cli.values import Duration, Number
 )
 @setting(
     "--truth",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     panel=Panel.OUTPUT,
     help="Write the truth about the traffic to this file (JSON).",
 )
 @log_option()
-def command(
-    kafka: KafkaSettings,
-    partitions: int,
-    scenario: str,
-    seed: int,
-    duration: float | None,
-    speed: float,
-    truth: Path | None,
-) -> None:
+def command(**options: Any) -> None:
     """Simulate SDS participants on a lossy network, mirrored into Kafka.
 
     The participants and taps are simulated, but the frames are real SDS frames. If
     --speed is above 1, record times begin in the past. The time of the last record is
     about the time when the command writes the record.
     """
-    from streaming.cli.actions.simulate import read_scenario
-
-    what = read_scenario(scenario, duration)
-    if truth is not None and not truth.parent.is_dir():
-        message = f"--truth: {truth.parent} is no directory: create it first"
-        raise click.UsageError(message)
-    if not speed < math.inf:
-        message = f"--speed is {speed}: give a number from 0"
-        raise click.UsageError(message)
-
     from streaming.cli.actions.simulate import simulate
 
-    simulate(kafka, partitions, what, seed, speed, truth)
+    simulate(**options)

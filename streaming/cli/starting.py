@@ -20,7 +20,7 @@ from sds_core.observer.blob import UnknownBlobVersion
 from sds_core.observer.kinds import UnknownKind
 from streaming.board import Board
 from streaming.checkpoint import CheckpointMismatch
-from streaming.cli.exit_codes import Failed, Unreachable
+from streaming.cli.exit_codes import Failed, Unreachable, wrong_use
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, write_json
 from streaming.cli.signals import end_requested
@@ -208,9 +208,8 @@ def refusals_explained() -> Iterator[None]:
         click.ClickException: The job cannot start, or failed.
     """
     try:
-        yield
-    except _REFUSALS as error:
-        raise click.UsageError(str(error)) from error
+        with wrong_use(*_REFUSALS):
+            yield
     except (NoHistory, DamagedHistory) as error:
         raise Failed(str(error)) from error
     except JobFailed as error:

@@ -1,14 +1,23 @@
-"""Lines and tables of commands on a terminal."""
+"""Lines, tables and progress of commands on a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from sds_core.text import counted, number
+from streaming.cli.log import logger
+
 _GAP = 2
+_LOG_EVERY_S = 10.0
 
 
 def print_line(console: Console, text: str, style: str = "") -> None:
@@ -43,3 +52,29 @@ def print_table(
         needed = sum(2 * _GAP + max(map(len, column)) for column in columns)
         console.width = max(console.width, needed)
     console.print(table)
+
+
+@contextmanager
+def shown_progress(
+    unit: str, total: int, done: int = 0
+) -> Iterator[Callable[[], object]]:
+    """Show on standard error how many of `total` are done; yield what counts one more.
+
+    A terminal shows a bar; elsewhere, the log gets a line every 10 s.
+    """
+    if sys.stderr.isatty():
+        columns = (f"{unit}s", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True)) as progress:
+            task = progress.add_task("", total=total, completed=done)
+            yield partial(progress.advance, task)
+        return
+    logged_s = time.monotonic()
+
+    def count() -> None:
+        nonlocal done, logged_s
+        done += 1
+        if time.monotonic() - logged_s >= _LOG_EVERY_S:
+            logged_s = time.monotonic()
+            logger.info("%s of %s", number(done), counted(total, unit))
+
+    yield count

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
-from connectors.kafka.settings import KafkaSettings
-from streaming.cli.commands import Command
-from streaming.cli.config_file import config_option
-from streaming.cli.incident_options import IncidentSource, source_options
+from streaming.cli import commands
+from streaming.cli.incident_options import source_options
 from streaming.cli.kafka_options import kafka_reading_options
 from streaming.cli.plan_options import html_option
 from streaming.cli.settings import Panel, log_option, setting
 from streaming.cli.trace_options import TraceForm, TraceRequest
+from streaming.cli.values import MemberOf
 from streaming.cli.window_options import window_options
 from streaming.settings import Window
 
 
-@click.command(
-    "trace",
-    cls=Command,
-    epilog="Example: sds-monitor trace 0x3f… --channel my-channel "
-    "--bootstrap localhost:9092",
+@commands.command(
+    "trace", "sds-monitor trace 0x3f… --channel my-channel --bootstrap localhost:9092"
 )
-@config_option
-@kafka_reading_options()
+@kafka_reading_options
 @source_options
 @setting(
     "--channel",
@@ -53,7 +48,7 @@ from streaming.settings import Window
 @setting(
     "--format",
     "form",
-    type=click.Choice([form.value for form in TraceForm]),
+    type=MemberOf(TraceForm),
     default=TraceForm.TEXT.value,
     panel=Panel.OUTPUT,
     help="Print text, one JSON object a line, or a sequence diagram.",
@@ -68,17 +63,12 @@ from streaming.settings import Window
 @log_option()
 @click.argument("message_id", required=False, envvar="SDS_MONITOR_MESSAGE_ID")
 def command(
-    kafka: KafkaSettings,
-    source: IncidentSource,
-    channel: str | None,
+    message_id: str | None,
     sender: str | None,
     incidents: bool,
+    channel: str | None,
     window: Window,
-    follow: bool,
-    form: str,
-    anonymise: bool,
-    html: Path | None,
-    message_id: str | None,
+    **options: Any,
 ) -> None:
     """Print what happened to a message: every frame that concerns it.
 
@@ -94,4 +84,4 @@ def command(
 
     request = TraceRequest(message_id, sender, incidents, channel, window)
     request.check()
-    trace(kafka, source, request, TraceForm(form), follow, anonymise, html)
+    trace(request=request, **options)

@@ -22,11 +22,6 @@ class TraceForm(enum.StrEnum):
     MERMAID = "mermaid"
     PLANTUML = "plantuml"
 
-    @property
-    def is_diagram(self) -> bool:
-        """Whether the form draws a whole trace, which later steps cannot extend."""
-        return self in (TraceForm.MERMAID, TraceForm.PLANTUML)
-
 
 class TraceRequest(NamedTuple):
     """Which messages to trace: by id or Waku hash, sender, or unresolved incidents.
@@ -51,12 +46,7 @@ class TraceRequest(NamedTuple):
         return f"unresolved incidents of channel {shown(self.channel)}"
 
     def check(self) -> None:
-        """Check that the options fit together.
-
-        Raises:
-            click.UsageError: The options contradict one another; the error has the
-                remedy.
-        """
+        """Raise `click.UsageError` if the options contradict one another."""
         given = [self.message_id is not None, self.sender is not None, self.incidents]
         if sum(given) != 1:
             message = "give one of MESSAGE_ID, --sender and --incidents"

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,6 +18,10 @@ from sds_core.text import shown
 
 STDIN = "-"
 """Name of standard input among the names of files."""
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 class MemberOf(click.Choice[enum.StrEnum]):
@@ -89,7 +94,6 @@ class Duration(Number):
         return int(number) if self._is_whole else number
 
     def _describe_range(self) -> str:
-        """Describe the range with units."""
         plain = super()._describe_range()
         return re.sub(r"[\d.]+", lambda bound: self.text(float(bound[0])), plain)
 

@@ -50,8 +50,7 @@ def _window(first_ms: int | None, last_ms: int | None) -> Window:
     return window
 
 
-_NS = 1_000_000
-"""Nanoseconds in a millisecond."""
+NS_PER_MS = 1_000_000
 
 
 class AuditSpan(NamedTuple):
@@ -66,11 +65,6 @@ class AuditSpan(NamedTuple):
     last_s: float
     settle_s: float
 
-    @property
-    def is_sliding(self) -> bool:
-        """Whether the span moves with the clock."""
-        return self.from_ms is None and self.to_ms is None
-
     def bounds_ns(self, now_ms: int) -> tuple[int, int]:
         """Return begin (inclusive) and end (exclusive) of the span, in Unix ns."""
         to_ms = self.to_ms
@@ -79,7 +73,7 @@ class AuditSpan(NamedTuple):
         from_ms = self.from_ms
         if from_ms is None:
             from_ms = to_ms - round(self.last_s * 1000)
-        return max(1, from_ms * _NS), max(2, to_ms * _NS)
+        return max(1, from_ms * NS_PER_MS), max(2, to_ms * NS_PER_MS)
 
 
 def _span(

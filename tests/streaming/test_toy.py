@@ -151,7 +151,7 @@ def seen(
             incidents = httpx.get(address).raise_for_status().json()["incidents"]
         report = job.report(0)
         assert_identities(report)
-        forget(checkpoint, ["yard"], ROOMS, dry_run=False, is_confirmed=True)
+        forget(checkpoint, ["yard"], dry_run=False, yes=True, kind=ROOMS)
         wait_until(
             job, lambda: "yard" not in job.board.snapshot.views[ROOMS.prefix].totals
         )

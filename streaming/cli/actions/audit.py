@@ -23,7 +23,6 @@ from connectors.sockets.listener import AddressUnusable, PortInUse
 from connectors.sockets.tls import reason_of
 from connectors.sync_tcp.address import Address, PeerUnreachable
 from connectors.sync_tcp.client import Peer
-from connectors.waku_rest.connection import BadSettings
 from connectors.waku_rest.errors import BadAnswer, NodeError, NodeRefused
 from connectors.waku_rest.pacing import Ending
 from connectors.waku_rest.store_query import in_parts
@@ -33,20 +32,15 @@ from sds_core.audit.figures import AuditFigures
 from sds_core.audit.result import AuditedMessage, AuditResult
 from sds_core.prolly.errors import SyncError
 from sds_core.text import counted, iso_time, printable
-from sds_core.waku import BadContentTopic
 from streaming.cli.actions.audit_sides import Copied, PeerSide, Side, StoreSide
 from streaming.cli.actions.mirror import node_settings, topics_to_mirror
-from streaming.cli.exit_codes import ExitCode, Failed, Unreachable
+from streaming.cli.exit_codes import ExitCode, Failed, Unreachable, wrong_use
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, PeerAccess, TrafficOptions
 from streaming.cli.output import print_json, wall_ms
-from streaming.cli.serving_options import Address as WebAddress
-from streaming.cli.serving_options import is_loopback
+from streaming.cli.serving_options import WebAddress, is_loopback
 from streaming.cli.signals import run_until_signal
-from streaming.cli.window_options import AuditSpan
-
-_NS = 1_000_000
-"""Nanoseconds in a millisecond."""
+from streaming.cli.window_options import NS_PER_MS, AuditSpan
 
 _AHEAD_MS = 60_000
 """Maximum lead of a sender's time over the receipt of the message."""
@@ -62,17 +56,41 @@ _REPEATABLE = (
 """Errors after which a repeated audit continues."""
 
 
-def store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
-    """Return the stores of some nodes as the other side of an audit.
+def compare(
+    kafka: KafkaSettings,
+    nodes: NodeOptions,
+    peer: Address | None,
+    peer_access: PeerAccess,
+    traffic: TrafficOptions,
+    span: AuditSpan,
+    fix: bool,
+    as_json: bool,
+    every: float | None,
+    address: WebAddress,
+) -> None:
+    """Compare a mirror with a store or a peer, once or every `every` seconds."""
+    if bool(nodes.urls) == (peer is not None):
+        message = "give either --rest URL for a store, or --peer HOST:PORT for a mirror"
+        raise click.UsageError(message)
+    if every is not None and (span.from_ms, span.to_ms) != (None, None):
+        message = (
+            "--every compares the newest messages: give --last, not --from or --to"
+        )
+        raise click.UsageError(message)
+    if peer is None:
+        side = _store_side(nodes, traffic)
+    else:
+        side = peer_side(peer, peer_access, traffic)
+    audit = _Audit(kafka, side, span, fix)
+    if every is None:
+        audit.once(as_json)
+    else:
+        audit.repeat(every, address)
 
-    Raises:
-        click.UsageError: Nodes or topics are invalid.
-    """
-    try:
-        settings = node_settings(nodes)
-        topics = topics_to_mirror(traffic)
-    except (BadContentTopic, BadSettings) as error:
-        raise click.UsageError(str(error)) from error
+
+def _store_side(nodes: NodeOptions, traffic: TrafficOptions) -> Side:
+    settings = node_settings(nodes)
+    topics = topics_to_mirror(traffic)
     if any("," in topic for topic in traffic.content_topics):
         message = (
             "a store cannot filter by a content topic that contains a comma: give a "
@@ -128,7 +146,7 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class _Audit:
     """Compares a mirror with another side; `fix` adds missing messages."""
 
     kafka: KafkaSettings
@@ -137,12 +155,7 @@ class Audit:
     fix: bool
 
     def once(self, as_json: bool) -> None:
-        """Audit, and print the result.
-
-        Raises:
-            click.ClickException: The audit did not end.
-            click.exceptions.Exit: The mirror lacks messages.
-        """
+        """Audit, and print the result."""
         try:
             result = asyncio.run(self._run())
         except (BadAnswer, NodeRefused, RecordsLost, SyncError) as error:
@@ -157,20 +170,13 @@ class Audit:
         if not result.is_complete:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
+    @wrong_use(AddressUnusable, PortInUse)
     def repeat(self, every_s: float, address: WebAddress) -> None:
-        """Audit until a signal, and serve the findings.
-
-        Raises:
-            click.UsageError: The address cannot be used.
-        """
+        """Audit until a signal, and serve the findings."""
         figures, ending = AuditFigures(), Ending()
-        try:
-            with WebServer(create_audit_app(figures), *address) as server:
-                run_until_signal(
-                    ending, self._repeat(figures, every_s, ending, server.url)
-                )
-        except (AddressUnusable, PortInUse) as error:
-            raise click.UsageError(str(error)) from error
+        with WebServer(create_audit_app(figures), *address) as server:
+            repeating = self._repeat(figures, every_s, ending, server.url)
+            run_until_signal(ending, repeating)
 
     async def _repeat(
         self, figures: AuditFigures, every_s: float, ending: Ending, url: str
@@ -202,7 +208,7 @@ class Audit:
 
     async def _run(self) -> AuditResult:
         start_ns, end_ns = self.span.bounds_ns(wall_ms())
-        since_ms = max(0, start_ns // _NS - _AHEAD_MS)
+        since_ms = max(0, start_ns // NS_PER_MS - _AHEAD_MS)
         mirror = await asyncio.to_thread(read_mirrored, self.kafka, since_ms)
         differences = await self.side.compare(mirror, start_ns, end_ns)
         missing_here: list[AuditedMessage] = []
@@ -261,7 +267,9 @@ def _lines(result: AuditResult) -> Iterator[str]:
         for message in messages:
             facts = [
                 side,
-                iso_time(message.timestamp_ns // _NS) if message.timestamp_ns else "-",
+                iso_time(message.timestamp_ns // NS_PER_MS)
+                if message.timestamp_ns
+                else "-",
                 f"0x{message.message_hash.hex()}",
                 printable(message.content_topic) or "-",
                 printable(message.channel) or "-",

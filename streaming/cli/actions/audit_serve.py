@@ -38,8 +38,9 @@ from sds_core.prolly.tree import ProllyTree
 from sds_core.text import counted
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
-from streaming.cli.serving_options import Address as WebAddress
+from streaming.cli.serving_options import WebAddress
 from streaming.cli.signals import run_until_signal
+from streaming.cli.window_options import NS_PER_MS
 
 _REFRESH_S = 2.0
 """Time between two reads of new records, seconds."""
@@ -48,9 +49,6 @@ _READ_AT_ONCE = 50_000
 """Records of a partition that are read before the progress is stored."""
 
 _DAY_MS = 86_400_000
-_NS = 1_000_000
-"""Nanoseconds in a millisecond."""
-
 _PLACE = struct.Struct(">iq")
 _POSITION = "position"
 
@@ -98,7 +96,7 @@ class MirrorIndex:
         # Since the last read, retention may have removed records.
         starts = {p: max(position.get(p, 0), earliest[p]) for p in topic.partitions}
         until = {p: min(ends[p], starts[p] + _READ_AT_ONCE) for p in starts}
-        since_ns = (wall_ms() - self._keep_ms) * _NS
+        since_ns = (wall_ms() - self._keep_ms) * NS_PER_MS
         if any(until[p] > position.get(p, 0) for p in until):
             mirrored = read_between(self._kafka, starts, until)
             self._add(mirrored, since_ns, {"topic": topic.id, "offsets": until})
@@ -152,11 +150,7 @@ def serve(
     keep_days: float,
     web: WebAddress,
 ) -> None:
-    """Serve until a signal; make the directory of the tree if it is missing.
-
-    Raises:
-        click.ClickException: The server cannot start, or cannot use its state.
-    """
+    """Serve until a signal; make the directory of the tree if it is missing."""
     try:
         state.mkdir(0o700, parents=True, exist_ok=True)
         ending, figures = Ending(), ServingFigures()

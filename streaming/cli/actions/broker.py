@@ -22,15 +22,17 @@ from streaming.cli.exit_codes import Failed
 from streaming.settings import JobSettings, SourceSettings
 
 
-def fetch() -> None:
-    """Fetch and verify the broker, and print where it is.
+def fetch() -> tuple[Path, Path]:
+    """Fetch and verify the broker; return the paths of Java and of the broker.
 
     Raises:
         connectors.java.JavaMissing: Java is missing or too old.
         connectors.broker.jars.BrokerError: The broker cannot be fetched or verified.
     """
-    jars = ensure_broker_jars(default_cache_dir(), find_java())
+    java = find_java()
+    jars = ensure_broker_jars(default_cache_dir(), java)
     click.echo(f"broker jars verified in {jars}")
+    return java, jars
 
 
 def run(port: int, directory: Path | None) -> None:
@@ -61,13 +63,11 @@ def prepare() -> None:
     """Fetch the broker, and make files with which the broker and Spark start faster.
 
     Raises:
-        connectors.java.JavaMissing: Java is missing or too old.
-        connectors.broker.errors.BrokerError: The broker cannot be fetched or started.
+        Exception: See `fetch`.
+        connectors.broker.errors.BrokerError: The broker cannot be started.
         click.ClickException: The Python environment cannot be written to.
     """
-    java = find_java()
-    jars = ensure_broker_jars(default_cache_dir(), java)
-    click.echo(f"broker jars verified in {jars}")
+    java, jars = fetch()
     # Importing Spark takes most of a second.
     from streaming.session import archive_of_spark
     from streaming.spark_home import make_home

@@ -31,12 +31,11 @@ from sds_core.text import counted, number
 from streaming.cli.actions.simulate import read_scenario, start_of
 from streaming.cli.actions.trace_worker import tracing
 from streaming.cli.exit_codes import ExitCode, Failed
-from streaming.cli.live import progress_display
+from streaming.cli.live import Display, progress_display
 from streaming.cli.log import LogFormat
 from streaming.cli.output import wall_ms
-from streaming.cli.progress import Display
 from streaming.cli.serving import PendingJob, current_snapshot, status_server
-from streaming.cli.serving_options import Address
+from streaming.cli.serving_options import LOOPBACK
 from streaming.cli.starting import (
     every_second,
     refusals_explained,
@@ -106,29 +105,28 @@ class Demo:
     duration_s: float
     report: Path | None
     history: Path | None
-    address: Address
+    port: int
     keep: bool | None
     table: ChannelTable
     log_format: LogFormat
 
+    @refusals_explained()
     def run(self) -> None:
         """Play the traffic, and print the truth beside the job's findings.
 
         Raises:
             click.ClickException: The port or the history is in use or cannot be used,
                 or the job failed.
-            click.exceptions.Exit: The job's findings differ from the truth.
         """
-        with refusals_explained():
-            if self.history is not None:
-                # A directory that cannot be used is refused before anything starts.
-                with locked_history(self.history.absolute()):
-                    pass
-            try:
-                same = self._run()
-            except PortInUse as error:
-                message = f"{error}: --metrics-port 0 selects a free one"
-                raise click.UsageError(message) from error
+        if self.history is not None:
+            # A directory that cannot be used is refused before anything starts.
+            with locked_history(self.history.absolute()):
+                pass
+        try:
+            same = self._run()
+        except PortInUse as error:
+            message = f"{error}: --metrics-port 0 selects a free one"
+            raise click.UsageError(message) from error
         if self.history is not None:
             click.echo(f"the history is in {self.history}")
         if not same:
@@ -143,7 +141,9 @@ class Demo:
             tempfile.TemporaryDirectory(prefix="sds-monitor-demo-") as directory,
             EmbeddedBroker() as broker,
             tracing(kafka := KafkaSettings(broker.bootstrap)) as trace,
-            status_server(pending, *self.address, trace=trace, played=True) as url,
+            status_server(
+                pending, LOOPBACK, self.port, trace=trace, played=True
+            ) as url,
         ):
             console.print(f"Kafka listens on {broker.bootstrap}")
             opening = self._write_opening(kafka)

@@ -13,7 +13,7 @@ from connectors.sockets.listener import listen
 from streaming.cli.exit_codes import ExitCode
 from streaming.cli.output import print_json, wall_ms
 from streaming.cli.run_options import RunSettings
-from streaming.cli.serving_options import Address
+from streaming.cli.serving_options import WebAddress
 from streaming.doctor.checkpoint import find_in_checkpoint
 from streaming.doctor.findings import Checked, checked
 from streaming.doctor.kafka import check_kafka
@@ -25,7 +25,7 @@ from streaming.doctor.services import (
 )
 
 
-def doctor(settings: RunSettings, alertmanager: str | None, *, as_json: bool) -> None:
+def doctor(settings: RunSettings, alertmanager: str | None, as_json: bool) -> None:
     """Make and print all checks; a finding ends the program with code 1."""
     results = []
     for one in _all_checks(settings, alertmanager):
@@ -65,7 +65,7 @@ def _java() -> tuple[str, ...]:
     return ()
 
 
-def _port(address: Address) -> tuple[str, ...]:
+def _port(address: WebAddress) -> tuple[str, ...]:
     listen(address.host, address.port, limit=1).close()
     return ()
 

@@ -42,7 +42,7 @@ def export(
     """
     with closing(TopicOffsets(kafka)) as offsets, end_requested() as ending:
         records = _until_ended(_records(kafka, offsets, window), ending)
-        wanted = with_progress(_of_channels(records, channels), "written")
+        wanted = with_progress(_of_channels(records, channels))
         try:
             written = write_records(wanted, file)
         except KafkaUnreachable:

@@ -9,6 +9,7 @@ import click
 from connectors.files.importing import import_file
 from connectors.files.record_file import UnreadableFile
 from connectors.kafka.settings import InvalidTopic, KafkaSettings
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import wall_ms
 from streaming.cli.signals import end_requested
 
@@ -25,19 +26,16 @@ def import_records(
     Raises:
         click.UsageError: The file cannot be read or has no record.
     """
-    try:
-        with end_requested() as ending:
-            count = import_file(
-                file,
-                kafka,
-                now_ms=wall_ms(),
-                speed=speed,
-                stop=ending,
-                partitions=partitions,
-                restamp=restamp,
-            )
-    except (InvalidTopic, UnreadableFile) as error:
-        raise click.UsageError(str(error)) from error
+    with wrong_use(InvalidTopic, UnreadableFile), end_requested() as ending:
+        count = import_file(
+            file,
+            kafka,
+            now_ms=wall_ms(),
+            speed=speed,
+            stop=ending,
+            partitions=partitions,
+            restamp=restamp,
+        )
     if not count:
         message = f"{file} contains no record"
         raise click.UsageError(message)

@@ -21,7 +21,7 @@ from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import did_you_mean, shown
 from streaming.cli.actions.monitor_api import Refused, ask_monitor
-from streaming.cli.exit_codes import Unreachable
+from streaming.cli.exit_codes import Unreachable, wrong_use
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms
@@ -214,7 +214,17 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
         )
     name = "channel" if source.views is None else "id"
     parameters = {name: channel, "since": since_ms, "standing": standing or None}
-    page = _query_monitor(source.api, parameters, source.views)
+    path = "incidents"
+    if source.views is not None:
+        path = f"views/{quote(source.views, '')}/incidents"
+    what = "incidents", _Answer
+    page = ask_monitor(source.api, path, parameters, what, _TIMEOUT_S)
+    if page.more:
+        logger.warning(
+            "only the %s latest incidents are shown: narrow the list by --channel or "
+            "--since",
+            f"{len(page.incidents):,}",
+        )
     settings = _settings_of(page.observer)
     clock_ms = page.clock or wall_ms()
     return ReadIncidents(page.incidents, page.causes, clock_ms, settings)
@@ -242,13 +252,13 @@ def _incidents_of_report(path: Path, views: str | None) -> ReadIncidents:
 
 def _read_report(path: Path, views: str | None) -> tuple[_Report, _Section]:
     try:
-        report = msgspec.json.decode(path.read_bytes(), type=_Report)
+        content = path.read_bytes()
     except OSError as error:
         message = f"--from-report: {path} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"--from-report: {path} is no report of sds-monitor: {error}"
-        raise click.UsageError(message) from error
+    where = f"--from-report: {path} is no report of sds-monitor: "
+    with wrong_use(msgspec.DecodeError, UnicodeDecodeError, where=where):
+        report = msgspec.json.decode(content, type=_Report)
     if views is None:
         return report, _Section(report.channels, report.incidents)
     if (section := report.views.get(views)) is None:
@@ -286,22 +296,8 @@ def _read_history(
 def history_errors(directory: Path) -> Iterator[None]:
     """Turn errors of reading a history into errors of wrong use."""
     try:
-        yield
-    except (NoHistory, DamagedHistory) as error:
-        message = f"--history: {error}"
-        raise click.UsageError(message) from error
+        with wrong_use(NoHistory, DamagedHistory, where="--history: "):
+            yield
     except OSError as error:
         message = f"--history: {directory} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
-
-
-def _query_monitor(url: str, parameters: dict[str, Any], views: str | None) -> _Answer:
-    path = "incidents" if views is None else f"views/{quote(views, '')}/incidents"
-    page = ask_monitor(url, path, parameters, ("incidents", _Answer), _TIMEOUT_S)
-    if page.more:
-        logger.warning(
-            "only the %s latest incidents are shown: narrow the list by --channel or "
-            "--since",
-            f"{len(page.incidents):,}",
-        )
-    return page

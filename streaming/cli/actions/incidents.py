@@ -1,4 +1,4 @@
-"""Lists incidents."""
+"""Lists incidents, or who lacks how many messages, and since when."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from rich.text import Text
 
 from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import IncidentKind
+from sds_core.observer.lacking import Lack, StandingIncident, is_followed, lacks_of
 from sds_core.text import counted, iso_time, printable
-from streaming.cli.actions.incident_sources import Cause, Incident, read_incidents
+from streaming.cli.actions.incident_sources import (
+    Cause,
+    Incident,
+    ReadIncidents,
+    kind_of,
+    read_incidents,
+)
 from streaming.cli.exit_codes import ExitCode
 from streaming.cli.incident_options import IncidentFilter, IncidentSource
 from streaming.cli.output import print_json
@@ -31,18 +38,14 @@ def list_incidents(
     table: ChannelTable,
     as_json: bool,
 ) -> None:
-    """Print incidents, the last found first, with names from the table or source.
-
-    Raises:
-        click.exceptions.Exit: There are incidents.
-    """
+    """Print incidents, the last found first, with names from the table or source."""
     read = read_incidents(source, selection)
     incidents = read.incidents
     for incident in incidents:
         incident.channel_name = table.of(incident.channel).name or incident.channel_name
     _print(incidents, as_json)
     if not as_json:
-        print_causes(read.causes)
+        _print_causes(read.causes)
     if incidents:
         raise click.exceptions.Exit(ExitCode.FINDING)
 
@@ -113,9 +116,70 @@ def _lacking(incident: Incident) -> str:
     return "nobody that a filter shows" if incident.is_standing else ""
 
 
-def print_causes(causes: Mapping[str, Sequence[Cause]]) -> None:
-    """Print likely causes by channel, one line each."""
+def _print_causes(causes: Mapping[str, Sequence[Cause]]) -> None:
     for channel, some in causes.items():
         for cause in some:
             sentence = printable(cause.sentence)
             click.echo(f"likely cause; channel {printable(channel)}; {sentence}")
+
+
+def list_lacks(
+    source: IncidentSource,
+    selection: IncidentFilter,
+    table: ChannelTable,
+    as_json: bool,
+) -> None:
+    """Print groups of unresolved incidents, the gravest first, with channels' names."""
+    read = read_incidents(source, selection._replace(standing=True))
+    names = {one.channel: one.channel_name or "" for one in read.incidents}
+    standing = (_standing(one, read) for one in read.incidents)
+    lacks = lacks_of(standing, kind_of(source.views).personal)
+    for one in lacks:
+        name = table.of(one.channel).name or names[one.channel]
+        if as_json:
+            print_json(_lack_object(one, name))
+        else:
+            click.echo(_lack_line(one, name))
+    if lacks and not as_json:
+        _print_causes(read.causes)
+    if not (lacks or as_json):
+        click.echo("no unresolved incidents")
+    if lacks:
+        raise click.exceptions.Exit(ExitCode.FINDING)
+
+
+def _standing(one: Incident, read: ReadIncidents) -> StandingIncident:
+    return StandingIncident(
+        one.channel,
+        one.kind,
+        one.message_id,
+        one.since,
+        one.lacking,
+        one.lacking_others or 0,
+        one.tap_hole,
+        is_followed(one.since, read.clock_ms, read.settings),
+    )
+
+
+def _lack_object(one: Lack, name: str) -> dict[str, str | int | None]:
+    return {
+        "channel": one.channel,
+        "channel_name": name or None,
+        "kind": one.kind.value,
+        "participant": one.participant,
+        "messages": one.messages,
+        "at_least": one.at_least,
+        "since": one.since_ms,
+        "tap_hole": one.tap_hole,
+        "followed": one.followed,
+    }
+
+
+def _lack_line(one: Lack, name: str) -> str:
+    sentence = one.sentence(printable(one.participant or ""), iso_time(one.since_ms))
+    facts = [sentence, f"channel {printable(one.channel)}"]
+    if name:
+        facts.append(f"channel name {printable(name)}")
+    if one.tap_hole:
+        facts.append(f"for {one.tap_hole} of the messages, taps were interrupted")
+    return "; ".join(facts)

@@ -13,10 +13,10 @@ from connectors.files.record_lines import NO_OFFSET, BadLine, parse_line
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
 from connectors.kafka.settings import Client, KafkaSettings
 from sds_core.observer.record import RawRecord
-from streaming.cli.exit_codes import ExitCode
+from streaming.cli.exit_codes import ExitCode, wrong_use
 from streaming.cli.inspection import inspect_record
-from streaming.cli.inspection_text import print_inspection
-from streaming.cli.output import wall_ms
+from streaming.cli.inspection_text import inspection_facts, print_facts
+from streaming.cli.output import print_json, wall_ms
 from streaming.cli.values import STDIN
 
 _MOST_BYTES = 80 * 1024 * 1024
@@ -28,21 +28,23 @@ _BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
 
 
 def inspect(
-    kafka: KafkaSettings | None, place: str, is_hex: bool, as_json: bool
+    kafka: KafkaSettings | None, file: str, is_hex: bool, as_json: bool
 ) -> None:
     """Print a record of a file, standard input ("-") or a topic, which needs Kafka.
 
     Raises:
         click.UsageError: The record cannot be read.
-        click.exceptions.Exit: The monitor would make the record a dead letter.
     """
-    source = parse_source(place)
-    if source is not None and not Path(place).exists():
+    source = parse_source(file)
+    if source is not None and not Path(file).exists():
         record = _read_topic(kafka, source)
     else:
-        record = _read_file(place, is_hex)
+        record = _read_file(file, is_hex)
     inspection = inspect_record(record, wall_ms())
-    print_inspection(inspection, as_json)
+    if as_json:
+        print_json(inspection)
+    else:
+        print_facts(inspection_facts(inspection))
     if inspection["reason"]:
         raise click.exceptions.Exit(ExitCode.FINDING)
 
@@ -61,6 +63,7 @@ def _read_topic(kafka: KafkaSettings | None, source: RecordSource) -> RawRecord:
     return record
 
 
+@wrong_use(UnreadableFile)
 def _read_file(name: str, is_hex: bool) -> RawRecord:
     try:
         if name != STDIN and not is_hex and name.endswith(_PACKED):
@@ -74,15 +77,11 @@ def _read_file(name: str, is_hex: bool) -> RawRecord:
             return _bare(_unhexed(data, name))
         if not data.startswith(_JSON):
             return _bare(data)
-        return _only(_parsed(data), name)
+        with wrong_use(BadLine, where=f"{name}: "):
+            return _only(_parsed(data), name)
     except OSError as error:
         message = f"{name} cannot be read: {error.strerror}"
         raise click.UsageError(message) from error
-    except BadLine as error:
-        message = f"{name}: {error}"
-        raise click.UsageError(message) from error
-    except UnreadableFile as error:
-        raise click.UsageError(str(error)) from error
 
 
 def _parsed(data: bytes) -> list[RawRecord]:
@@ -103,13 +102,9 @@ def _only(records: list[RawRecord], name: str) -> RawRecord:
 
 
 def _unhexed(data: bytes, name: str) -> bytes:
-    try:
+    with wrong_use(ValueError, where=f"{name} is not in hexadecimal digits: "):
         return bytes.fromhex(_BETWEEN_DIGITS.sub("", data.decode()))
-    except ValueError as error:
-        message = f"{name} is not in hexadecimal digits: {error}"
-        raise click.UsageError(message) from error
 
 
 def _bare(value: bytes) -> RawRecord:
-    """Return a record that is only a frame, without key, headers and offset."""
     return RawRecord(0, NO_OFFSET, 0, None, value, ())

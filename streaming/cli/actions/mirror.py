@@ -23,31 +23,23 @@ from connectors.web.server import WebServer
 from connectors.web.side_apps import create_mirror_app
 from sds_core.mirror.figures import MirrorFigures
 from sds_core.waku import BadContentTopic, autosharded_topic
-from streaming.cli.exit_codes import Failed
+from streaming.cli.exit_codes import Failed, wrong_use
 from streaming.cli.log import logger
 from streaming.cli.node_options import NodeOptions, TrafficOptions
 from streaming.cli.output import wall_ms
-from streaming.cli.serving_options import Address
+from streaming.cli.serving_options import WebAddress
 from streaming.cli.signals import run_until_signal
 
 _FIRST_CONTACT_S = 1.0
 """Time to wait for each broker before the mirror reads from nodes, seconds."""
 
 
-def mirror_settings(
+def _mirror_settings(
     nodes: NodeOptions, traffic: TrafficOptions, mirroring: MirrorSettings
 ) -> MirrorSettings:
-    """Return the settings of a mirror, with nodes and topics.
-
-    Raises:
-        click.UsageError: The settings are invalid or contradict one another.
-    """
-    try:
-        settings = replace(
-            mirroring, nodes=node_settings(nodes), topics=topics_to_mirror(traffic)
-        )
-    except (BadContentTopic, BadSettings) as error:
-        raise click.UsageError(str(error)) from error
+    settings = replace(
+        mirroring, nodes=node_settings(nodes), topics=topics_to_mirror(traffic)
+    )
     if settings.store and any("," in topic for topic in traffic.content_topics):
         message = (
             "a store cannot filter by a content topic that contains a comma: use "
@@ -60,11 +52,12 @@ def mirror_settings(
     return settings
 
 
+@wrong_use(BadSettings)
 def node_settings(nodes: NodeOptions) -> tuple[NodeSettings, ...]:
     """Return the settings of each node once.
 
     Raises:
-        BadSettings: A URL or the authorization is invalid.
+        click.UsageError: A URL or the authorization is invalid.
     """
     return tuple(
         NodeSettings(url, nodes.timeout_s, nodes.authorization or "", nodes.ca_file)
@@ -72,12 +65,13 @@ def node_settings(nodes: NodeOptions) -> tuple[NodeSettings, ...]:
     )
 
 
+@wrong_use(BadContentTopic)
 def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
     """Return the content topics by pubsub topic; an empty tuple stands for all.
 
     Raises:
-        BadContentTopic: The shard of a content topic cannot be computed.
-        click.UsageError: No topic is given, or one is not a pubsub topic.
+        click.UsageError: No topic is given, one is not a pubsub topic, or the shard of
+            a content topic cannot be computed.
     """
     pubsub_topics, content_topics, cluster, shards = traffic
     for topic in pubsub_topics:
@@ -98,19 +92,19 @@ def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
     return topics
 
 
+@wrong_use(AddressUnusable, BadSettings, InvalidTopic, PortInUse, StateUnusable)
 def mirror(
-    settings: MirrorSettings,
     kafka: KafkaSettings,
     partitions: int,
+    nodes: NodeOptions,
+    traffic: TrafficOptions,
+    mirroring: MirrorSettings,
     state: Path,
     observer: str | None,
-    address: Address,
+    address: WebAddress,
 ) -> None:
-    """Mirror until a signal; if no observer is given, the state has the tap id.
-
-    Raises:
-        click.ClickException: The mirror cannot start, or cannot use its state.
-    """
+    """Mirror until a signal; if no observer is given, the state has the tap id."""
+    settings = _mirror_settings(nodes, traffic, mirroring)
     figures, ending = MirrorFigures(), Ending()
     new_observer = f"mirror-{secrets.token_hex(4)}"
     try:
@@ -127,14 +121,6 @@ def mirror(
                 run_until_signal(ending, running)
             finally:
                 writer.close()
-    except (
-        AddressUnusable,
-        BadSettings,
-        InvalidTopic,
-        PortInUse,
-        StateUnusable,
-    ) as error:
-        raise click.UsageError(str(error)) from error
     except sqlite3.Error as error:
         message = f"the spool in {state} fails: {cause_of(error, state / 'mirror')}"
         raise Failed(message) from error

@@ -20,6 +20,7 @@ from sds_core.planning.hours import SILENCE_MS
 from sds_core.planning.plan import Plan
 from sds_core.text import counted, number, printable, utc_time
 from streaming.cli.actions.plan_sources import ReadHours, read_hours
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.log import logger
 from streaming.cli.output import print_json, wall_ms, write_page
 from streaming.cli.plan_options import PlanSource
@@ -39,11 +40,10 @@ def print_forecast(
 
     Raises:
         click.UsageError: No view has a forecast, or the page cannot be written.
-        click.ClickException: The source cannot be read.
     """
     now_ms = wall_ms()
     read = read_hours(source, now_ms)
-    try:
+    with wrong_use(ModelMissing):
         fleet = forecast_fleet(
             dict(sorted(read.rows.items())),
             read.measures,
@@ -52,8 +52,6 @@ def print_forecast(
             now_ms=now_ms,
             progress=partial(_log, number(len(read.rows))),
         )
-    except ModelMissing as error:
-        raise click.UsageError(str(error)) from error
     plan = Plan.of(fleet, now_ms, settings.days, settings.coverage)
     if not plan.views:
         raise click.UsageError(_refusal(plan, read))

@@ -22,36 +22,37 @@ on two cores."""
 
 _LEAST_RECEPTIONS = 5_000
 
-_Task = tuple[str, ChannelPlan, int, int]
-
 
 def run_all(
     plans: Mapping[str, ChannelPlan],
     seeds: Sequence[int],
-    done: Callable[[int], object] = lambda number: None,
+    done: Callable[[], object],
 ) -> dict[str, list[Outcome]]:
     """Return the outcomes of plans by name, in the order of the seeds.
 
-    The more runs are necessary, the shorter each run is. After each run, `done` is
-    called with 1.
+    The more runs are necessary, the shorter each run is. `done` is called after each
+    run.
 
     Raises:
         click.ClickException: A process that simulates runs was ended.
     """
     number = len(plans) * len(seeds)
     size = min(RECEPTIONS, max(_LEAST_RECEPTIONS, _ALL_RECEPTIONS // number))
-    tasks = [(name, plan, seed, size) for seed in seeds for name, plan in plans.items()]
     outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in plans}
     # A fork would copy the locks of the threads of this process.
     context, workers = get_context("spawn"), min(os.cpu_count() or 1, number)
     with ProcessPoolExecutor(workers, context, _begin) as pool:
         try:
             with _interrupts_held():
-                futures = [pool.submit(_run, task) for task in tasks]
+                futures = [
+                    pool.submit(_run, name, plan, seed, size)
+                    for seed in seeds
+                    for name, plan in plans.items()
+                ]
             for future in as_completed(futures):
                 name, seed, outcome = future.result()
                 outcomes[name][seed] = outcome
-                done(1)
+                done()
         except BrokenProcessPool as error:
             message = (
                 "a process of the simulations was ended, perhaps for lack of memory: "
@@ -82,6 +83,7 @@ def _begin() -> None:
     gc.set_threshold(100_000, 50, 1_000)
 
 
-def _run(task: _Task) -> tuple[str, int, Outcome]:
-    name, plan, seed, receptions = task
+def _run(
+    name: str, plan: ChannelPlan, seed: int, receptions: int
+) -> tuple[str, int, Outcome]:
     return name, seed, run(plan, seed, receptions=receptions)

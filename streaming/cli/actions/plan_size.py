@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +14,7 @@ from sds_core.planning.document import rounded
 from sds_core.planning.measured import NotMeasured, Performance, Scaling
 from sds_core.planning.size import CostModel, Limit, Load, Size
 from sds_core.text import byte_size, counted, number
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import print_json, write_page
 from streaming.cli.tables import print_line, print_table
 
@@ -33,12 +33,12 @@ _TOO_LONG = (
 
 
 def print_size(
-    traffic: Mapping[str, Any],
     history_days: int,
     performance: Path | None,
     scaling: Path | None,
     as_json: bool,
     html: Path | None,
+    **traffic: Any,
 ) -> None:
     """Print what the monitor needs; by default with the figures of this release.
 
@@ -50,12 +50,10 @@ def print_size(
             cannot be written.
     """
     measured = _read(performance, "performance.json", Performance)
-    try:
+    with wrong_use(NotMeasured):
         model = CostModel(measured, _read(scaling, "scaling.json", Scaling))
         usual_bytes = measured.data_set("big")[2]
-    except NotMeasured as error:
-        raise click.UsageError(str(error)) from error
-    load = Load(**{**traffic, "frame_bytes": traffic["frame_bytes"] or usual_bytes})
+    load = Load(**traffic | {"frame_bytes": traffic["frame_bytes"] or usual_bytes})
     size = model.size(load, history_days=history_days)
     title, rows = _title(load), _rows(model, size, history_days)
     lines = [
@@ -83,11 +81,9 @@ def print_size(
 
 def _read(path: Path | None, name: str, kind: type[_Kind]) -> _Kind:
     source = path or files("streaming.cli.measured") / name
-    try:
+    where = f"{path or name} is no file of the benchmarks: "
+    with wrong_use(OSError, msgspec.MsgspecError, UnicodeDecodeError, where=where):
         return msgspec.json.decode(source.read_bytes(), type=kind)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        message = f"{path or name} is no file of the benchmarks: {error}"
-        raise click.UsageError(message) from error
 
 
 def _document(

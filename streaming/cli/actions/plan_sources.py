@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import click
+import httpx
+import msgspec
 
 from connectors.history.query import channels
 from connectors.history.schema import KindTables, tables_of
 from sds_core.observer.figure_table import Names
+from sds_core.observer.kinds import AnyKind
 from sds_core.planning.fleet import HourlyRows
+from sds_core.planning.hours import HOUR_MS
 from sds_core.planning.measures import Measures, measures_of
 from sds_core.text import did_you_mean, shown
 from streaming.cli.actions.incident_sources import history_errors, kind_of
-from streaming.cli.actions.plan_api import read_monitor
+from streaming.cli.actions.monitor_api import Foreign, Refused, ask_monitor
+from streaming.cli.exit_codes import Unreachable
 from streaming.cli.incident_options import DEFAULT_API
 from streaming.cli.plan_options import PlanSource
 from streaming.plan_worker import read_history
+
+_TIMEOUT_S = 60.0
+_Minute = dict[str, int | None]
+_Page = dict[str, msgspec.Raw]
+
+
+class _View(msgspec.Struct):
+    id: str
+    name: str | None = None
 
 
 class ReadHours(NamedTuple):
@@ -46,7 +61,7 @@ def read_hours(source: PlanSource, now_ms: int) -> ReadHours:
     given_names: dict[str, str] = {}
     if source.history is None:
         url = source.api or DEFAULT_API
-        rows, end_ms, given_names = read_monitor(url, kind, source)
+        rows, end_ms, given_names = _of_monitor(url, kind, source)
     else:
         rows, end_ms = _of_history(source.history, source, tables, now_ms)
     return ReadHours(rows, end_ms, given_names, measures_of(kind.published), kind.names)
@@ -66,3 +81,69 @@ def _of_history(
         message = f"no such channel: {shown(source.channel)}{guess}"
         raise click.UsageError(message)
     return {source.channel: []}, end_ms
+
+
+def _of_monitor(
+    url: str, kind: AnyKind, source: PlanSource
+) -> tuple[HourlyRows, int, dict[str, str]]:
+    """Read the hours of all views, or only of the view in `source`.
+
+    Returns three results: rows by view; the end of the last whole hour of event time,
+    Unix ms; and the names of views.
+
+    Raises:
+        click.ClickException: The monitor is unreachable, or refuses.
+    """
+    path = f"views/{quote(kind.prefix, '')}"
+    views = [_View(source.channel or "")]
+    if source.channel is None:
+        views = [
+            view
+            for page in _pages(url, path, {})
+            for view in _part(url, page, kind.names.many, list[_View])
+        ]
+    rows: dict[str, list[_Minute]] = {}
+    clock_ms = 0
+    for view in views:
+        found: list[_Minute] = []
+        given = {"id": view.id, "days": source.days}
+        for page in _pages(url, f"{path}/hours", given):
+            found += _part(url, page, "hours", list[_Minute])
+            clock_ms = max(clock_ms, _part(url, page, "clock", int | None) or 0)
+        if any(row.get("minute") is None for row in found):
+            message = (
+                f"{url} lists an hour without a time: check that sds-monitor runs there"
+            )
+            raise Unreachable(message)
+        rows[view.id] = found
+    names = {view.id: view.name for view in views if view.name}
+    return rows, clock_ms // HOUR_MS * HOUR_MS, names
+
+
+def _pages(url: str, path: str, given: dict[str, Any]) -> Iterator[_Page]:
+    after: str | None = None
+    while True:
+        page = _ask(url, path, {**given, "after": after})
+        yield page
+        # Monitors up to 0.18 answer with all hours at once.
+        after = _part(url, page, "next", str | None)
+        if after is None:
+            return
+
+
+def _part(url: str, page: _Page, key: str, kind: Any) -> Any:
+    """Return a part of a page, which may be missing if `kind` allows None."""
+    try:
+        return msgspec.json.decode(page.get(key, b"null"), type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Foreign(url, "hours", error) from error
+
+
+def _ask(url: str, path: str, given: dict[str, Any]) -> _Page:
+    try:
+        return ask_monitor(url, path, given, ("hours", _Page), _TIMEOUT_S)
+    except Refused as error:
+        if error.status != httpx.codes.NOT_FOUND or "id" not in given:
+            raise
+        message = f"no such channel: {shown(given['id'])}"
+        raise click.UsageError(message) from error

@@ -17,6 +17,7 @@ from sds_core.planning.grid import Cell
 from sds_core.planning.outcome import Outcome
 from sds_core.planning.words import with_interval
 from sds_core.text import byte_size, counted, did_you_mean, number, shown
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import check_page, print_json, write_page
 from streaming.cli.tables import print_line, print_table
 
@@ -40,10 +41,8 @@ def check_summary(figures: Sequence[str], html: Path | None) -> None:
             raise click.UsageError(message)
     if html is not None:
         check_page(html)
-    try:
+    with wrong_use(ModelMissing):
         require_scipy()
-    except ModelMissing as error:
-        raise click.UsageError(str(error)) from error
 
 
 def print_summary(
@@ -54,10 +53,8 @@ def print_summary(
     Raises:
         click.UsageError: The directory has no results, or the page cannot be written.
     """
-    try:
+    with wrong_use(SweepRefused):
         results = read_sweep(directory)
-    except SweepRefused as error:
-        raise click.UsageError(str(error)) from error
     cells = list(results.grid.summary(results.outcomes, figures))
     runs = results.grid.seeds * len(results.grid.cells)
     if html is not None:
@@ -92,10 +89,8 @@ def print_summary(
     )
     headings = (*results.grid.keys, "runs", *figures)
     print_table(console, headings, rows, words=0, is_whole=True)
-    text = (
-        f"{number(len(results.runs))} of {counted(runs, 'run')}; means with the half "
-    )
-    print_line(console, f"{text}width of their 95 % interval")
+    finished = f"{number(len(results.runs))} of {counted(runs, 'run')}"
+    print_line(console, f"{finished}; means with the half width of their 95 % interval")
 
 
 def _estimate(name: str, cell: Cell) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,10 @@ from sds_core.reading import TableError, read
 from sds_core.text import byte_size, counted, printable, shown
 from streaming.cli.actions.plan_runs import run_all
 from streaming.cli.actions.plan_sources import read_hours
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.output import check_page, print_json, wall_ms, write_page
-from streaming.cli.plan_options import PlanSource
-from streaming.cli.plan_variants import BASE, MEASURED, Changes, Question
-from streaming.cli.tables import print_line, print_table
+from streaming.cli.plan_options import BASE, MEASURED, Changes, PlanSource, Question
+from streaming.cli.tables import print_line, print_table, shown_progress
 
 _MOST_NAMED = 5
 
@@ -38,17 +37,15 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
     Raises:
         click.UsageError: A key or value is not allowed, the history gives no plan,
             scipy is not installed, or the page cannot be written.
-        click.ClickException: The source cannot be read.
     """
     if html is not None:
         check_page(html)
-    try:
+    with wrong_use(ModelMissing):
         require_scipy()
-    except ModelMissing as error:
-        raise click.UsageError(str(error)) from error
     measured = None
     if question.plan is not None:
-        base = _plan_of(question.plan)
+        with wrong_use(UnreadableToml, TableError, where=f"{question.plan}: "):
+            base = read(read_toml(question.plan), ChannelPlan)
     else:
         assert question.source is not None  # noqa: S101 - one of both is given
         measured = _measured(question.source)
@@ -64,10 +61,9 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
     }
     seeds = range(1, question.seeds + 1)
     total = len(plans) * len(seeds)
-    with click.progressbar(
-        length=total, label=counted(total, "simulation"), file=sys.stderr
-    ) as bar:
-        outcomes = run_all(plans, seeds, bar.update)
+    click.echo(counted(total, "simulation"), err=True)
+    with shown_progress("simulation", total) as count:
+        outcomes = run_all(plans, seeds, count)
     figures = compared(plans, outcomes)
     if html is not None:
         # Imports jinja and pygal, which tables do not need.
@@ -82,21 +78,10 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         _print_tables(plans, figures, measured, question)
 
 
-def _plan_of(path: Path) -> ChannelPlan:
-    try:
-        return read(read_toml(path), ChannelPlan)
-    except (UnreadableToml, TableError) as error:
-        message = f"{path}: {error}"
-        raise click.UsageError(message) from error
-
-
 def _changed(base: ChannelPlan, changes: Changes, where: str) -> ChannelPlan:
-    try:
+    with wrong_use(TableError, where=f"{where}: "):
         plan = changed(base, changes)
         check_size(plan)
-    except TableError as error:
-        message = f"{where}: {error}"
-        raise click.UsageError(message) from error
     return plan
 
 
@@ -114,13 +99,10 @@ def _measured(source: PlanSource) -> MeasuredChannel:
         message = "no plan: the history has no channel in the last week"
         raise click.UsageError(message)
     ((name, rows),) = hours.rows.items()
-    try:
+    with wrong_use(NoForecast, TableError, where=f"no plan for {shown(name)}: "):
         return measured_channel(
             rows, hours.measures, end_ms=hours.end_ms, now_ms=now_ms
         )
-    except (NoForecast, TableError) as error:
-        message = f"no plan for {shown(name)}: {error}"
-        raise click.UsageError(message) from error
 
 
 def _document(

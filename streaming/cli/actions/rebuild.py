@@ -9,16 +9,10 @@ import click
 from sds_core.observer.protocols import ROOT_KIND
 from sds_core.text import counted
 from streaming.batch_log import read_batch_log
-from streaming.cli.actions.replay import progress_line, warn_of_deleted_records
+from streaming.cli.actions.replay import read_to_the_end, warn_of_deleted_records
 from streaming.cli.exit_codes import Failed
-from streaming.cli.progress import logged_progress
 from streaming.cli.run_options import RunSettings
-from streaming.cli.starting import (
-    every_second,
-    refusals_explained,
-    started_job,
-    write_report,
-)
+from streaming.cli.starting import refusals_explained, started_job, write_report
 from streaming.settings import EARLIEST
 
 
@@ -48,10 +42,7 @@ def rebuild(settings: RunSettings) -> None:
             history=job.history and replace(job.history, has_topics=False),
         )
         with started_job(settings.reading.session, alone) as (running, ending):
-            with logged_progress(progress_line) as display:
-                for _ in every_second(running, ending):
-                    display(running.board.snapshot)
-            if running.query.isActive:
+            if not read_to_the_end(running, ending):
                 message = (
                     f"not all records were read: delete {checkpoint}, and rebuild again"
                 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -19,24 +20,26 @@ from sds_core.text import iso_time
 from streaming.admission import ends_of_window
 from streaming.cli.config_file import observer_settings
 from streaming.cli.exit_codes import Failed
+from streaming.cli.live import logged_progress
 from streaming.cli.log import logger
-from streaming.cli.progress import logged_progress
+from streaming.cli.reading_options import ReadingSettings
 from streaming.cli.starting import (
     every_second,
     refusals_explained,
     started_job,
     write_report,
 )
-from streaming.settings import JobSettings, SessionSettings, SourceSettings, Window
+from streaming.job import Job
+from streaming.settings import JobSettings, SourceSettings, Window
 
 
 def replay(
-    source: SourceSettings,
+    kafka: KafkaSettings,
     window: Window,
-    session: SessionSettings,
     report: Path,
     report_detail: bool,
-    scratch: Path | None = None,
+    scratch: Path | None,
+    reading: ReadingSettings,
 ) -> None:
     """Run a job over a window in a temporary checkpoint, and write its report.
 
@@ -44,7 +47,13 @@ def replay(
         click.ClickException: The report would be empty, a signal came before the end,
             or the job failed.
     """
-    kafka = source.kafka
+    if scratch is None and reading.session.is_cluster:
+        message = (
+            "a cluster needs --scratch: give a directory that its executors and this "
+            "command mount at the same path"
+        )
+        raise click.UsageError(message)
+    source = reading.source(kafka, window=window)
     warn_of_deleted_records(kafka, window.first_ms, "the window may be cut short")
     nothing = (
         f"topic {kafka.topic} has no record from {iso_time(window.first_ms)} to "
@@ -60,7 +69,7 @@ def replay(
             dir=None if scratch is None else scratch.absolute(),
         ) as directory,
         started_job(
-            session,
+            reading.session,
             # This job reads its window to the end, and writes nothing to Kafka.
             JobSettings(
                 source,
@@ -75,10 +84,7 @@ def replay(
             ),
         ) as (job, ending),
     ):
-        with logged_progress(progress_line) as display:
-            for _ in every_second(job, ending):
-                display(job.board.snapshot)
-        if job.query.isActive:
+        if not read_to_the_end(job, ending):
             message = "a part of the window has not been read: no report is written"
             raise Failed(message)
         if _is_empty(job.board.snapshot):
@@ -134,8 +140,15 @@ def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -
             )
 
 
-def progress_line(snapshot: Snapshot) -> str:
-    """Return how far a job has read the past."""
+def read_to_the_end(job: Job, ending: threading.Event) -> bool:
+    """Log the progress of a job; return whether it has read all records."""
+    with logged_progress(_progress_line) as display:
+        for _ in every_second(job, ending):
+            display(job.board.snapshot)
+    return not job.query.isActive
+
+
+def _progress_line(snapshot: Snapshot) -> str:
     time = iso_time(snapshot.clock_ms) if snapshot.clock_ms else "nothing yet"
     return (
         f"{snapshot.job.records:,} records read, up to {time}, "

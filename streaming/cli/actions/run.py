@@ -39,7 +39,6 @@ def run(settings: RunSettings) -> None:
     """Run a job until it ends or a signal ends it.
 
     Raises:
-        click.ClickException: The job cannot start, or failed.
         connectors.java.JavaMissing: Java is missing or too old.
     """
     report = settings.report

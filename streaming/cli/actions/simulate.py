@@ -15,6 +15,7 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import AnyScenario, simulation_of
 from connectors.simulator.scenario_files import UnreadableScenario, load_scenario
 from sds_core.simulation.scenario import LONGEST_S
+from streaming.cli.exit_codes import wrong_use
 from streaming.cli.log import logger
 from streaming.cli.output import wall_ms, with_progress, write_json
 from streaming.cli.signals import end_requested
@@ -23,50 +24,52 @@ from streaming.cli.signals import end_requested
 def simulate(
     kafka: KafkaSettings,
     partitions: int,
-    scenario: AnyScenario,
+    scenario: str,
     seed: int,
+    duration: float | None,
     speed: float,
-    truth_file: Path | None,
+    truth: Path | None,
 ) -> None:
     """Simulate a scenario and write its records; a speed of 0 is as fast as possible.
 
     Raises:
-        click.ClickException: The topic is invalid, or the file cannot be written.
+        click.ClickException: The scenario or the topic is invalid, or the file cannot
+            be written.
         KafkaUnreachable: Kafka did not acknowledge every record.
     """
+    played = read_scenario(scenario, duration)
+    if truth is not None and not truth.parent.is_dir():
+        message = f"--truth: {truth.parent} is no directory: create it first"
+        raise click.UsageError(message)
     # A simulation keeps a hundred thousand small objects, with few reference cycles.
     # Rare garbage collections save a fifth of the time.
     gc.set_threshold(100_000, 50, 1_000)
-    try:
+    with wrong_use(InvalidTopic):
         partitions = ensure_frames_topic(kafka, partitions)
-    except InvalidTopic as error:
-        raise click.UsageError(str(error)) from error
-    start_ms = start_of(scenario, speed, wall_ms())
-    records, truth = simulation_of(scenario, seed, start_ms, partitions)
-    length_s = scenario.total_ms / 1000
+    start_ms = start_of(played, speed, wall_ms())
+    simulation = simulation_of(played, seed, start_ms, partitions)
+    length_s = played.total_ms / 1000
     takes = f"{length_s / speed:,.0f} s" if speed else "a while"
     click.echo(
-        f"writing {length_s:,.0f} s of scenario {scenario.name}, seed {seed}, "
+        f"writing {length_s:,.0f} s of scenario {played.name}, seed {seed}, "
         f"to {kafka.topic}; takes {takes}, Ctrl-C ends it"
     )
     begin_s = time.monotonic()
     acknowledged = Acknowledgements()
-    shown = with_progress(records, "written", lambda: acknowledged.count)
+    shown = with_progress(simulation.records, lambda: acknowledged.count)
     try:
         with end_requested() as ending:
             written = write(shown, kafka, speed, ending, acknowledged)
     except KafkaUnreachable:
-        logger.error(
-            "Kafka acknowledged only %s records",
-            f"{acknowledged.count:,}",
-        )
+        count = f"{acknowledged.count:,}"
+        logger.error("Kafka acknowledged only %s records", count)
         raise
     click.echo(
-        f"{written:,} records of scenario {scenario.name}, seed {seed}, "
+        f"{written:,} records of scenario {played.name}, seed {seed}, "
         f"written to {kafka.topic} in {time.monotonic() - begin_s:.1f} s"
     )
-    if truth_file is not None:
-        write_json(truth.document(), truth_file, "truth")
+    if truth is not None:
+        write_json(simulation.truth.document(), truth, "truth")
 
 
 def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
@@ -76,10 +79,8 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
         click.UsageError: No such scenario exists, the scenario cannot be read, or the
             duration is too long.
     """
-    try:
+    with wrong_use(UnreadableScenario):
         scenario = load_scenario(name)
-    except UnreadableScenario as error:
-        raise click.UsageError(str(error)) from error
     if duration_s is None:
         return scenario
     if not duration_s <= LONGEST_S:

@@ -54,7 +54,7 @@ def trace(
     Raises:
         click.ClickException: Nothing was found, or the incidents cannot be read.
     """
-    if follow and form.is_diagram:
+    if follow and form in (TraceForm.MERMAID, TraceForm.PLANTUML):
         message = "--follow cannot extend a diagram: give --format text or json"
         raise click.UsageError(message)
     if html is not None:

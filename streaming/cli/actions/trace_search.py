@@ -281,11 +281,7 @@ def newest_ms(
 def _span(
     begun: Search, offsets: TopicOffsets, partitions: Sequence[int], wall_ms: int
 ) -> _Span:
-    """Limit the record times to search to the times that the topic contains.
-
-    Raises:
-        click.UsageError: The topic holds no record.
-    """
+    """Limit the record times to search to the times that the topic contains."""
     held = offsets.first_at_or_after(partitions, 0).values()
     newest = newest_ms(offsets, partitions, wall_ms)
     if not held or newest is None:

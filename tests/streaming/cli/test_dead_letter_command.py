@@ -21,7 +21,7 @@ from sds_core.observer.record import RawRecord
 from sds_core.observer.sds.channel_view import ChannelView
 from sds_core.wire import Dialect, Frame, Reason, decode, encode
 from streaming.cli import group
-from streaming.cli.actions.dead_letter_show import ADVICE
+from streaming.cli.actions.dead_letter import ADVICE
 from streaming.cli.dead_letter import command
 from tests.support.channel import digest_of
 from tests.support.cli.command import sds_monitor

@@ -15,8 +15,8 @@ import pytest
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures, Snapshot
 from sds_core.observer.verdict import Verdict
+from streaming.cli.live import logged_progress
 from streaming.cli.log import FIGURES, LogFormat, requested_format
-from streaming.cli.progress import logged_progress
 from tests.support.cli.command import sds_monitor
 from tests.support.cli.terminal import Terminal, log_on
 from tests.support.snapshots import snapshot_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -28,7 +29,7 @@ from sds_core.planning.channel import ChannelPlan
 from sds_core.planning.hours import HOUR_MS
 from sds_core.planning.outcome import Outcome
 from sds_core.planning.what_if import closed_figures
-from streaming.cli import group
+from streaming.cli import group, tables
 from streaming.cli.actions import plan_what_if
 from streaming.cli.actions.plan_runs import run_all
 from tests.support.planning.stored import store
@@ -280,6 +281,16 @@ def test_measured_epoch_is_a_share_of_the_assumed_budget(history: Path) -> None:
     assert "--variant measured: this name is in use" in taken.stderr
 
 
+def test_progress_is_logged_while_simulations_run(
+    plan_file: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If standard error is no terminal."""
+    caplog.set_level(logging.INFO, logger="sds-monitor")
+    monkeypatch.setattr(tables, "_LOG_EVERY_S", 0)
+    invoke("--plan", str(plan_file))
+    assert caplog.messages == ["1 of 2 simulations", "2 of 2 simulations"]
+
+
 def test_wrong_use_is_found_before_the_simulations(
     plan_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,7 +311,7 @@ def test_process_that_ends_ends_the_command() -> None:
     """It does not wait for the run of that process."""
     plans = {"base": ChannelPlan(participants=2, messages_per_day=4_320)}
 
-    def end(_: int) -> None:
+    def end() -> None:
         for worker in active_children():
             worker.kill()
 

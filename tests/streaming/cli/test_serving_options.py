@@ -9,19 +9,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from connectors.web.access import UNPROTECTED
-from streaming.cli.serving_options import Address, serving_options
+from streaming.cli.serving_options import WebAddress, serving_options
 
 ANYWHERE = ("--host", "0.0.0.0")  # noqa: S104 - nothing is bound
 LOGIN = f"bearer_tokens: {{prometheus: '{'0' * 64}'}}"
 
 
-def parse(*arguments: str) -> tuple[Result, Address | None]:
+def parse(*arguments: str) -> tuple[Result, WebAddress | None]:
     """Parse the options; nothing is served."""
-    taken: list[Address] = []
+    taken: list[WebAddress] = []
 
     @click.command()
     @serving_options("a test", 9108)
-    def command(address: Address) -> None:
+    def command(address: WebAddress) -> None:
         taken.append(address)
 
     result = CliRunner().invoke(command, arguments)
