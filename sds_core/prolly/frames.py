@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from struct import Struct
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError, Message
 
@@ -58,8 +58,6 @@ _TYPES: Final[dict[Kind, type[Message]]] = {
     Kind.CREDENTIAL: batched.Credential,
 }
 _KINDS: Final = {kind: number for number, kind in _TYPES.items()}
-
-_Message = TypeVar("_Message", bound=Message)
 
 
 class Frame(NamedTuple):
