@@ -272,7 +272,8 @@ class _Derivation:
             if node.id == "IS_COMPILED":
                 edits.node(node, "True")
             elif node.id.isupper():
-                value = self._constant(node.id)
+                module, name = self._tree.origin(self._module, node.id)
+                value = module.constants.get(name)
                 if value is not None:
                     edits.node(node, f"({value})" if value < 0 else str(value))
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -317,10 +318,6 @@ class _Derivation:
             edits.replace(edits.begin(node), edits.begin(rows), "")
             edits.replace(edits.end(rows), edits.begin(number), "[")
             edits.replace(edits.end(number), edits.end(node), "]")
-
-    def _constant(self, name: str) -> int | None:
-        module, original = self._tree.origin(self._module, name)
-        return module.constants.get(original)
 
     def _optional(self, annotation: ast.expr) -> ast.expr | None:
         """Return `T` for the annotation `T | None`; None for another annotation."""

@@ -42,21 +42,14 @@ class Kind(enum.IntEnum):
 
 
 _TYPES: Final[dict[Kind, type[Message]]] = {
-    Kind.EXCHANGE_ROOT_REQUEST: document.ExchangeRootRequest,
-    Kind.EXCHANGE_ROOT_RESPONSE: document.ExchangeRootResponse,
-    Kind.GET_INTERMEDIATE_NODE_REQUEST: document.GetIntermediateNodeRequest,
-    Kind.GET_INTERMEDIATE_NODE_RESPONSE: document.GetIntermediateNodeResponse,
-    Kind.GET_NON_BOUNDARY_NODES_REQUEST: document.GetNonBoundaryNodesRequest,
-    Kind.GET_NON_BOUNDARY_NODES_RESPONSE: document.GetNonBoundaryNodesResponse,
-    Kind.OPEN: batched.Open,
-    Kind.STEP: batched.Step,
-    Kind.WANT: batched.Want,
-    Kind.ITEMS: batched.Items,
-    Kind.RECORDS_REQUEST: batched.RecordsRequest,
-    Kind.RECORDS_RESPONSE: batched.RecordsResponse,
-    Kind.REFUSAL: batched.Refusal,
-    Kind.CREDENTIAL: batched.Credential,
+    kind: getattr(
+        document if kind < Kind.OPEN else batched,
+        kind.name.title().replace("_", ""),
+    )
+    for kind in Kind
 }
+"""Type of the message of each kind; for example, OPEN has the type `Open`."""
+
 _KINDS: Final = {kind: number for number, kind in _TYPES.items()}
 
 

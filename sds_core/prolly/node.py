@@ -84,6 +84,12 @@ class Bucket:
 
     __slots__ = ("children", "key", "level", "merkle", "size")
 
+    level: int
+    children: Sequence[Node]
+    key: bytes
+    merkle: bytes
+    size: int
+
     def __init__(self, children: Sequence[Node]) -> None:
         last = children[-1]
         self.level = last.level + 1

@@ -150,8 +150,7 @@ class BatchedClient:
         if not message.has_more:
             self._finish()
         elif not items:
-            text = "a message has no items, but announces further items"
-            raise BadFrame(text)
+            raise BadFrame("a message has no items, but announces further items")
         return ()
 
     def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:
@@ -182,11 +181,8 @@ class BatchedClient:
             item for item in map(unpack, below(self._only_here)) if item not in received
         ]
         theirs = self._tree.changed(insert=self._received, delete=lacking)
-        root = self._root
-        if root is None or (root.height, root.root) != (
-            theirs.root.level,
-            theirs.root.merkle,
-        ):
+        sent, own = self._root, theirs.root
+        if sent is None or (sent.height, sent.root) != (own.level, own.merkle):
             text = "the server's messages do not match the root that the server sent"
             raise WrongHash(text)
         only_there = {item for item in received if item not in self._own}
