@@ -9,12 +9,11 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-_PROJECT = Path(__file__).parent.parent / "pyproject.toml"
+ROOT = Path(__file__).parent.parent
 
 
 def group(name: str) -> list[str]:
     """Return the requirements of a dependency group of pyproject.toml."""
-    groups: dict[str, list[str]] = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))[
-        "dependency-groups"
-    ]
-    return groups[name]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    requirements: list[str] = project["dependency-groups"][name]
+    return requirements

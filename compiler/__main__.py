@@ -9,9 +9,8 @@ import importlib
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
-from compiler import group
+from compiler import ROOT, group
 from compiler.build import build, is_current
 from compiler.c_compiler import (
     CompilationFailed,
@@ -23,7 +22,6 @@ from compiler.c_compiler import (
 from compiler.derive import NotCompilable
 from sds_core.compiled import MODULES
 
-ROOT = Path(__file__).parent.parent
 NO_COMPILER = 3
 _UNLESS = "the rules run interpreted, which takes more CPU time, until a compiler is"
 

@@ -23,7 +23,7 @@ from setuptools.build_meta import (
 )
 from setuptools.command.bdist_wheel import bdist_wheel
 
-from compiler import group
+from compiler import ROOT, group
 from compiler.build import build
 from compiler.c_compiler import CompilerMissing, HeadersMissing, find_compiler
 from sds_core.compiled import SWITCH, find
@@ -40,7 +40,6 @@ __all__ = [
     "prepare_metadata_for_build_wheel",
 ]
 
-_ROOT = Path(__file__).parent.parent
 _Settings = Mapping[str, Any] | None
 
 
@@ -84,7 +83,7 @@ class CompiledWheel(bdist_wheel):
 
     def finalize_options(self) -> None:
         """See `Command`."""
-        found = find(str(_ROOT)) if _is_wanted() else None
+        found = find(str(ROOT)) if _is_wanted() else None
         if found is not None:
             # setuptools derives the tag of the wheel from this method.
             setattr(self.distribution, "has_ext_modules", lambda: True)  # noqa: B010
@@ -108,7 +107,7 @@ def _compile() -> None:
     if not _is_wanted():
         return
     try:
-        build(_ROOT)
+        build(ROOT)
     except CompilerMissing as error:
         if os.environ.get(SWITCH) == "compiled":
             raise

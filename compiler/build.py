@@ -91,8 +91,7 @@ def _key(*parts: str) -> str:
     try:
         text = "\0".join((*parts, version("cython"), *FLAGS))
     except PackageNotFoundError:
-        message = "Cython is missing (pip install --group core)"
-        raise CompilerMissing(message) from None
+        raise CompilerMissing("Cython is missing (pip install --group core)") from None
     return sha256(text.encode()).hexdigest()[:16]
 
 
@@ -116,29 +115,23 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
     library = work / "lib"
     library.mkdir(exist_ok=True)
     (work / _WHOLE).unlink(missing_ok=True)
+
+    def make_module(name: str) -> None:
+        source = work / (name.replace(".", "/") + ".c")
+        target = library / f"{name}{TAG}.so"
+        if not target.exists() or target.stat().st_mtime <= source.stat().st_mtime:
+            compiler.make_module(source, target, (*FLAGS, *flags))
+
     try:
         cython_step.make_c_sources(work, MODULES, SHARED, jobs)
         with ThreadPoolExecutor(jobs) as pool:
-            for _ in pool.map(
-                lambda name: _make_module(name, work, compiler, flags),
-                (*MODULES, SHARED),
-            ):
-                pass
+            list(pool.map(make_module, (*MODULES, SHARED)))
     except (cython_step.CompileError, CompilationFailed):
         # A failed step leaves no half-written file.
         (work / _WHOLE).touch()
         raise
     (work / _WHOLE).touch()
     return library
-
-
-def _make_module(
-    name: str, work: Path, compiler: Compiler, flags: Sequence[str]
-) -> None:
-    source = work / (name.replace(".", "/") + ".c")
-    target = work / "lib" / f"{name}{TAG}.so"
-    if not target.exists() or target.stat().st_mtime <= source.stat().st_mtime:
-        compiler.make_module(source, target, (*FLAGS, *flags))
 
 
 def _write_sources(root: Path, work: Path) -> None:

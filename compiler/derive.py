@@ -14,28 +14,7 @@ from compiler.tree import MARK, Module, Tree
 
 _NATIVE = "sds_core.native"
 
-_TYPES = {
-    "int": "long long",
-    "bool": "bint",
-    "float": "double",
-    "str": "str",
-    "bytes": "bytes",
-    "list": "list",
-    "dict": "dict",
-    "set": "set",
-    "tuple": "tuple",
-    "Uint64": "unsigned long long",
-    "Bytes": "const unsigned char[::1]",
-    "MutableBytes": "unsigned char[::1]",
-    "Int32s": "int[::1]",
-    "Int64s": "long long[:]",
-    "Int64Rows": "long long[:, ::1]",
-    "Uint64s": "unsigned long long[::1]",
-    "ReadUint32s": "const unsigned int[::1]",
-    "ReadUint64s": "const unsigned long long[::1]",
-}
-
-_LOCALS = {
+_C_TYPES = {
     "int": "cython.longlong",
     "bool": "cython.bint",
     "float": "cython.double",
@@ -49,9 +28,6 @@ _LOCALS = {
     "ReadUint32s": "cython.const_uint[::1]",
     "ReadUint64s": "cython.const_ulonglong[::1]",
 }
-"""Types of local variables for Cython, which infers the others."""
-
-_NUMBERS = {"int", "bool", "float", "Uint64"}
 _CONTAINERS = {"str", "bytes", "list", "dict", "set", "tuple"}
 _CASTS = {"uint64": "cython.ulonglong", "int64": "cython.longlong"}
 
@@ -300,7 +276,8 @@ class _Derivation:
             if node.id == "IS_COMPILED":
                 edits.node(node, "True")
             elif node.id.isupper():
-                value = self._constant(node.id)
+                module, name = self._tree.origin(self._module, node.id)
+                value = module.constants.get(name)
                 if value is not None:
                     edits.node(node, f"({value})" if value < 0 else str(value))
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -346,10 +323,6 @@ class _Derivation:
             edits.replace(edits.end(rows), edits.begin(number), "[")
             edits.replace(edits.end(number), edits.end(node), "]")
 
-    def _constant(self, name: str) -> int | None:
-        module, original = self._tree.origin(self._module, name)
-        return module.constants.get(original)
-
     def _optional(self, annotation: ast.expr) -> ast.expr | None:
         """Return `T` for the annotation `T | None`; None for another annotation."""
         if (
@@ -368,9 +341,9 @@ class _Derivation:
             is_object = name in self._visible or name in _CONTAINERS
             return self._type(inner) if is_object else "object"
         name = ast.unparse(annotation).split("[")[0]
-        if name in self._visible:
+        if name in self._visible or name in _CONTAINERS:
             return name
-        return _TYPES.get(name, "object")
+        return _C_TYPES.get(name, "object")
 
     def _hint(self, annotation: ast.expr, *, is_local: bool = False) -> str | None:
         """Return the annotation for Cython; None if Cython needs no annotation."""
@@ -382,7 +355,7 @@ class _Derivation:
             return name
         if is_local and name in _CONTAINERS:
             return name
-        return _LOCALS.get(name)
+        return _C_TYPES.get(name)
 
     def _check_methods(self) -> None:
         """Refuse compiled methods as values: C does not bind them to an object."""

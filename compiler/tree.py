@@ -13,49 +13,33 @@ _MOST = 1 << 63
 
 
 class Module:
-    """One parsed module, by its dotted name."""
+    """One parsed module, by its dotted name.
+
+    Attributes:
+        classes, functions: The marked classes and functions.
+        imports: Module and original name of each name that `from` imports.
+        enums: The enumerations that the module defines.
+    """
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text
         self.tree = ast.parse(text)
-
-    @cached_property
-    def classes(self) -> dict[str, ast.ClassDef]:
-        """The marked classes."""
-        return {
-            node.name: node
-            for node in self.tree.body
-            if isinstance(node, ast.ClassDef) and is_marked(node)
-        }
-
-    @cached_property
-    def functions(self) -> dict[str, ast.FunctionDef]:
-        """The marked functions."""
-        return {
-            node.name: node
-            for node in self.tree.body
-            if isinstance(node, ast.FunctionDef) and is_marked(node)
-        }
-
-    @cached_property
-    def imports(self) -> dict[str, tuple[str, str]]:
-        """Module and original name of each name that `from` imports."""
-        return {
+        body = self.tree.body
+        classes = [node for node in body if isinstance(node, ast.ClassDef)]
+        functions = [node for node in body if isinstance(node, ast.FunctionDef)]
+        self.classes = {node.name: node for node in classes if _is_marked(node)}
+        self.functions = {node.name: node for node in functions if _is_marked(node)}
+        self.imports = {
             alias.asname or alias.name: (node.module, alias.name)
-            for node in self.tree.body
+            for node in body
             if isinstance(node, ast.ImportFrom) and node.module
             for alias in node.names
         }
-
-    @cached_property
-    def enums(self) -> set[str]:
-        """The enumerations that the module defines."""
-        return {
+        self.enums = {
             node.name
-            for node in self.tree.body
-            if isinstance(node, ast.ClassDef)
-            and any(ast.unparse(base).endswith("Enum") for base in node.bases)
+            for node in classes
+            if any(ast.unparse(base).endswith("Enum") for base in node.bases)
         }
 
     @cached_property
@@ -114,6 +98,5 @@ class Tree:
         return module, name
 
 
-def is_marked(node: ast.ClassDef | ast.FunctionDef) -> bool:
-    """Return whether a class or function has the mark."""
+def _is_marked(node: ast.ClassDef | ast.FunctionDef) -> bool:
     return any(ast.unparse(one) == MARK for one in node.decorator_list)

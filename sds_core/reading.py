@@ -47,6 +47,15 @@ class TableError(ValueError):
         return f"{self.path or 'the table'} {self.problem}"
 
 
+def contradiction(rule: str, **values: float) -> ValueError:
+    """Return the error of a table whose values, by key, break a rule."""
+    texts = (
+        f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}"
+        for key, value in values.items()
+    )
+    return ValueError(f"has {' and '.join(texts)}, but {rule}")
+
+
 def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
     """Return `mapping` as a struct of class `into`.
 

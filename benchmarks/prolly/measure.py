@@ -35,11 +35,11 @@ from benchmarks.prolly.workload import (
     without_boundaries,
 )
 from benchmarks.results import new_run
-from sds_core.prolly.difference import difference
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT
 from sds_core.prolly.item import Item, pack
 from sds_core.prolly.outcome import Outcome
 from sds_core.prolly.tree import ProllyTree
+from tests.support.prolly.difference import difference
 
 SEEDS: Final = 5
 FAN_OUTS: Final = (4, 8, 16, 32, 64)

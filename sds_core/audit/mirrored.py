@@ -15,10 +15,7 @@ _MOST_DIGITS = 19
 class MirroredMessage(NamedTuple):
     """A message from a record; if the record lacks a text, the text is empty.
 
-    Attributes:
-        item: Sender's time and message hash.
-        is_ephemeral: Whether the message is not for store nodes.
-        channel: Key of the record.
+    `channel` is the key of the record. Store nodes keep no ephemeral message.
     """
 
     item: Item
@@ -46,9 +43,8 @@ def mirrored_message(record: RawRecord) -> MirroredMessage | None:
         return None
     message_hash = headers.get("waku-hash") or b""
     time = headers.get("waku-timestamp") or b""
-    if not (message_hash.startswith(b"0x") and time.isdigit()):
-        raise Unidentified
-    if len(time) > _MOST_DIGITS:
+    is_time = time.isdigit() and len(time) <= _MOST_DIGITS
+    if not (message_hash.startswith(b"0x") and is_time):
         raise Unidentified
     try:
         item = Item(int(time), unhexlify(message_hash[2:]))

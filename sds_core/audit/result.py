@@ -14,9 +14,7 @@ _NS_PER_MS = 1_000_000
 class AuditedMessage(NamedTuple):
     """A message that one side lacks; unknown texts are empty.
 
-    Attributes:
-        timestamp_ns: Sender's time, Unix ns.
-        message_hash: Deterministic message hash, 32 bytes.
+    `Item` explains time and hash.
     """
 
     timestamp_ns: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from sds_core.metrics import Metric, one_sample
 
@@ -11,9 +12,7 @@ from sds_core.metrics import Metric, one_sample
 class ServingFigures:
     """Counts of a server since it started; `SERVING_METRICS` explains them.
 
-    Attributes:
-        messages: Number of messages that the server offers; None before it has loaded
-            them.
+    `messages` is None before the server has loaded the messages.
     """
 
     messages: int | None = None
@@ -24,37 +23,22 @@ class ServingFigures:
     records: int = 0
 
 
-SERVING_METRICS: tuple[Metric[ServingFigures], ...] = (
-    one_sample(
-        "sds_audit_serve_messages",
-        "Messages that other mirrors can compare.",
-        lambda s: s.messages,
-    ),
-    one_sample(
-        "sds_audit_serve_connections_total",
-        "Connections of other mirrors.",
-        lambda s: s.connections,
-    ),
-    one_sample(
-        "sds_audit_serve_refused_total",
-        "Connections that exceeded the limit, had no valid token, or ended by a fault "
-        "of the peer.",
-        lambda s: s.refused,
-    ),
-    one_sample(
-        "sds_audit_serve_sessions_total",
-        "Synchronisations that other mirrors began.",
-        lambda s: s.sessions,
-    ),
-    one_sample(
-        "sds_audit_serve_differing_roots_total",
-        "Synchronisations by 75/WAKU2-SYNC with a mirror that has other messages.",
-        lambda s: s.differing_roots,
-    ),
-    one_sample(
-        "sds_audit_serve_records_total",
-        "Records that were sent to other mirrors.",
-        lambda s: s.records,
-    ),
+SERVING_METRICS: tuple[Metric[ServingFigures], ...] = tuple(
+    one_sample(f"sds_audit_serve_{name}", text, attrgetter(name.removesuffix("_total")))
+    for name, text in (
+        ("messages", "Messages that other mirrors can compare."),
+        ("connections_total", "Connections of other mirrors."),
+        (
+            "refused_total",
+            "Connections that exceeded the limit, had no valid token, or ended by a "
+            "fault of the peer.",
+        ),
+        ("sessions_total", "Synchronisations that other mirrors began."),
+        (
+            "differing_roots_total",
+            "Synchronisations by 75/WAKU2-SYNC with a mirror that has other messages.",
+        ),
+        ("records_total", "Records that were sent to other mirrors."),
+    )
 )
 """Metrics of `sds-monitor audit serve`, at its own `/metrics`."""

@@ -48,11 +48,10 @@ class Coverage:
     def interrupted(self, node: str, at_ms: int) -> bool:
         """Record that a node may have lost messages since its last answer.
 
-        Returns:
-            Whether the messages may be lost forever: no other node has answered without
-            a break since the node's last answer. Until the node answers again, further
-            calls return False. If a new mirror has not read the node yet, the result is
-            False.
+        The result is whether the messages may be lost forever: no other node has
+        answered without a break since the node's last answer. Until the node answers
+        again, further calls return False. If a new mirror has not read the node yet,
+        the result is False.
         """
         from_ms = self._spans[node].until_ms
         self._spans[node] = _Span()

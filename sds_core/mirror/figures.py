@@ -36,9 +36,7 @@ class Loss(enum.StrEnum):
 class NodeFigures:
     """One node; `NODE_METRICS` explains the counts.
 
-    Attributes:
-        swept_ms: The node's store is mirrored up to this sender's time, Unix ms; None
-            before the first sweep.
+    `swept_ms` is None before the first sweep.
     """
 
     is_up: bool = False

@@ -14,10 +14,16 @@ import msgspec
 from msgspec import Meta
 
 from sds_core.message_channel.profile import Profile
-from sds_core.reading import Table, TableError, read
+from sds_core.reading import Table, TableError, contradiction, read
 from sds_core.reliable_channel.segmentation import SegmentationOptions
 from sds_core.simulation.profile_share import ProfileShare
-from sds_core.simulation.scenario import LONGEST_S, PositiveSeconds, Seconds, Share
+from sds_core.simulation.scenario import (
+    LEAST_ABOVE_MOST,
+    LONGEST_S,
+    PositiveSeconds,
+    Seconds,
+    Share,
+)
 from sds_core.text import did_you_mean, shown
 from sds_core.wire import BloomParameters
 
@@ -76,25 +82,16 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     epoch_messages: Annotated[int, Meta(ge=1, le=1_000_000)] = 100
 
     def __post_init__(self) -> None:
-        """Check values that depend on each other.
-
-        Raises:
-            ValueError: Two values contradict each other.
-        """
+        """Raise ValueError if two values contradict each other."""
         least, most = self.payload_least_bytes, self.payload_most_bytes
         if least > most:
-            message = (
-                f"has payload_least_bytes = {least} and payload_most_bytes = {most}, "
-                "but the minimum must not exceed the maximum"
+            raise contradiction(
+                LEAST_ABOVE_MOST, payload_least_bytes=least, payload_most_bytes=most
             )
-            raise ValueError(message)
         t_min_s, t_max_s = self.setting("t_min_s"), self.setting("t_max_s")
         if t_min_s >= t_max_s:
-            message = (
-                f"has t_min_s = {t_min_s:g} and t_max_s = {t_max_s:g}, "
-                "but t_min_s must be below t_max_s"
-            )
-            raise ValueError(message)
+            rule = "t_min_s must be below t_max_s"
+            raise contradiction(rule, t_min_s=t_min_s, t_max_s=t_max_s)
         if (filter_bytes := self.bloom().length_bytes) > MAX_FILTER_BYTES:
             message = (
                 f"has filters of {filter_bytes:,} bytes because of filter_capacity and "
@@ -199,10 +196,8 @@ _PROFILES: Final = {
 def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
     """Return a variant of a plan.
 
-    Args:
-        plan: The plan.
-        changes: New values as text by key. `2x` multiplies the present value; `none`
-            means the profile's value.
+    `changes` has new values as text by key. `2x` multiplies the present value; `none`
+    means the profile's value.
 
     Raises:
         TableError: A key is unknown, or a value is not allowed.

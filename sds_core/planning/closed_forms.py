@@ -37,10 +37,7 @@ def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
 
     The frame has a full causal history, and no requests. Message ids have 64
     characters, participant ids have 15 characters, and retrieval hints have 32 bytes.
-
-    Args:
-        plan: The channel.
-        content_bytes: Length of the content; 0 for a sync message.
+    A sync message has no content.
     """
     profile = plan.participant()
     entry = HistoryEntry(_ID, _HINT, _PARTICIPANT)

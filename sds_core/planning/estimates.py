@@ -13,11 +13,10 @@ from sds_core.planning.errors import ModelMissing
 
 
 class Estimate(NamedTuple):
-    """A figure. An exact figure has three equal values; a figure of no run has NaN.
+    """A figure: a mean, and the bounds of its interval.
 
-    Attributes:
-        value: Mean.
-        low, high: Bounds of the interval; infinite if only one run has the figure.
+    An exact figure has three equal values; a figure of no run has NaN. The bounds are
+    infinite if only one run has the figure.
     """
 
     value: float
@@ -46,9 +45,8 @@ def require_scipy() -> None:
 def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     """Return the mean of independent runs with Student's t interval.
 
-    Args:
-        values: The figure of each run; NaN for a run without it.
-        coverage: Probability of the interval, in (0, 1).
+    A value is the figure of a run; NaN for a run without it. `coverage` is the
+    probability of the interval, in (0, 1).
 
     Raises:
         ModelMissing: scipy is not installed.
@@ -72,13 +70,10 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def difference(
-    values: Sequence[float], base: Sequence[float], coverage: float = 0.95
-) -> Estimate:
+def difference(values: Sequence[float], base: Sequence[float]) -> Estimate:
     """Return the mean difference of pairs of runs that have the same seed.
 
     Traffic and losses of a pair are similar, so the interval is narrower than for
     independent runs.
     """
-    pairs = [one - other for one, other in zip(values, base, strict=True)]
-    return estimated(pairs, coverage)
+    return estimated([one - other for one, other in zip(values, base, strict=True)])

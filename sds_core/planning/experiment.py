@@ -1,7 +1,6 @@
 """Simulates a planned channel once, and measures the result.
 
-The participants are from `sds_core.message_channel`, and the network is simulated. The
-figures come from what the simulation knows, not from filters.
+The figures come from what the simulation knows, not from filters.
 """
 
 from __future__ import annotations
@@ -90,10 +89,8 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     messages and repairs that a message causes. If participants are offline, the
     measured time is extended to one mean cycle, but at most to five times its length.
 
-    Args:
-        plan: The channel.
-        receptions: Planned number of received frames in the run. A long history or a
-            large group causes more received frames.
+    `receptions` is the planned number of received frames in the run. A long history or
+    a large group causes more received frames.
     """
     interval_s = min(DAY_S / plan.messages_per_day, LONGEST_INTERVAL_S)
     segments = sum(plan.segments())

@@ -49,14 +49,9 @@ def forecast_fleet(
 ) -> Fleet:
     """Return the forecasts of views; they all start when the history ends.
 
-    Args:
-        rows: The history; its order is the order in which views are processed.
-        measures: Columns of the rows.
-        settings: Settings of the forecasts.
-        end_ms: End of the history, see `hours.last_hour_ms`.
-        now_ms: Wall time, Unix ms.
-        progress: Called with the number of finished views after each view.
-        is_over: Whether no time is left for a further view.
+    Views are processed in the order of `rows`; after each view, `progress` is called
+    with the number of finished views. `is_over` returns whether no time is left for a
+    further view. For `end_ms` and `now_ms`, see `hours.hours_of`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.

@@ -58,7 +58,6 @@ class Outlook(NamedTuple):
     Attributes:
         past: Mean of the last seven days of the history, or their maximum.
         week: The mean or maximum of the first seven days of the forecast.
-        days: Each day of the forecast.
         before: The last days of the history, oldest first; at most `BEFORE_DAYS`.
     """
 
@@ -198,9 +197,9 @@ def _outlooks(
         name: _outlook(one, paths[name], settings.coverage)
         for name, one in daily.items()
     }
-    written = daily.get("kafka.bytes")
-    if written is not None and settings.retention_days is not None:
-        stored = _stored(written.values, paths["kafka.bytes"], settings)
+    written, retention = daily.get("kafka.bytes"), settings.retention_days
+    if written is not None and retention is not None:
+        stored = _stored(written.values, paths["kafka.bytes"], retention, settings)
         if stored is not None:
             figures["kafka.storage"] = stored
     return figures, paths
@@ -261,10 +260,8 @@ def _filter(hours: Hours, settings: ForecastSettings) -> tuple[Outlook, Reached]
 
 
 def _stored(
-    values: Floats, paths: Floats, settings: ForecastSettings
+    values: Floats, paths: Floats, retention: float, settings: ForecastSettings
 ) -> Outlook | None:
-    assert settings.retention_days is not None  # noqa: S101 - the caller checked
-    retention = settings.retention_days
     if retention > len(values):
         return None
     number = paths.shape[1]

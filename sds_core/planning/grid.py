@@ -75,10 +75,9 @@ class Grid:
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Grid:
         """Read a grid.
 
-        Args:
-            mapping: `base` has the settings of all plans; `grid` has lists of values by
-                setting, and each combination is a plan. If `grid` is a list of tables,
-                each table adds plans.
+        `base` has the settings of all plans; `grid` has lists of values by setting, and
+        each combination is a plan. If `grid` is a list of tables, each table adds
+        plans.
 
         Raises:
             TableError: The mapping is not a grid, has more than `MAX_RUNS` runs, or
@@ -87,11 +86,8 @@ class Grid:
         table = read(mapping, _GridTable)
         lists = (table.grid,) if isinstance(table.grid, dict) else table.grid
         for key in (key for one in lists for key, values in one.items() if not values):
-            path, problem = (
-                f"grid.{key}",
-                "is an empty list: allowed is at least one value",
-            )
-            raise TableError(path, problem)
+            path = f"grid.{key}"
+            raise TableError(path, "is an empty list: allowed is at least one value")
         runs = table.seeds * sum(math.prod(map(len, one.values())) for one in lists)
         if runs > MAX_RUNS:
             problem = f"makes {runs:,} runs, but at most {MAX_RUNS:,} are allowed"

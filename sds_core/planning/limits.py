@@ -18,8 +18,7 @@ class Reached(NamedTuple):
         now: Value of the figure at the end of the history.
         at_ms: Time by which half of the futures reach the limit, Unix ms. Times after
             the last day of the forecast are None.
-        earliest_ms: Lower end of the interval of `at_ms`.
-        latest_ms: Upper end of the interval of `at_ms`.
+        earliest_ms, latest_ms: Ends of the interval of `at_ms`.
         note: Reason why no time can be computed although the figure grows; otherwise
             empty.
     """
@@ -46,15 +45,10 @@ class Reached(NamedTuple):
 def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
     """Return when each simulated future of a daily maximum reaches a limit.
 
-    Args:
-        paths: Shape (days, paths).
-        limit: The limit.
-        now: The value on the last day of the history.
-        begin_ms: Start of the first day, Unix ms.
-
-    Returns:
-        Start of the first day that reaches the limit, Unix ms; infinite if no day does.
-        Shape (paths,).
+    The result is the start of the first day that reaches the limit, Unix ms; infinite
+    if no day does. `paths` has the shape (days, paths), and the result (paths,). `now`
+    is the value on the last day of the history. `begin_ms` is the start of the first
+    day, Unix ms.
     """
     above = paths >= limit
     day = np.where(above.any(axis=0), above.argmax(axis=0), np.inf)
@@ -66,16 +60,9 @@ def reached_by_sum(
 ) -> Floats:
     """Return when each simulated future of a growing figure reaches a limit.
 
-    Args:
-        paths: Growth on each day, shape (days, paths).
-        limit: The limit.
-        now: The figure at the end of the history.
-        begin_ms: Start of the first day, Unix ms.
-        profile: Share of a day's growth in each of its hours, shape (24,).
-
-    Returns:
-        Times when the limit is reached, Unix ms, exact to the hour. A time is infinite
-        if the limit is not reached. Shape (paths,).
+    The arguments and the result are as in `reached_by_level`, with three differences.
+    `paths` has the growth on each day. The times are exact to the hour. `profile` has
+    the share of a day's growth in each of its hours, shape (24,).
     """
     levels = now + np.cumsum(paths, axis=0)
     above = levels >= limit

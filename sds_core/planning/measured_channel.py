@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -21,7 +20,7 @@ from sds_core.planning.measures import (
     Measures,
     bytes_repeated,
 )
-from sds_core.planning.outcome import PART_FIGURES
+from sds_core.planning.outcome import PART_FIGURES, ratio
 from sds_core.reading import read
 
 LEAST_MESSAGES = 20
@@ -56,12 +55,10 @@ def measured_channel(
     *,
     end_ms: int,
     now_ms: int,
-    epoch_messages: int = 100,
 ) -> MeasuredChannel:
     """Return the plan of an SDS channel, measured over its last week.
 
-    `epoch_messages` is the budget of a participant; for the other arguments, see
-    `hours_of`.
+    For the arguments, see `hours_of`.
 
     Raises:
         TooLittleTraffic: The week has fewer than `LEAST_MESSAGES` messages with frames,
@@ -91,8 +88,8 @@ def measured_channel(
     repeated = float(bytes_repeated(hours)[-used:].sum())
     week = _Week(grown, gauges, used / DAY_HOURS, measures, repeated)
     settings, assumed = week.settings()
-    plan = read(settings | {"epoch_messages": epoch_messages}, ChannelPlan)
-    return MeasuredChannel(plan, week.figures(epoch_messages), used, assumed)
+    plan = read(settings, ChannelPlan)
+    return MeasuredChannel(plan, week.figures(plan.epoch_messages), used, assumed)
 
 
 class _Week(NamedTuple):
@@ -152,11 +149,11 @@ class _Week(NamedTuple):
             "retransmission_bytes_per_day": self.repeated / days,
             "bytes_per_message": total / grown["messages"],
             "frames_per_day": (self._framed + grown["frames_ephemeral"]) / days,
-            "repair_overhead": _ratio(self.repeated + grown["bytes_repair"], total),
+            "repair_overhead": ratio(self.repeated + grown["bytes_repair"], total),
             "epoch_messages": most,
             "epoch_used": most / epoch_messages,
-            "monitor_first_pass": _ratio(first, judged),
-            "monitor_eventual": _ratio(eventual, judged),
+            "monitor_first_pass": ratio(first, judged),
+            "monitor_eventual": ratio(eventual, judged),
             "monitor_ack_mean_s": self._mean_s(ACK),
             "monitor_recovery_mean_s": self._mean_s(RECOVERY),
         }
@@ -170,8 +167,4 @@ class _Week(NamedTuple):
         return first, first + recovered + retracted, first + recovered + lost
 
     def _mean_s(self, name: str) -> float:
-        return _ratio(self.grown[f"{name}_sum"] / 1_000, self.grown[f"{name}_count"])
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else math.nan
+        return ratio(self.grown[f"{name}_sum"] / 1_000, self.grown[f"{name}_count"])

@@ -31,9 +31,7 @@ def draw_paths(values: Floats, days: int) -> Floats:
     The futures differ for two reasons: each day has a random deviation, and the line
     and the effects of weekdays are uncertain. The same values give the same futures.
 
-    Args:
-        values: The figure on each day, not negative, shape (n,) with n >= 14.
-        days: Days to look ahead.
+    `values` has the figure on each day, not negative, shape (n,) with n >= 14.
 
     Raises:
         ModelMissing: statsmodels is not installed.

@@ -88,10 +88,7 @@ class Outcome(NamedTuple):
 class Measurement:
     """Follows one simulation of one channel.
 
-    Args:
-        plan: The channel.
-        channel_id: Its id.
-        from_ms, until_ms: Start and end of the measured messages, Unix ms.
+    Messages that were sent in [from_ms, until_ms), Unix ms, are measured.
     """
 
     def __init__(
@@ -257,15 +254,15 @@ class Measurement:
                 consistent += max(taken_s) <= 6 * target_s
         false = sum(_is_false(stories[message_id]) for message_id in self._measured)
         return {
-            "first_pass": _ratio(first, pairs),
-            "eventual": _ratio(received, pairs),
-            "acknowledged": _ratio(len(acks_s), messages),
+            "first_pass": ratio(first, pairs),
+            "eventual": ratio(received, pairs),
+            "acknowledged": ratio(len(acks_s), messages),
             **_summary("ack", acks_s),
             **_summary("recovery", recoveries_s),
-            "false_acknowledgements_simulated": _ratio(false, len(self._measured)),
-            "first_peer_in_time": _ratio(in_time, messages),
-            "misses_found_in_time": _ratio(sum(found), len(found)),
-            "consistent_in_time": _ratio(consistent, messages),
+            "false_acknowledgements_simulated": ratio(false, len(self._measured)),
+            "first_peer_in_time": ratio(in_time, messages),
+            "misses_found_in_time": ratio(sum(found), len(found)),
+            "consistent_in_time": ratio(consistent, messages),
         }
 
     def _monitored(self) -> dict[str, float]:
@@ -287,8 +284,8 @@ class Measurement:
                 acks_s.append(max(0, evidence.at_ms - message.at_ms) / 1_000)
         judged = counts.total() - counts[Judged.OPEN]
         return {
-            "monitor_first_pass": _ratio(counts[Judged.FIRST_PASS], judged),
-            "monitor_eventual": _ratio(judged - counts[Judged.LOST], judged),
+            "monitor_first_pass": ratio(counts[Judged.FIRST_PASS], judged),
+            "monitor_eventual": ratio(judged - counts[Judged.LOST], judged),
             **_summary("monitor_ack", acks_s),
             **_summary("monitor_recovery", recoveries_s),
         }
@@ -336,5 +333,6 @@ def _summary(name: str, durations_s: Sequence[float]) -> dict[str, float]:
     return dict(zip(figures, [float(np.mean(durations_s)), *quantiles], strict=True))
 
 
-def _ratio(part: float, whole: float) -> float:
+def ratio(part: float, whole: float) -> float:
+    """Return a share; NaN if the whole is 0."""
     return part / whole if whole else math.nan

@@ -16,16 +16,13 @@ from sds_core.planning.measures import measures_of
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Forecasts of the views of one kind.
+    """Forecasts of the views of one kind; `Fleet` explains `without` and `total`.
 
     Attributes:
         computed_ms: When the forecasts were computed, wall time, Unix ms; None before
             the first computation.
         days: Number of days that the forecasts cover.
         interval: Probability of the intervals, percent.
-        views: Forecasts by view.
-        without: Views that have no forecast, each with the reason.
-        total: Forecast of the sum of `views`; None if it is empty.
         hidden: Number of views that were not computed because of a limit.
         problem: Why the newest computation failed; empty if it succeeded. If the newest
             computation failed, the forecasts are from the previous computation.

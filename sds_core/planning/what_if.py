@@ -28,12 +28,7 @@ class FigureSource(StrEnum):
 
 
 class PlannedFigure(NamedTuple):
-    """A figure of a plan.
-
-    Attributes:
-        estimate: Value of the figure, with an interval.
-        change: Difference from the base's value; NaN for the base.
-    """
+    """A figure of a plan; `change` is NaN for the base, else the difference from it."""
 
     source: FigureSource
     estimate: Estimate
@@ -82,14 +77,13 @@ def figures_of(
         change = NOTHING
         if name in exact:
             source, estimate = FigureSource.CLOSED_FORM, Estimate.exact(exact[name])
-            if name in exact_base:
-                change = Estimate.exact(exact[name] - exact_base[name])
         else:
-            values = [getattr(outcome, name) for outcome in outcomes]
             is_both = name == "false_acknowledgements"
             source = FigureSource.BOTH if is_both else FigureSource.SIMULATED
-            estimate = estimated(values)
-        if base is not None and change is NOTHING and name in _SIMULATED:
+            estimate = estimated([getattr(outcome, name) for outcome in outcomes])
+        if name in exact and name in exact_base:
+            change = Estimate.exact(exact[name] - exact_base[name])
+        elif base is not None and name in _SIMULATED:
             change = difference(
                 [getattr(outcome, name) for outcome in outcomes],
                 [getattr(outcome, name) for outcome in base[1]],

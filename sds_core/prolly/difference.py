@@ -1,4 +1,4 @@
-"""Finds the messages that only one of two trees has.
+"""Finds the nodes that only one of two trees has.
 
 At each level from the root, the comparison drops nodes that both trees have, and
 replaces the others by their children. Equal Merkle hashes mean equal subtrees, so the
@@ -9,39 +9,9 @@ on the size of the trees.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from sds_core.prolly.item import TAIL_KEY, Item, unpack
 from sds_core.prolly.node import Node
 from sds_core.prolly.tree import ProllyTree
-
-
-class OtherFanOut(ValueError):
-    """Trees with different fan-outs cannot be compared; the message has both values."""
-
-    def __init__(self, ours: int, theirs: int) -> None:
-        super().__init__(
-            f"trees of fan-out {ours} and of fan-out {theirs} cannot be compared"
-        )
-
-
-class Difference(NamedTuple):
-    """Messages that only one of two trees has, in order of time and hash."""
-
-    only_first: Sequence[Item]
-    only_second: Sequence[Item]
-
-
-def difference(first: ProllyTree, second: ProllyTree) -> Difference:
-    """Return the exact difference of two trees.
-
-    Raises:
-        OtherFanOut: Their fan-outs differ.
-    """
-    if first.fan_out != second.fan_out:
-        raise OtherFanOut(first.fan_out, second.fan_out)
-    ours, theirs = unequal_on(0, first, second)
-    return Difference(_items(ours), _items(theirs))
 
 
 def unequal_on(
@@ -72,7 +42,3 @@ def _unequal(
 def children_of(nodes: Sequence[Node]) -> Sequence[Node]:
     """Return the children of nodes, from left to right."""
     return [child for node in nodes for child in node.children]
-
-
-def _items(leaves: Sequence[Node]) -> Sequence[Item]:
-    return [unpack(leaf.key) for leaf in leaves if leaf.key != TAIL_KEY]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
-from typing import NamedTuple
 
 from google.protobuf.message import Message
 
@@ -39,17 +38,14 @@ NODE_BYTES = 200
 _NO_REFERENCE = 0
 
 
-class Neighbours(NamedTuple):
-    """A node's neighbours on its level; None at the ends."""
+def written(
+    node: Node, tree: ProllyTree, around: tuple[Node | None, Node] | None = None
+) -> pb.Node:
+    """Return a node with its references.
 
-    left: Node | None
-    right: Node | None
-
-
-def written(node: Node, tree: ProllyTree, around: Neighbours | None = None) -> pb.Node:
-    """Return a node with its references; without `around`, search the neighbours."""
-    if around is None:
-        around = Neighbours(tree.left_of(node), tree.right_of(node))
+    `around` has the neighbours of the node; if omitted, they are searched.
+    """
+    left, right = around or (tree.left_of(node), tree.right_of(node))
     is_tail = node.key == TAIL_KEY
     leaf = TAIL_HASH if is_tail else leaf_hash(node.key)
     time_ns, message_hash = unpack(node.key)
@@ -60,8 +56,8 @@ def written(node: Node, tree: ProllyTree, around: Neighbours | None = None) -> p
         level=node.level,
         merkle_hash=node.merkle,
         is_tail=is_tail,
-        left=_reference(around.left),
-        right=_reference(around.right),
+        left=_reference(left),
+        right=_reference(right),
         up=_reference(tree.parent(node)),
         down=time_ns if node.level else _NO_REFERENCE,
     )
@@ -163,7 +159,7 @@ class DocumentServer:
         for left, (child, right) in zip(
             chain([before], children), pairwise(children), strict=False
         ):
-            yield written(child, self._tree, Neighbours(left, right))
+            yield written(child, self._tree, (left, right))
 
 
 def _reference(node: Node | None) -> int:

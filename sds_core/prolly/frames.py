@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from struct import Struct
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError, Message
 
@@ -42,24 +42,15 @@ class Kind(enum.IntEnum):
 
 
 _TYPES: Final[dict[Kind, type[Message]]] = {
-    Kind.EXCHANGE_ROOT_REQUEST: document.ExchangeRootRequest,
-    Kind.EXCHANGE_ROOT_RESPONSE: document.ExchangeRootResponse,
-    Kind.GET_INTERMEDIATE_NODE_REQUEST: document.GetIntermediateNodeRequest,
-    Kind.GET_INTERMEDIATE_NODE_RESPONSE: document.GetIntermediateNodeResponse,
-    Kind.GET_NON_BOUNDARY_NODES_REQUEST: document.GetNonBoundaryNodesRequest,
-    Kind.GET_NON_BOUNDARY_NODES_RESPONSE: document.GetNonBoundaryNodesResponse,
-    Kind.OPEN: batched.Open,
-    Kind.STEP: batched.Step,
-    Kind.WANT: batched.Want,
-    Kind.ITEMS: batched.Items,
-    Kind.RECORDS_REQUEST: batched.RecordsRequest,
-    Kind.RECORDS_RESPONSE: batched.RecordsResponse,
-    Kind.REFUSAL: batched.Refusal,
-    Kind.CREDENTIAL: batched.Credential,
+    kind: getattr(
+        document if kind < Kind.OPEN else batched,
+        kind.name.title().replace("_", ""),
+    )
+    for kind in Kind
 }
-_KINDS: Final = {kind: number for number, kind in _TYPES.items()}
+"""Type of the message of each kind; for example, OPEN has the type `Open`."""
 
-_Message = TypeVar("_Message", bound=Message)
+_KINDS: Final = {kind: number for number, kind in _TYPES.items()}
 
 
 class Frame(NamedTuple):

@@ -24,12 +24,7 @@ class DamagedBucket(ValueError):
 
 
 class StoredBucket(NamedTuple):
-    """A bucket of leaves.
-
-    Attributes:
-        key: Encoded key of the bucket's last leaf.
-        leaves: Encoded keys of the bucket's leaves.
-    """
+    """A bucket: its last leaf's encoded key, its hash, and its leaves' encoded keys."""
 
     key: bytes
     merkle: bytes

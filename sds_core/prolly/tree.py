@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
-from typing import NamedTuple, Self
+from typing import Self
 
 from sds_core.prolly.builder import Builder
 from sds_core.prolly.hashing import DEFAULT_FAN_OUT, boundary_limit, leaf_hash
@@ -36,9 +36,6 @@ class ProllyTree:
     """
 
     __slots__ = ("_limit", "fan_out", "root")
-
-    root: Node
-    fan_out: int
 
     def __init__(
         self, items: Iterable[Item] = (), fan_out: int = DEFAULT_FAN_OUT
@@ -90,10 +87,7 @@ class ProllyTree:
         changes |= {pack(item): False for item in delete}
         if not changes:
             return self
-        walk = _Walk(
-            Builder(self._limit),
-            [_Change(key, is_there) for key, is_there in sorted(changes.items())],
-        )
+        walk = _Walk(Builder(self._limit), sorted(changes.items()))
         walk.over(self.root)
         return self.with_root(walk.builder.finish())
 
@@ -175,17 +169,15 @@ class ProllyTree:
         return made
 
 
-class _Change(NamedTuple):
-    key: bytes
-    is_there: bool
-
-
 class _Walk:
-    """Copies a tree into a builder and applies changes, in order of their keys."""
+    """Copies a tree into a builder and applies changes, in order of their keys.
+
+    A change is an encoded key, and whether the new tree has the message.
+    """
 
     __slots__ = ("_changes", "_place", "builder")
 
-    def __init__(self, builder: Builder, changes: list[_Change]) -> None:
+    def __init__(self, builder: Builder, changes: list[tuple[bytes, bool]]) -> None:
         self.builder = builder
         self._changes = changes
         self._place = 0
@@ -193,7 +185,7 @@ class _Walk:
     def over(self, node: Node) -> None:
         """Copy a node, and apply the changes up to the node's key."""
         changes = self._changes
-        is_changed = self._place < len(changes) and changes[self._place].key <= node.key
+        is_changed = self._place < len(changes) and changes[self._place][0] <= node.key
         if not is_changed and node.level and self.builder.can_take(node):
             self.builder.take(node)
         elif isinstance(node, LeafBucket):
@@ -208,13 +200,13 @@ class _Walk:
     def _leaf(self, key: bytes, node_hash: bytes) -> None:
         changes = self._changes
         is_there = True
-        while self._place < len(changes) and changes[self._place].key <= key:
-            change = changes[self._place]
+        while self._place < len(changes) and changes[self._place][0] <= key:
+            changed_key, is_wanted = changes[self._place]
             self._place += 1
-            if change.key == key:
-                is_there = change.is_there
-            elif change.is_there:
-                self.builder.add_leaf(change.key, leaf_hash(change.key))
+            if changed_key == key:
+                is_there = is_wanted
+            elif is_wanted:
+                self.builder.add_leaf(changed_key, leaf_hash(changed_key))
         # The builder adds the tail itself.
         if is_there and key != TAIL_KEY:
             self.builder.add_leaf(key, node_hash)

@@ -27,7 +27,6 @@ class Member:
     Attributes:
         index: Index of the participant in the population.
         position: Index among the channel's members.
-        clock: The participant's clock; the clock may be wrong.
         library_syncs_every_ms: Interval of the sync messages that the application sends
             through the library; None if no such message is sent.
         sds: SDS state; None before the participant joins, and while the state is stored
@@ -35,7 +34,6 @@ class Member:
         snapshot: State that is stored while the participant is offline.
         fetch_after_ms: Time from a return until the participant fetches missed
             messages; None: never.
-        state: What happens to the participant's state during an absence.
         missed: Messages that the participant missed while offline and will fetch.
         wake_ms: Simulation time at which the participant must be called next.
         wake_reading_ms: Reading of the participant's clock at `wake_ms`.
@@ -85,7 +83,6 @@ class Flight:
         frame, value: The frame that libraries receive, and its bytes. If the
             application removed the content, the transmission has a different frame and
             different bytes.
-        retrieval_hint: Retrieval hint of the transmission.
         receivers: Members that the transmission has not reached yet; the last element
             is reached next.
         times_ms: Arrival time at each member of `receivers`, in the order of

@@ -14,8 +14,6 @@ class Comparison:
     Attributes:
         channel: Channel id, or name of a group; empty for the totals.
         figure: Name in the report; dots join nested names.
-        truth: Value computed from what actually happened.
-        found: Value in the report.
     """
 
     channel: str

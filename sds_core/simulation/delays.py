@@ -10,7 +10,7 @@ from msgspec import Meta
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from sds_core.reading import Table
+from sds_core.reading import Table, contradiction
 
 # Maximum: one hour; a longer delay would count as a loss.
 Milliseconds = Annotated[float, Meta(ge=0, le=3_600_000)]
@@ -30,11 +30,8 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
     def __post_init__(self) -> None:
         """Raise ValueError if low_ms is above high_ms."""
         if self.low_ms > self.high_ms:
-            message = (
-                f"has low_ms = {self.low_ms:g} and high_ms = {self.high_ms:g}, "
-                "but low_ms must not exceed high_ms"
-            )
-            raise ValueError(message)
+            rule = "low_ms must not exceed high_ms"
+            raise contradiction(rule, low_ms=self.low_ms, high_ms=self.high_ms)
 
     def draw(self, generator: Generator, count: int) -> NDArray[np.float64]:
         """Return `count` delays, in ms."""
@@ -50,11 +47,8 @@ class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
     def __post_init__(self) -> None:
         """Raise ValueError if least_ms is not below mean_ms."""
         if self.least_ms >= self.mean_ms:
-            message = (
-                f"has least_ms = {self.least_ms:g} and mean_ms = {self.mean_ms:g}, "
-                "but least_ms must be below mean_ms"
-            )
-            raise ValueError(message)
+            rule = "least_ms must be below mean_ms"
+            raise contradiction(rule, least_ms=self.least_ms, mean_ms=self.mean_ms)
 
     def draw(self, generator: Generator, count: int) -> NDArray[np.float64]:
         """Return `count` delays, in ms."""

@@ -21,10 +21,8 @@ class Links:
     Loss and delay are drawn for every link, even if nothing uses the drawn values. The
     random streams therefore do not depend on who is present.
 
-    Args:
-        senders, receivers: Number of senders and number of receivers. An index
-            identifies each sender and receiver.
-        name: Purpose of the random streams.
+    An index identifies each sender and receiver. `name` is the purpose of the random
+    streams.
     """
 
     def __init__(
@@ -70,11 +68,6 @@ class BurstyLinks:
 
     The states follow a Markov chain in continuous time. When a state is needed, it is
     drawn with its exact probability, given the last drawn state.
-
-    Args:
-        bursts: mean lengths of the states.
-        senders, receivers: number of each.
-        generator: random source.
     """
 
     def __init__(

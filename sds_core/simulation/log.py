@@ -92,7 +92,6 @@ class Sighting(NamedTuple):
         at_ms: event time of the record, by the tap's clock.
         seq: sequence number from the tap, from 1; records that are lost on the way to
             Kafka have numbers too.
-        transmission: the recorded transmission.
     """
 
     at_ms: int

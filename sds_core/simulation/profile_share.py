@@ -79,16 +79,13 @@ class _Bloom(Table, frozen=True, kw_only=True):
     error_rate: float
 
 
-_FROM_0 = Annotated[int, Meta(ge=0)]
 _CHECKED: dict[Any, Any] = {
     BloomParameters: _Bloom,
-    BloomParameters | None: _Bloom | None,
-    int: _FROM_0,
-    # TOML has no null, but other sources of mappings do.
-    int | None: _FROM_0 | None,
+    int: Annotated[int, Meta(ge=0)],
     float: Annotated[float, Meta(ge=0)],
-    float | None: Annotated[float, Meta(ge=0)] | None,
 }
+# TOML has no null, but other sources of mappings do.
+_CHECKED |= {plain | None: checked | None for plain, checked in _CHECKED.items()}
 """Types of the fields of `Profile` in a table; `Profile` checks the values later."""
 
 _TYPES = get_type_hints(Profile)

@@ -100,9 +100,6 @@ class SimulatedStore:
 class ReliableNetwork:
     """Carries messages of channels, with loss and delay, and runs their timers.
 
-    Args:
-        start_ms: Start of virtual time, Unix ms.
-
     Attributes:
         now_ms: Virtual time, Unix ms.
         events: All events of channels, in order.
@@ -111,7 +108,6 @@ class ReliableNetwork:
             Messages from a store to attached participants (`attach`) are not included.
         losses: A transmission to a participant is lost if any of these functions
             returns True.
-        store: The store of all participants.
         keeps: Whether the store receives sent messages.
     """
 

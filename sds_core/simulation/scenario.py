@@ -7,12 +7,12 @@ milliseconds, and shares are in [0, 1].
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from sds_core.reading import Table, TableError, read
+from sds_core.reading import Table, TableError, contradiction, read
 from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.text import shown
@@ -27,6 +27,8 @@ Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 Payload = Annotated[int, Meta(ge=1, le=100_000)]
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 
+LEAST_ABOVE_MOST = "the minimum must not exceed the maximum"
+
 
 class Span(Table, frozen=True, kw_only=True):
     """A period of the simulation, including `from_s` and excluding `until_s`."""
@@ -37,11 +39,8 @@ class Span(Table, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Raise ValueError if the span is empty."""
         if self.from_s >= self.until_s:
-            message = (
-                f"has from_s = {self.from_s:g} and until_s = {self.until_s:g}, "
-                "but from_s must be before until_s"
-            )
-            raise ValueError(message)
+            rule = "from_s must be before until_s"
+            raise contradiction(rule, from_s=self.from_s, until_s=self.until_s)
 
     def holds(self, elapsed_ms: int) -> bool:
         """Return whether a time since the simulation's start lies in the span."""
@@ -71,7 +70,6 @@ class Traffic(Table, frozen=True, kw_only=True):
         spells: periods with more or less traffic; if two overlap, their rates multiply.
         payload_least_bytes, payload_most_bytes: range of the content's length,
             uniformly distributed.
-        ephemeral_share: share of messages that are ephemeral.
     """
 
     mean_interval_s: PositiveSeconds
@@ -85,13 +83,11 @@ class Traffic(Table, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise ValueError if the minimum is above the maximum."""
-        if self.payload_least_bytes > self.payload_most_bytes:
-            message = (
-                f"has payload_least_bytes = {self.payload_least_bytes} and "
-                f"payload_most_bytes = {self.payload_most_bytes}, "
-                "but the minimum must not exceed the maximum"
+        least, most = self.payload_least_bytes, self.payload_most_bytes
+        if least > most:
+            raise contradiction(
+                LEAST_ABOVE_MOST, payload_least_bytes=least, payload_most_bytes=most
             )
-            raise ValueError(message)
 
 
 class LostTail(Table, frozen=True, kw_only=True):
@@ -103,7 +99,6 @@ class LostTail(Table, frozen=True, kw_only=True):
         messages: number of messages that no other participant receives.
         sender_leaves: whether the sender stops sending afterwards. If the sender stays,
             its sync messages and retries show the others which messages they lack.
-        seen_by_taps: whether taps can receive these messages.
     """
 
     messages: Count = 1
@@ -116,10 +111,8 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
 
     Attributes:
         name: the channel's id; with several channels `name-1`, `name-2` and so on.
-        count: number of channels.
         participants: number of participants in each channel, drawn from the population;
             if omitted, all.
-        traffic: traffic of each channel.
         profiles: profiles in each channel; if omitted, the profiles of the scenario.
         lost_tail: lost tail of each channel; if omitted, none.
     """
@@ -188,7 +181,6 @@ class Network(Link, frozen=True, kw_only=True):
     """The links between participants: equal settings, independent draws.
 
     Attributes:
-        partitions: periods in which participants are cut off.
         lossless_until_s: the links lose nothing before this time, which counts from the
             start.
     """
@@ -201,7 +193,6 @@ class Absences(Table, frozen=True, kw_only=True):
     """Participants that are sometimes offline, in all their channels at the same time.
 
     Attributes:
-        share: share of the participants.
         mean_present_s: mean time until a participant leaves.
         mean_away_s: mean time until an absent participant returns.
         lengths: distribution of the times: `exponential`, or `regular`. With `regular`,
@@ -227,13 +218,9 @@ class Absences(Table, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise ValueError if the minimum is above the maximum."""
-        if self.least_away_s > self.most_away_s:
-            message = (
-                f"has least_away_s = {self.least_away_s:g} and "
-                f"most_away_s = {self.most_away_s:g}, "
-                "but the minimum must not exceed the maximum"
-            )
-            raise ValueError(message)
+        least, most = self.least_away_s, self.most_away_s
+        if least > most:
+            raise contradiction(LEAST_ABOVE_MOST, least_away_s=least, most_away_s=most)
 
 
 class Churn(Table, frozen=True, kw_only=True):
@@ -261,7 +248,6 @@ class ClockJump(Table, frozen=True, kw_only=True):
     """A jump of a clock.
 
     Attributes:
-        at_s: time of the jump.
         by_ms: size of the jump; negative if the clock is set back.
     """
 
@@ -295,8 +281,6 @@ class Tap(Link, frozen=True, kw_only=True):
 
     Attributes:
         name: observer id.
-        start_s: time when the tap starts.
-        heartbeat_interval_s: time between two heartbeats.
         blackouts: periods in which the tap is down and sends no records or heartbeats.
             After a blackout, the tap's sequence numbers continue.
         deaf: periods in which the tap runs but receives nothing. The tap sends
@@ -306,7 +290,6 @@ class Tap(Link, frozen=True, kw_only=True):
         replica_share: share of frames that the tap records twice.
         clock_offset_ms: offset of the tap's clock; positive if the clock is ahead.
         clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
-        clock_jumps: jumps of the tap's clock.
     """
 
     name: Name
@@ -325,13 +308,9 @@ class BaseScenario(Table, frozen=True, kw_only=True):
     """Settings of all protocols; the module's docstring has the units.
 
     Attributes:
-        name: name of the scenario.
-        description: purpose of the scenario, in one sentence.
         duration_s: length of the period in which new messages are sent.
         settle_s: length of the last period, in which participants only retry, repair
             and sync.
-        network: links between participants.
-        taps: the observers.
     """
 
     name: Name
@@ -357,11 +336,8 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
 
     Attributes:
         participants: the population from which channels draw their participants.
-        channels: groups of channels, at least one.
         profiles: profiles for groups that name no profiles. The profiles' shares apply
             in every channel.
-        churn: participants that join and leave.
-        clocks: errors of the participants' clocks.
     """
 
     participants: Annotated[int, Meta(ge=2, le=10_000)]
@@ -396,30 +372,24 @@ def _check_absences(scenario: Scenario) -> None:
 
 
 def _check_names(scenario: Scenario) -> None:
-    _refuse_twice(
-        "channel",
-        (
-            (f"channels[{place}].name", channel_id)
-            for place, group in enumerate(scenario.channels)
-            for channel_id in group.channel_ids()
-        ),
-    )
-    _refuse_twice(
-        "tap",
-        ((f"taps[{place}].name", tap.name) for place, tap in enumerate(scenario.taps)),
-    )
-
-
-def _refuse_twice(what: str, names: Iterable[tuple[str, str]]) -> None:
-    seen: set[str] = set()
-    for path, name in names:
-        if name in seen:
+    channels = [
+        ("channel", f"channels[{place}].name", channel_id)
+        for place, group in enumerate(scenario.channels)
+        for channel_id in group.channel_ids()
+    ]
+    taps = [
+        ("tap", f"taps[{place}].name", tap.name)
+        for place, tap in enumerate(scenario.taps)
+    ]
+    seen: set[tuple[str, str]] = set()
+    for what, path, name in channels + taps:
+        if (what, name) in seen:
             problem = (
                 f"must be unique, but a previous {what} has the same name "
                 f"{shown(name)}: give another name"
             )
             raise TableError(path, problem)
-        seen.add(name)
+        seen.add((what, name))
 
 
 def _check_population(scenario: Scenario) -> None:

@@ -34,7 +34,6 @@ from sds_core.simulation.world import World
 from sds_core.waku.message import message_hash
 from sds_core.wire import FrameKind, decode, encode
 
-_CONTENT = Cause.CONTENT
 _SYNC_CONTENT = b"sync"
 _NANOSECONDS_PER_MS = 1_000_000
 
@@ -59,13 +58,9 @@ class _Simulation(World[Entry, Transmission]):
         # Ids of messages whose content applications remove.
         self._library_syncs: set[str] = set()
         self._names = [f"participant-{index + 1:03}" for index in range(count)]
+        skew, total_ms = scenario.clocks, scenario.total_ms
         self._clocks = [
-            Clock.drawn(
-                start_ms,
-                scenario.clocks,
-                streams.scalar("clock", name),
-                scenario.total_ms,
-            )
+            Clock.drawn(start_ms, skew, streams.scalar("clock", name), total_ms)
             for name in self._names
         ]
         self._memberships: list[list[Member]] = [[] for _ in range(count)]
@@ -209,17 +204,8 @@ class _Simulation(World[Entry, Transmission]):
         self, member: Member, now_ms: int, *, present: bool, is_new: bool = False
     ) -> None:
         member.present = present
-        channel_id = member.channel.channel_id
-        self._log(
-            Presence(
-                now_ms,
-                channel_id,
-                member.participant,
-                present,
-                member.profile,
-                is_new,
-            )
-        )
+        channel_id, who = member.channel.channel_id, member.participant
+        self._log(Presence(now_ms, channel_id, who, present, member.profile, is_new))
 
     # -- traffic
 
@@ -248,11 +234,10 @@ class _Simulation(World[Entry, Transmission]):
         channel = member.channel
         ephemeral = channel.contents.random() < channel.group.traffic.ephemeral_share
         content = self._content(channel)
-        reading_ms = member.clock.reading(now_ms)
         if ephemeral:
-            step = member.sds.send_ephemeral(content, reading_ms)
+            step = member.sds.send_ephemeral(content, member.clock.reading(now_ms))
         else:
-            step = self._send(member, member.sds, content, reading_ms)
+            step = self._send(member, member.sds, content, now_ms)
         self._follow(member, member.sds, step, now_ms)
 
     def _library_sync(self, member: Member, now_ms: int) -> None:
@@ -261,8 +246,7 @@ class _Simulation(World[Entry, Transmission]):
             self._agenda.add(again_ms, partial(self._library_sync, member))
         if not member.present or member.sds is None:
             return
-        reading_ms = member.clock.reading(now_ms)
-        step = self._send(member, member.sds, _SYNC_CONTENT, reading_ms)
+        step = self._send(member, member.sds, _SYNC_CONTENT, now_ms)
         self._library_syncs.update(one.message_id for one in step.broadcasts)
         self._follow(member, member.sds, step, now_ms)
 
@@ -274,8 +258,7 @@ class _Simulation(World[Entry, Transmission]):
         for _ in range(tail.messages):
             if member.sds is not None:
                 content = self._content(channel)
-                reading_ms = member.clock.reading(now_ms)
-                step = self._send(member, member.sds, content, reading_ms)
+                step = self._send(member, member.sds, content, now_ms)
                 for broadcast in step.broadcasts:
                     self._lost_tails[broadcast.message_id] = tail
                 self._follow(member, member.sds, step, now_ms)
@@ -284,11 +267,12 @@ class _Simulation(World[Entry, Transmission]):
             self._leave(member, now_ms)
 
     def _send(
-        self, member: Member, sds: MessageChannel, content: bytes, reading_ms: int
+        self, member: Member, sds: MessageChannel, content: bytes, now_ms: int
     ) -> Step:
         # Ids decide who repairs a message, and when. If the id depended on the start
         # time, another start would give another simulation.
         message_id = f"{member.channel.contents.getrandbits(256):064x}"
+        reading_ms = member.clock.reading(now_ms)
         return sds.send(content, reading_ms, message_id=message_id)
 
     def _content(self, channel: Channel) -> bytes:
@@ -340,7 +324,7 @@ class _Simulation(World[Entry, Transmission]):
             timestamp_ns,
         )
         self._log(transmission)
-        if broadcast.cause is _CONTENT:
+        if broadcast.cause is Cause.CONTENT:
             sds.note_retrieval_hint(broadcast.message_id, hashed)
         elapsed_ms = now_ms - self._start_ms
         arrives, delays_ms = self._network.carry(

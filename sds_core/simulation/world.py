@@ -36,11 +36,9 @@ class Tap(Generic[SentT]):
     """One observer.
 
     Args:
-        participants: Number of participants from which the tap receives.
         sighted: Function that is called for each record. The function's arguments are
             the event time by the tap's clock, the tap's name, the sequence number, and
             the recorded object.
-        report: Function that receives the tap's heartbeats and gaps.
     """
 
     def __init__(
@@ -198,9 +196,7 @@ class _Cut:
 class World(Generic[EntryT, SentT]):
     """Base of a simulation.
 
-    Args:
-        sighting: Function that makes the log entry for a tap's record; for the
-            arguments, see `sighted` of `Tap`.
+    `sighting` makes the log entry for a tap's record; for its arguments, see `Tap`.
     """
 
     def __init__(

@@ -37,7 +37,6 @@ class Trace(msgspec.Struct, frozen=True):
     """What happened to one message.
 
     Attributes:
-        evidence: Evidence from frames, and conclusions of the view.
         taps: Taps whose records were read. Each tap has a list of periods (from, to;
             Unix ms) in which the tap may have missed records.
         in_gaps: Kinds of the message's incidents during which every tap of the channel
@@ -80,7 +79,6 @@ class TraceReader:
         subjects: Messages to trace, all of the same channel.
         has_all_numbers: Whether the rows include all records of the taps, so that a
             missing sequence number means a missing record.
-        unread: Sentences about unreadable records.
 
     Raises:
         Untraceable: The protocol has no tracing.
@@ -196,17 +194,16 @@ class TraceReader:
             if last_ms >= since_ms
             and first_ms <= evidence.appeared_ms + settings.horizon_ms
         ]
-        unknown = [*evidence.unknown, *((text, ()) for text in self._unread)]
+        texts = list(self._unread)
         if not self._has_all_numbers:
-            text = (
+            texts.append(
                 "sequence gaps of taps are not known: only the channel's partition was "
                 "read"
             )
-            unknown.append((text, ()))
         if not taps:
-            unknown.append(("no record names its tap: capture gaps are not known", ()))
+            texts.append("no record names its tap: capture gaps are not known")
         if evidence.omitted:
-            text = f"{evidence.omitted:,} further steps are not shown"
-            unknown.append((text, ()))
+            texts.append(f"{evidence.omitted:,} further steps are not shown")
+        unknown = [*evidence.unknown, *((text, ()) for text in texts)]
         steps = sorted([*evidence.steps, *gaps], key=lambda one: one.at_ms)
         return msgspec.structs.replace(evidence, steps=steps, unknown=unknown)

@@ -86,14 +86,14 @@ def test_declarations_have_fields_and_signatures() -> None:
         "cimport cython",
         "@cython.no_gc",
         "cdef class Point:",
-        "    cdef public long long x",
-        "    cdef public unsigned long long y",
+        "    cdef public cython.longlong x",
+        "    cdef public cython.ulonglong y",
         "    cdef public str name",
         "cdef class Path:",
         "    cdef list _points",
-        "    cdef long long[:] _cells",
-        "    cpdef bint far(self, long long least, object colour=*)",
-        "    cdef long long _first(self)",
+        "    cdef cython.longlong[:] _cells",
+        "    cpdef cython.bint far(self, cython.longlong least, object colour=*)",
+        "    cdef cython.longlong _first(self)",
     ]
 
 

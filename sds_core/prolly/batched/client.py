@@ -43,6 +43,9 @@ class BatchedClient:
         random_bytes: Function that returns a number of random bytes, for salts.
         start_ns, end_ns: Only messages with times in [start_ns, end_ns), Unix ns, are
             compared.
+
+    Attributes:
+        outcome: The result; None until the synchronisation ends.
     """
 
     def __init__(
@@ -59,13 +62,8 @@ class BatchedClient:
         self._limits = limits
         self._own = self._tree = tree.between(start_ns, end_ns)
         """`_tree` includes the server's messages; `_own` does not."""
-        self._outcome: Outcome | None = None
+        self.outcome: Outcome | None = None
         self._begin(b"")
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """The result; None until the synchronisation ends."""
-        return self._outcome
 
     def start(self) -> Sequence[Frame]:
         """Return the message that opens the first or a later connection.
@@ -111,7 +109,7 @@ class BatchedClient:
         match message:
             case pb.Step() if self._salt and not self._awaits_items and message.level:
                 return self._stepped(message)
-            case pb.Items() if self._salt and self._outcome is None:
+            case pb.Items() if self._salt and self.outcome is None:
                 return self._took(message)
         text = f"{type(message).__name__} is not expected here"
         raise UnexpectedMessage(text)
@@ -124,7 +122,8 @@ class BatchedClient:
             ours = children_of(ours)
             level -= 1
         compared = compare(self._salt, ours, step.fingerprints)
-        is_mostly_theirs = _count(compared.theirs) >= _MANY_MORE * len(compared.ours)
+        their_count = int.from_bytes(compared.theirs, "little").bit_count()
+        is_mostly_theirs = their_count >= _MANY_MORE * len(compared.ours)
         if compared.theirs and level and not is_mostly_theirs:
             self._list = children_of(compared.ours)
             return [
@@ -151,8 +150,7 @@ class BatchedClient:
         if not message.has_more:
             self._finish()
         elif not items:
-            text = "a message has no items, but announces further items"
-            raise BadFrame(text)
+            raise BadFrame("a message has no items, but announces further items")
         return ()
 
     def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:
@@ -183,21 +181,14 @@ class BatchedClient:
             item for item in map(unpack, below(self._only_here)) if item not in received
         ]
         theirs = self._tree.changed(insert=self._received, delete=lacking)
-        root = self._root
-        if root is None or (root.height, root.root) != (
-            theirs.root.level,
-            theirs.root.merkle,
-        ):
+        sent, own = self._root, theirs.root
+        if sent is None or (sent.height, sent.root) != (own.level, own.merkle):
             text = "the server's messages do not match the root that the server sent"
             raise WrongHash(text)
         only_there = {item for item in received if item not in self._own}
         if self._tree is not self._own:
             earlier = {item for item in self._tree if item not in self._own}
             only_there |= earlier - set(lacking)
-        self._outcome = Outcome(
+        self.outcome = Outcome(
             [item for item in lacking if item in self._own], sorted(only_there)
         )
-
-
-def _count(bitmap: bytes) -> int:
-    return int.from_bytes(bitmap, "little").bit_count()

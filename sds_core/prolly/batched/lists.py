@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final, NamedTuple, TypeVar
 
 from sds_core.prolly.errors import BadFrame, BadNode
@@ -116,17 +116,17 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
             f"{len(hashes)} bytes"
         )
         raise BadFrame(text)
-    items: list[Item] = []
-    time_ns = 0
-    for place, difference_ns in enumerate(message.time_differences):
-        time_ns += difference_ns
-        at = place * HASH_BYTES
-        items.append(Item(time_ns, hashes[at : at + HASH_BYTES]))
+    times_ns = list(accumulate(message.time_differences))
+    starts = range(0, len(hashes), HASH_BYTES)
+    items = [
+        Item(time_ns, hashes[at : at + HASH_BYTES])
+        for time_ns, at in zip(times_ns, starts, strict=True)
+    ]
     for before, item in pairwise(items):
         if item <= before:
             text = f"message {item.message_hash.hex()} is not in order"
             raise BadNode(text)
-    if items and not (start_ns <= items[0].timestamp_ns <= time_ns < end_ns):
-        text = f"messages from {items[0].timestamp_ns} to {time_ns} ns are out of range"
+    if items and not (start_ns <= times_ns[0] <= times_ns[-1] < end_ns):
+        text = f"messages from {times_ns[0]} to {times_ns[-1]} ns are out of range"
         raise BadNode(text)
     return items

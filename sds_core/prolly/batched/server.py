@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Final
 
 from google.protobuf.message import Message
@@ -140,13 +140,16 @@ class BatchedServer:
         part = list(islice(keys, ITEMS_PER_MESSAGE))
         while True:
             following = list(islice(keys, ITEMS_PER_MESSAGE))
-            message = _items_of(part)
-            message.level = level
-            message.differing = differing
-            message.has_more = bool(following)
-            if (root := self._take_root()) is not None:
-                message.root.CopyFrom(root)
-            yield message
+            items = [unpack(key) for key in part]
+            times_ns = [0, *(item.timestamp_ns for item in items)]
+            yield pb.Items(
+                level=level,
+                differing=differing,
+                time_differences=[later - time for time, later in pairwise(times_ns)],
+                message_hashes=b"".join(item.message_hash for item in items),
+                root=self._take_root(),
+                has_more=bool(following),
+            )
             if not following:
                 return
             part, differing = following, b""
@@ -177,16 +180,4 @@ def _check_open(request: pb.Open) -> None:
         )
         raise BadFrame(text)
     if not all(request.tail_children):
-        text = "a tail has at least one child"
-        raise BadFrame(text)
-
-
-def _items_of(keys: Iterable[bytes]) -> pb.Items:
-    differences = []
-    hashes = []
-    before_ns = 0
-    for time_ns, message_hash in map(unpack, keys):
-        differences.append(time_ns - before_ns)
-        hashes.append(message_hash)
-        before_ns = time_ns
-    return pb.Items(time_differences=differences, message_hashes=b"".join(hashes))
+        raise BadFrame("a tail has at least one child")

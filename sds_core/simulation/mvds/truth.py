@@ -28,8 +28,7 @@ class MessageTruth:
     """One message, or an id of a message that was not recorded yet.
 
     The recorded sendings determine the conclusions of a correct monitor
-    (docs/figures.md, 14). The simulation knows the truth about each sending, so the
-    observer is not used.
+    (docs/figures.md, 14). The observer is not used.
 
     Attributes:
         group: Id of the message's group, hexadecimal; empty until a MESSAGE was

@@ -9,7 +9,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from sds_core.simulation.truth.deliveries import returns_ms_of
+from sds_core.simulation.truth.deliveries import returns_ms_of, summed
 from sds_core.simulation.truth.tap_view import HORIZON_MS, Copy, SeenFrame, TapView
 from sds_core.wire import FrameKind
 
@@ -48,12 +48,7 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
         },
         **{fate.value: fates[fate] for fate in Fate},
         "ack_latencies": definite_latencies,
-        "ack_latency_ms": {
-            "probable": {
-                "count": len(probable_latencies_ms),
-                "sum": sum(probable_latencies_ms),
-            }
-        },
+        "ack_latency_ms": {"probable": summed(probable_latencies_ms)},
     }
 
 
@@ -71,7 +66,8 @@ def probable_for(
     message: SeenFrame, view: TapView, definite: SeenFrame | None
 ) -> SeenFrame | None:
     """Return the frame that makes an acknowledgement probable before it is definite."""
-    needed = _participants_needed(message, view)
+    others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
+    needed = max(1, sum(1 for _ in others))
     end = len(view.frames) if definite is None else definite.index
     holders: set[str] = set()
     rate = 1.0
@@ -137,11 +133,6 @@ def _returned_ms(frame: SeenFrame, view: TapView) -> int:
     until = bisect_right(frames, frame.index, key=attrgetter("index"))
     latest_ms, _ = list(returns_ms_of(frames[:until]))[-1]
     return latest_ms
-
-
-def _participants_needed(message: SeenFrame, view: TapView) -> int:
-    others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
-    return max(1, sum(1 for _ in others))
 
 
 def _latency_ms(message: SeenFrame, evidence: SeenFrame) -> int:

@@ -14,43 +14,27 @@ from typing import Any, NamedTuple
 
 from sds_core.message_channel.profile import Profile
 from sds_core.simulation.log import Presence, Transmission
-from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect, FrameKind
-from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
-
-_MESSAGES: dict[
-    Dialect, type[sds_spec_pb2.SdsMessage] | type[sds_nim_pb2.SdsMessage]
-] = {
-    Dialect.SPEC: sds_spec_pb2.SdsMessage,
-    Dialect.NIM: sds_nim_pb2.SdsMessage,
-}
-
-
-class Sizes(NamedTuple):
-    """The bytes of one frame by part; a part consists of whole fields.
-
-    Attributes:
-        other: all other fields.
-    """
-
-    content: int = 0
-    history: int = 0
-    bloom: int = 0
-    repair: int = 0
-    other: int = 0
+from sds_core.wire import (
+    DEFAULT_PARAMETERS,
+    BloomParameters,
+    Dialect,
+    FrameKind,
+    PartSizes,
+)
+from sds_core.wire.proto.sds_nim_pb2 import SdsMessage as NimMessage
+from sds_core.wire.proto.sds_spec_pb2 import SdsMessage as SpecMessage
 
 
-def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
+def sizes_of(dialect: Dialect, value: bytes) -> PartSizes:
     """Return the bytes of each part: the difference to a frame without the part.
 
-    Args:
-        dialect: dialect of the frame.
-        value: the frame as our participant wrote it; each number has its minimum
-            length.
+    `value` is a frame of our participant, so each number has its minimum length.
 
     Raises:
         google.protobuf.message.DecodeError: The value is not a frame of this dialect.
     """
-    message = _MESSAGES[dialect].FromString(value)
+    form = SpecMessage if dialect is Dialect.SPEC else NimMessage
+    message = form.FromString(value)
 
     def taken_out(field: str) -> int:
         before: int = message.ByteSize()
@@ -58,18 +42,17 @@ def sizes_of(dialect: Dialect, value: bytes) -> Sizes:
         after: int = message.ByteSize()
         return before - after
 
-    content = taken_out("content")
-    history = taken_out("causal_history")
-    bloom = taken_out("bloom_filter")
-    repair = taken_out("repair_request")
-    other = len(value) - content - history - bloom - repair
-    return Sizes(content, history, bloom, repair, other)
+    fields = ("content", "causal_history", "bloom_filter", "repair_request")
+    parts = [taken_out(field) for field in fields]
+    return PartSizes._make([*parts, len(value) - sum(parts)])
 
 
-def capacity_in(frames: Iterable[Sizes], responses: Iterable[Sizes]) -> dict[str, Any]:
+def capacity_in(
+    frames: Iterable[PartSizes], responses: Iterable[PartSizes]
+) -> dict[str, Any]:
     """Return a channel's figures; `responses` are its frames that answer requests."""
     # A channel without frames also has an entry.
-    parts = Sizes(*map(sum, zip(Sizes(), *frames, strict=True)))
+    parts = PartSizes(*map(sum, zip(PartSizes(0, 0, 0, 0, 0), *frames, strict=True)))
     return {
         "bytes": parts._asdict(),
         "repair_bytes": {"request": parts.repair, "response": sum(map(sum, responses))},
@@ -163,12 +146,10 @@ class Composition:
     """A frame as its sender composed it, without its bytes.
 
     Attributes:
-        message_id: the frame's own id.
         lamport: Lamport timestamp; 0 if the kind has no timestamp.
         history: messages that the frame depends on, in the frame's order.
         filter: ids in the frame's filter; None if the frame has no filter.
         composed_ms: time of the composition, Unix ms.
-        sizes: the frame's bytes by part.
     """
 
     dialect: Dialect
@@ -180,7 +161,7 @@ class Composition:
     requests: frozenset[str]
     filter: Filter | None
     composed_ms: int
-    sizes: Sizes
+    sizes: PartSizes
 
     @property
     def has_known_id(self) -> bool:
@@ -226,17 +207,12 @@ class Compositions:
         frame = transmission.frame
         if not transmission.is_of_message:
             return self._compose(transmission)
-        identity = (
-            transmission.channel_id,
-            frame.message_id,
-            frame.sender_id,
-            frame.lamport or 0,
-        )
+        channel_id, lamport = transmission.channel_id, frame.lamport or 0
+        identity = (channel_id, frame.message_id, frame.sender_id, lamport)
         known = self._content.get(identity)
         if known is None:
             known = self._content[identity] = self._compose(transmission)
-            own = self.received_by(transmission.channel_id, transmission.by)
-            own.add(frame.message_id)
+            self.received_by(channel_id, transmission.by).add(frame.message_id)
         return known
 
     def _compose(self, transmission: Transmission) -> Composition:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
-from sds_core.simulation.truth.deliveries import Delivery, deliveries_of
+from sds_core.simulation.truth.deliveries import Delivery, deliveries_of, summed
 from sds_core.simulation.truth.gaps import Gap, Outcome, gaps_of
 from sds_core.simulation.truth.tap_view import SeenFrame, TapView, window_end_ms
 
@@ -21,7 +21,6 @@ class Episodes:
     """Outcomes of the repair requests of a channel.
 
     Attributes:
-        response_times_ms: response times of the answered episodes.
         expired: number of episodes that were not answered.
         responses: frames that answered an episode, or arrived during the episode's
             window.
@@ -62,10 +61,7 @@ def repair_in(view: TapView, episodes: Episodes) -> dict[str, Any]:
             "responses": len(episodes.responses),
             "redundant": len(episodes.responses) - answered,
         },
-        "repair_response_ms": {
-            "count": answered,
-            "sum": sum(episodes.response_times_ms),
-        },
+        "repair_response_ms": summed(episodes.response_times_ms),
     }
 
 
@@ -75,14 +71,10 @@ def _follow(message_id: str, view: TapView, end_ms: int, episodes: Episodes) -> 
     first: SeenFrame | None = None
     latest: SeenFrame | None = None
     for frame in sorted(copies | requests, key=attrgetter("index")):
-        if (
-            first is not None
-            and latest is not None
-            and _is_over(latest, frame.clock_ms)
-        ):
+        is_live = latest is not None and not _is_over(latest, frame.clock_ms)
+        if first is not None and not is_live:
             episodes.expired += 1
             first = None
-        is_live = latest is not None and not _is_over(latest, frame.clock_ms)
         if frame in copies and is_live:
             episodes.responses.append(frame)
             if first is not None:
@@ -118,18 +110,17 @@ class Conclusions:
         """Return the conclusions about a message for the document; times in Unix ms."""
         gap = self._gap_of.get(message_id)
         return {
-            "gap": None if gap is None else self._gap_object(gap),
+            "gap": None
+            if gap is None
+            else {
+                "named_ms": gap.naming.at_ms,
+                "deadline_ms": gap.deadline_ms,
+                "outcome": self.gaps[gap].value,
+            },
             "deliveries": {
                 delivery.participant: _delivery_object(delivery)
                 for delivery in self._deliveries_of.get(message_id, ())
             },
-        }
-
-    def _gap_object(self, gap: Gap) -> dict[str, Any]:
-        return {
-            "named_ms": gap.naming.at_ms,
-            "deadline_ms": gap.deadline_ms,
-            "outcome": self.gaps[gap].value,
         }
 
 

@@ -1,8 +1,4 @@
-"""Deliveries as the participants' frames show them (docs/figures.md, 5).
-
-The deliveries are conclusions of a correct monitor. The stories (messages.py) show
-which participants actually received a message.
-"""
+"""Deliveries as the participants' frames show them (docs/figures.md, 5)."""
 
 from __future__ import annotations
 
@@ -43,7 +39,6 @@ class Delivery(NamedTuple):
         lacking: the first frame that shows that the participant lacks the message, if
             any.
         having: the first frame that shows that the participant has the message, if any.
-        outcome: outcome that follows from the participant's frames.
     """
 
     message: SeenFrame
@@ -53,29 +48,23 @@ class Delivery(NamedTuple):
     outcome: Outcome
 
 
-class _Past(NamedTuple):
-    """State of a participant when one of its messages was first seen.
-
-    Attributes:
-        rollover_ms: when the participant's filter last rolled over; 0 if never.
-        returns_ms: the participant's last two returns after long silences, the latest
-            first; 0 if none.
-    """
-
-    rollover_ms: int
-    returns_ms: tuple[int, int]
-
-
 def deliveries_of(view: TapView) -> Iterator[Delivery]:
     """Return every delivery of a channel, in the order of the messages."""
     pasts = {
-        participant: list(map(_Past, _rollovers_ms(frames), returns_ms_of(frames)))
+        participant: list(
+            zip(_rollovers_ms(frames), returns_ms_of(frames), strict=True)
+        )
         for participant, frames in view.first_copies.items()
     }
     for message in view.messages.values():
         if message.composition.sender:
             for participant in view.active_others(message):
                 yield _delivery(message, participant, view, pasts[participant])
+
+
+def summed(durations_ms: Sequence[int]) -> dict[str, int]:
+    """Return number and sum of durations, as in the report."""
+    return {"count": len(durations_ms), "sum": sum(durations_ms)}
 
 
 def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
@@ -94,15 +83,15 @@ def deliveries_in(deliveries: Iterable[Delivery]) -> dict[str, Any]:
             "lost": outcomes[Outcome.LOST] + outcomes[Outcome.RETRACTED],
             "retracted": outcomes[Outcome.RETRACTED],
         },
-        "delivery_recovery_ms": {
-            "count": len(recoveries_ms),
-            "sum": sum(recoveries_ms),
-        },
+        "delivery_recovery_ms": summed(recoveries_ms),
     }
 
 
 def _delivery(
-    message: SeenFrame, participant: str, view: TapView, pasts: Sequence[_Past]
+    message: SeenFrame,
+    participant: str,
+    view: TapView,
+    pasts: Sequence[tuple[int, tuple[int, int]]],
 ) -> Delivery:
     message_id = message.composition.message_id
     naming = set(view.namings.get(message_id, ()))
@@ -113,6 +102,7 @@ def _delivery(
         frame = frames[place]
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
             break
+        rollover_ms, returns_ms = pasts[place]
         # Ids of one dialect cannot be looked up in filters of the other dialect.
         is_alike = frame.composition.dialect is message.composition.dialect
         known = frame.composition.filter if is_alike else None
@@ -125,11 +115,11 @@ def _delivery(
         if (
             known is not None
             and _could_know(frame, message)
-            and message.at_ms >= pasts[place].rollover_ms
+            and message.at_ms >= rollover_ms
             and not _was_named_before(frame, view)
         ):
             lacking = lacking or frame
-            is_lost |= _is_overdue(frame, lacking, pasts[place].returns_ms)
+            is_lost |= _is_overdue(frame, lacking, returns_ms)
     outcome = Outcome.LOST if is_lost else Outcome.OPEN
     return Delivery(message, participant, lacking, None, outcome)
 
@@ -153,7 +143,10 @@ def _is_overdue(
 
 
 def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
-    """For each frame, yield the sender's last two returns after a silence."""
+    """For each frame, yield the sender's last two returns after a silence.
+
+    The latest return is first; 0 stands for no return.
+    """
     last_ms = None
     latest_ms = one_before_ms = 0
     for frame in frames:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from sds_core.simulation.truth.composition import Named
-from sds_core.simulation.truth.deliveries import rolled_over
+from sds_core.simulation.truth.deliveries import rolled_over, summed
 from sds_core.simulation.truth.tap_view import HORIZON_MS, SeenFrame, TapView
 from sds_core.wire import Dialect, FrameKind
 
@@ -74,7 +74,7 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
             **{outcome.value: outcomes[outcome] for outcome in Outcome},
             "retracted": retracted,
         },
-        "gap_ms": {"count": len(waits_ms), "sum": sum(waits_ms)},
+        "gap_ms": summed(waits_ms),
     }
 
 

@@ -15,8 +15,8 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from sds_core.message_channel.events import Cause
-from sds_core.simulation.truth.composition import Composition, Sizes
-from sds_core.wire import Dialect, FrameKind
+from sds_core.simulation.truth.composition import Composition
+from sds_core.wire import Dialect, FrameKind, PartSizes
 
 HORIZON_MS = 3_600_000
 """Maximum time between a message's first copy and evidence that counts, ms."""
@@ -34,13 +34,9 @@ class Copy(enum.Enum):
 
 
 class ShownRecord(NamedTuple):
-    """One record of the topic.
+    """One record of the topic; `number` identifies the transmission.
 
-    Attributes:
-        at_ms: record time, Unix ms.
-        clock_ms: the channel's clock at the record, Unix ms.
-        number: number that identifies the transmission.
-        cause: why the frame was sent; in reality, only the sender knows this.
+    `SeenFrame` explains the other attributes.
     """
 
     at_ms: int
@@ -96,7 +92,7 @@ class TapView:
     def __init__(self, records: Iterable[ShownRecord]) -> None:
         self.began_ms: int | None = None
         self.kinds: Counter[FrameKind] = Counter()
-        self.sizes: list[Sizes] = []
+        self.sizes: list[PartSizes] = []
         self.replicas = 0
         self.frames: list[SeenFrame] = []
         self.messages: dict[str, SeenFrame] = {}
@@ -152,20 +148,14 @@ class TapView:
         return latest is not None and frame.clock_ms <= window_end_ms(latest)
 
     def _take(self, record: ShownRecord) -> None:
-        composition = record.composition
+        at_ms, clock_ms, _, cause, composition = record
         self.kinds[composition.kind] += 1
         self.sizes.append(composition.sizes)
         message_id = composition.message_id
         copy, first = self._copy_of(composition)
-        is_old = first is not None and record.clock_ms > first.clock_ms + HORIZON_MS
+        is_old = first is not None and clock_ms > first.clock_ms + HORIZON_MS
         frame = SeenFrame(
-            len(self.frames),
-            record.at_ms,
-            record.clock_ms,
-            copy,
-            record.cause,
-            composition,
-            is_old,
+            len(self.frames), at_ms, clock_ms, copy, cause, composition, is_old
         )
         self.frames.append(frame)
         if copy is Copy.FIRST and composition.sender:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 
 from sds_core.prolly import difference as module
-from sds_core.prolly.difference import OtherFanOut, difference
 from sds_core.prolly.item import Item
 from sds_core.prolly.tree import ProllyTree
+from tests.support.prolly.difference import difference
 from tests.support.prolly.strategies import FAN_OUTS, SETS
 
 
@@ -34,14 +34,6 @@ def test_it_is_exact_after_a_few_changes(
     expected = (messages | insert) - delete
     assert set(found.only_first) == messages - expected
     assert set(found.only_second) == expected - messages
-
-
-def test_trees_of_other_fan_outs_cannot_be_compared() -> None:
-    """Their hashes mean other things."""
-    with pytest.raises(
-        OtherFanOut, match="fan-out 2 and of fan-out 3 cannot be compared"
-    ):
-        difference(ProllyTree(fan_out=2), ProllyTree(fan_out=3))
 
 
 def test_its_cost_follows_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:

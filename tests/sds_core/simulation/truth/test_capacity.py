@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from sds_core.simulation.truth.composition import Sizes, sizes_of
-from sds_core.wire import Dialect
+from sds_core.simulation.truth.composition import sizes_of
+from sds_core.wire import Dialect, PartSizes
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 from tests.support.simulation.simulated import Simulated
 
@@ -39,7 +39,7 @@ def test_sizes_are_those_of_whole_fields(dialect: Dialect, protocol: Any) -> Non
         part: protocol.SdsMessage(**fields).SerializeToString()
         for part, fields in parts.items()
     }
-    expected = Sizes(**{part: len(value) for part, value in values.items()})
+    expected = PartSizes(**{part: len(value) for part, value in values.items()})
     assert sizes_of(dialect, b"".join(values.values())) == expected
 
 
