@@ -111,14 +111,8 @@ class Assembly:
 
     def touch(self, now_ms: int) -> None:
         """Restart the wait for segments, because none could arrive for some time."""
-        if self._options is None:
-            return
-        self.restore(
-            [
-                msgspec.structs.replace(segment, added_ms=now_ms)
-                for segment in self.state()
-            ]
-        )
+        replace = msgspec.structs.replace
+        self.restore([replace(segment, added_ms=now_ms) for segment in self.state()])
 
     def state(self) -> list[StoredSegment]:
         """Return the segments of incomplete payloads, oldest first, for a snapshot."""

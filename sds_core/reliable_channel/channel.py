@@ -18,7 +18,7 @@ from random import Random
 
 from sds_core import message_channel as sds
 from sds_core.reliable_channel.assembly import Assembly
-from sds_core.reliable_channel.budget import Budget, Unlimited
+from sds_core.reliable_channel.budget import Budget
 from sds_core.reliable_channel.encryption import Encryption, EncryptionScope
 from sds_core.reliable_channel.errors import NotStarted, StateError
 from sds_core.reliable_channel.events import LimitReached
@@ -44,7 +44,7 @@ from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward
 from sds_core.reliable_channel.participant_driver import ParticipantDriver
 from sds_core.reliable_channel.rate_limit import RateLimit
-from sds_core.reliable_channel.sending import Sending, new_message_id
+from sds_core.reliable_channel.sending import Sending
 from sds_core.reliable_channel.state import SEAL, ChannelState, RunningState
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.wire import HistoryEntry
@@ -118,8 +118,8 @@ class ReliableChannelCore:
             frames = self._tape
         else:
             contents = self._tape
-        self._budget: Budget = (
-            Unlimited() if options.rate_limit is None else RateLimit(options.rate_limit)
+        self._budget = (
+            Budget() if options.rate_limit is None else RateLimit(options.rate_limit)
         )
         self._outward = Outward(
             content_topic,
@@ -185,8 +185,7 @@ class ReliableChannelCore:
         The id lets the application await all events of the message. `random` must not
         be the channel's own source.
         """
-        identity = self.channel_id, self.sender_id
-        return new_message_id(*identity, payload, now_ms, random)
+        return self._sending.new_id(payload, now_ms, random)
 
     @property
     def sync_status(self) -> sds.SyncStatus:

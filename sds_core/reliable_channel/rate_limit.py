@@ -4,10 +4,10 @@ Every message counts: each segment, retry, sync message and repair takes one slo
 budget that RLN gives a member. A message that exceeds the budget waits in `Outward`, or
 is dropped.
 
-    level       first sendings   retries, syncs, repairs   ephemeral messages
-    FREE        sent             sent                      sent
-    APPROACHED  sent             wait                      dropped
-    REACHED     wait             wait                      dropped
+    `drop_reason`          first sendings   retries, syncs, repairs   ephemeral messages
+    None                   sent             sent                      sent
+    RATE_LIMIT_APPROACHED  sent             wait                      dropped
+    RATE_LIMIT_REACHED     wait             wait                      dropped
 
 The three classes of messages are the priorities critical, normal and optional in the
 rate limit manager's requirements (logos-co/roadmap,
@@ -25,7 +25,7 @@ from math import inf
 import msgspec
 
 from sds_core.ranges import check_least
-from sds_core.reliable_channel.budget import Urgency
+from sds_core.reliable_channel.budget import Budget, Urgency
 from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
 
@@ -43,14 +43,6 @@ class Window(StrEnum):
 
     EPOCH = "epoch"
     SLIDING = "sliding"
-
-
-class Level(StrEnum):
-    """How much of the budget is spent."""
-
-    FREE = "free"
-    APPROACHED = "approached"
-    REACHED = "reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +80,7 @@ class RateLimitOptions:
         return -(-exact.numerator // exact.denominator)
 
 
-class RateLimit:
+class RateLimit(Budget):
     """Counts messages against the budget, for all channels of an RLN member.
 
     Times are Unix ms and never decrease within a run. After a restart, stored times
@@ -111,21 +103,12 @@ class RateLimit:
             self._times_ms = times
         return len(times)
 
-    def level(self, now_ms: int) -> Level:
-        """Return how much of the budget is spent."""
-        used = self.used(now_ms)
-        if used >= self._options.messages_per_epoch:
-            return Level.REACHED
-        if used >= self._options.approached_messages:
-            return Level.APPROACHED
-        return Level.FREE
-
     def allows(self, urgency: Urgency, now_ms: int) -> bool:
         """See `Budget`."""
-        level = self.level(now_ms)
-        if level is Level.APPROACHED:
+        reason = self.drop_reason(now_ms)
+        if reason is DropReason.RATE_LIMIT_APPROACHED:
             return urgency is Urgency.FIRST
-        return level is Level.FREE
+        return reason is None
 
     def take(self, urgency: Urgency, now_ms: int) -> bool:
         """See `Budget`."""
@@ -136,19 +119,17 @@ class RateLimit:
 
     def drop_reason(self, now_ms: int) -> DropReason | None:
         """See `Budget`."""
-        match self.level(now_ms):
-            case Level.FREE:
-                return None
-            case Level.APPROACHED:
-                return DropReason.RATE_LIMIT_APPROACHED
-            case Level.REACHED:
-                return DropReason.RATE_LIMIT_REACHED
+        used = self.used(now_ms)
+        if used >= self._options.messages_per_epoch:
+            return DropReason.RATE_LIMIT_REACHED
+        if used >= self._options.approached_messages:
+            return DropReason.RATE_LIMIT_APPROACHED
+        return None
 
     def renewed_ms(self, now_ms: int) -> float:
         """Return when the next class of messages may be sent, Unix ms; inf if never.
 
-        At the returned time, a REACHED level ends, and an APPROACHED level becomes
-        FREE.
+        The returned time ends the current `drop_reason`.
         """
         used = self.used(now_ms)
         budget = self._options.messages_per_epoch

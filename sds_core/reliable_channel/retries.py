@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from math import inf
-from typing import NamedTuple
 
 import msgspec
 
@@ -26,13 +25,6 @@ class Retry(msgspec.Struct, array_like=True):
     frame: bytes
     attempts: int = 0
     due_ms: int | None = None
-
-
-class Due(NamedTuple):
-    """Due messages: ids to send again, and ids whose retries have ended."""
-
-    to_send: list[str]
-    exhausted: list[str]
 
 
 class Retries:
@@ -85,10 +77,6 @@ class Retries:
         """Return the frame of a tracked message."""
         return self._retries[sds_id].frame
 
-    def attempts(self, sds_id: str) -> int:
-        """Return how often a tracked message was sent again."""
-        return self._retries[sds_id].attempts
-
     def sending_ended(self, sds_id: str, now_ms: int) -> None:
         """Begin the interval after a sending that succeeded or failed."""
         retry = self._retries.get(sds_id)
@@ -102,24 +90,25 @@ class Retries:
         if retry is not None:
             self._bytes -= len(retry.frame)
 
-    def take_due(self, now_ms: int) -> Due:
-        """Return due messages: those to send now, and those whose retries ended.
+    def take_due(self, now_ms: int) -> tuple[list[str], list[str]]:
+        """Return the ids to send again now, and the ids whose retries have ended.
 
         Call `take_due` only while the node is online, because a retry counts as an
         attempt.
         """
-        due = Due([], [])
+        to_send: list[str] = []
+        exhausted: list[str] = []
         while self.next_ms <= now_ms:
             _, sds_id = heappop(self._heap)
             retry = self._retries[sds_id]
             retry.due_ms = None
             if retry.attempts >= self._max_attempts:
                 self.stop(sds_id)
-                due.exhausted.append(sds_id)
+                exhausted.append(sds_id)
             else:
                 retry.attempts += 1
-                due.to_send.append(sds_id)
-        return due
+                to_send.append(sds_id)
+        return to_send, exhausted
 
     def state(self) -> dict[str, Retry]:
         """Return all messages, for a snapshot."""

@@ -24,7 +24,7 @@ from sds_core.reliable_channel import (
     SendEphemeral,
     Window,
 )
-from sds_core.reliable_channel.budget import Budget, Unlimited, Urgency
+from sds_core.reliable_channel.budget import Budget, Urgency
 from sds_core.reliable_channel.events import DropReason
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
 from sds_core.reliable_channel.rate_limit import RateLimit
@@ -148,7 +148,7 @@ def test_without_a_limit_nothing_waits() -> None:
     """The default, for networks without RLN."""
     assert OPTIONS.rate_limit is None
     after(started(), 300)
-    unlimited: Budget = Unlimited()
+    unlimited = Budget()
     assert all(unlimited.take(one, START_MS) for one in Urgency)
     assert unlimited.drop_reason(START_MS) is None
 
