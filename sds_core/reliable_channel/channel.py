@@ -122,13 +122,7 @@ class ReliableChannelCore:
             Budget() if options.rate_limit is None else RateLimit(options.rate_limit)
         )
         self._outward = Outward(
-            content_topic,
-            pubsub_topic,
-            frames,
-            self._budget,
-            limits.queue,
-            limits.queue_bytes,
-            options.meta,
+            content_topic, pubsub_topic, frames, self._budget, options
         )
         self._assembly = Assembly(options.fitting_segmentation())
         self._sending = Sending(
@@ -272,7 +266,7 @@ class ReliableChannelCore:
                     sync_ms=timer.next_ms,
                     latest_sync_ms=timer.latest_ms,
                     requests_sync_ms=timer.requests_ms,
-                    fetching=self._fetching.state(),
+                    fetching=self._fetching.state,
                 ),
             )
         )

@@ -12,6 +12,8 @@ from math import inf
 
 import msgspec
 
+from sds_core.reliable_channel.options import ReliableChannelOptions
+
 
 class Retry(msgspec.Struct, array_like=True):
     """One message that is not acknowledged.
@@ -28,31 +30,16 @@ class Retry(msgspec.Struct, array_like=True):
 
 
 class Retries:
-    """The retry timers of all our messages.
+    """The retry timers of all our messages; a limit drops the oldest message."""
 
-    Args:
-        limit: Maximum number of messages; the oldest is dropped.
-    """
-
-    def __init__(
-        self, interval_ms: int, max_attempts: int, limit: int, limit_bytes: int
-    ) -> None:
-        self._interval_ms = interval_ms
-        self._max_attempts = max_attempts
-        self._limit = limit
-        self._limit_bytes = limit_bytes
+    def __init__(self, options: ReliableChannelOptions) -> None:
+        self._interval_ms = options.retry_interval_ms
+        self._max_attempts = options.max_retry_attempts
+        self._limits = options.limits
         self._retries: dict[str, Retry] = {}
         self._bytes = 0
         # Times may be outdated; the `due_ms` of the `Retry` is valid.
         self._heap: list[tuple[int, str]] = []
-
-    def __len__(self) -> int:
-        """Return the number of messages."""
-        return len(self._retries)
-
-    def __contains__(self, sds_id: str) -> bool:
-        """Return whether a message may be sent again."""
-        return sds_id in self._retries
 
     @property
     def next_ms(self) -> float:
@@ -66,8 +53,8 @@ class Retries:
         """Add a message whose first sending begins; return ids that the limit drops."""
         self._retries[sds_id] = Retry(frame)
         self._bytes += len(frame)
-        dropped = []
-        while len(self._retries) > self._limit or self._bytes > self._limit_bytes:
+        dropped, limits = [], self._limits
+        while len(self._retries) > limits.retries or self._bytes > limits.retries_bytes:
             oldest = next(iter(self._retries))
             self.stop(oldest)
             dropped.append(oldest)

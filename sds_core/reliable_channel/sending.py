@@ -66,15 +66,10 @@ class Sending:
         self._outward = outward
         self._budget = budget
         self._random = random
-        self._limits = limits = options.limits
+        self._limits = options.limits
         self.waits_for_budget = False
         self.chunks = Chunks()
-        self.retries = Retries(
-            options.retry_interval_ms,
-            options.max_retry_attempts,
-            limits.retries,
-            limits.retries_bytes,
-        )
+        self.retries = Retries(options)
 
     # -- calls by the application
 

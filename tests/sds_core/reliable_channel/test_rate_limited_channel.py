@@ -26,6 +26,7 @@ from sds_core.reliable_channel import (
 )
 from sds_core.reliable_channel.budget import Budget, Urgency
 from sds_core.reliable_channel.events import DropReason
+from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
 from sds_core.reliable_channel.rate_limit import RateLimit
 from sds_core.reliable_channel.tape import TapedEncryption
@@ -190,8 +191,7 @@ def test_everything_is_sent_in_order_within_its_class_and_the_budget(
         "/waku/2/rs/1/0",
         TapedEncryption(None),
         RateLimit(options),
-        100,
-        10**6,
+        ReliableChannelOptions(),
     )
     outward.is_online = True
     now_ms = START_MS
