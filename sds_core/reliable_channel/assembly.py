@@ -55,7 +55,6 @@ class Assembly:
 
     def __init__(self, options: SegmentationOptions | None) -> None:
         self._options = options
-        self._segmenter = None if options is None else Segmenter(options)
         self._reassembler = None if options is None else Reassembler(options)
         self._stored: dict[_Set, list[StoredSegment]] = {}
 
@@ -73,9 +72,9 @@ class Assembly:
         Raises:
             PayloadTooLarge: The payload needs too many segments.
         """
-        if self._segmenter is None:
+        if self._options is None:
             return [payload]
-        return self._segmenter.split(payload)
+        return Segmenter(self._options).split(payload)
 
     def is_one_chunk(self, payload: bytes) -> bool:
         """Return whether a payload needs no segmentation."""

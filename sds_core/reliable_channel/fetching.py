@@ -133,10 +133,9 @@ class Fetching:
                 out.queries.append(query)
 
     def answered(self, answer: StoreAnswered, out: Output) -> bool:
-        """Process an answer, and query for the next page if necessary.
+        """Process an answer; return whether it belongs to one of our queries.
 
-        Returns:
-            Whether the answer belongs to one of our queries.
+        If the next page is necessary, query for it.
         """
         if answer.number == self.state.retrieval_number:
             self.state.retrieval_number = None

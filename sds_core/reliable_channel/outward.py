@@ -17,9 +17,9 @@ from math import inf
 import msgspec
 
 from sds_core.message_channel import Cause
-from sds_core.reliable_channel.budget import Budget, Urgency
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Dispatch
+from sds_core.reliable_channel.rate_limit import Budget, Urgency
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.waku import WakuMessage
 
@@ -142,10 +142,7 @@ class Outward:
         return Queued(cause, sds_id, self._encryption.encrypt(frame))
 
     def submit(self, cause: Cause, sds_id: str, frame: bytes) -> str | None:
-        """Encrypt a frame and queue it for `release`.
-
-        Returns:
-            Id of a retry that was dropped because the queue was full; None if none was.
+        """Encrypt and queue a frame; return the id of a retry that a full queue drops.
 
         Raises:
             EncryptionError: The frame cannot be encrypted.

@@ -11,7 +11,6 @@ from sds_core.message_channel import Cause
 from sds_core.message_channel.checks import check_name
 from sds_core.message_channel.framing import hash_of_parts
 from sds_core.reliable_channel.assembly import Assembly
-from sds_core.reliable_channel.budget import Budget
 from sds_core.reliable_channel.encryption import EncryptionError
 from sds_core.reliable_channel.errors import MessageIdRefused
 from sds_core.reliable_channel.events import (
@@ -32,6 +31,7 @@ from sds_core.reliable_channel.inputs import DispatchFailed
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
+from sds_core.reliable_channel.rate_limit import Budget
 from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
 from sds_core.reliable_channel.state import Chunks, Message, Stage
@@ -125,7 +125,9 @@ class Sending:
             self._outward.wait(Unframed(message_id, chunk, content))
         while len(self.chunks) > self._limits.messages:
             oldest = self.chunks.oldest()
-            self._forget(oldest)
+            self.chunks.drop(oldest)
+            for sds_id in oldest.sds_ids:
+                self._stop(sds_id)
             out.events.append(LimitReached("messages", oldest.message_id))
 
     def send_ephemeral(
@@ -348,11 +350,6 @@ class Sending:
     def _stop(self, sds_id: str) -> None:
         self.retries.stop(sds_id)
         self._outward.withdraw(sds_id)
-
-    def _forget(self, message: Message) -> None:
-        self.chunks.drop(message)
-        for sds_id in message.sds_ids:
-            self._stop(sds_id)
 
 
 def _failed(

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sds_core.reliable_channel.budget import Urgency
 from sds_core.reliable_channel.events import DropReason
 from sds_core.reliable_channel.rate_limit import (
     RateLimit,
     RateLimitOptions,
+    Urgency,
     Window,
 )
 from tests.support.frames import START_MS

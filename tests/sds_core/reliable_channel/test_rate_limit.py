@@ -8,12 +8,13 @@ from math import inf
 import msgspec
 import pytest
 
-from sds_core.reliable_channel.budget import Budget, Urgency
 from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
 from sds_core.reliable_channel.rate_limit import (
+    Budget,
     RateLimit,
     RateLimitOptions,
+    Urgency,
     Window,
 )
 from tests.support.frames import SECOND

@@ -24,11 +24,10 @@ from sds_core.reliable_channel import (
     SendEphemeral,
     Window,
 )
-from sds_core.reliable_channel.budget import Budget, Urgency
 from sds_core.reliable_channel.events import DropReason
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
-from sds_core.reliable_channel.rate_limit import RateLimit
+from sds_core.reliable_channel.rate_limit import Budget, RateLimit, Urgency
 from sds_core.reliable_channel.tape import TapedEncryption
 from tests.support.frames import MINUTE, START_MS
 from tests.support.properties import CAREFUL
