@@ -217,6 +217,7 @@ def test_query_names_at_most_so_many_and_takes_turns() -> None:
     assert asked(hints) == [[0, 1], [2, 3], [0, 1]]
 
 
+@pytest.mark.rule("rc-limit-1a")
 def test_query_names_the_hints_of_whole_messages() -> None:
     """One that has more than fit into a query alone is asked for with its newest."""
     hints = {
