@@ -7,7 +7,8 @@ position, the value, and the allowed values.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -28,6 +29,7 @@ _NAME = re.compile(r"`([^`]*)`$")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
+@dataclass(eq=False, repr=False)
 class TableError(ValueError):
     """A mapping has an unknown key, lacks a key, or holds a value that is not allowed.
 
@@ -37,10 +39,8 @@ class TableError(ValueError):
         problem: error at this position, with the value and the allowed values.
     """
 
-    def __init__(self, path: str, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path = path
-        self.problem = problem
+    path: str
+    problem: str
 
     def __str__(self) -> str:
         """One line."""
@@ -73,17 +73,13 @@ def read(mapping: Mapping[str, Any], into: type[T], within: str = "") -> T:
     except msgspec.ValidationError as error:
         text = str(error)
         found = _PATH.search(text)
-        steps = list(_steps(found[1])) if found else []
+        path = found[1] if found else ""
+        steps = [name or int(index) for name, index in _STEP.findall(path)]
         text = text[: found.start()] if found else text
         if error.__cause__ is None:
             text = _problem(text, mapping, into, steps)
         path = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in steps)
         raise TableError((within + path).lstrip("."), text) from None
-
-
-def _steps(path: str) -> Iterator[str | int]:
-    for name, index in _STEP.findall(path):
-        yield name or int(index)
 
 
 def _problem(
@@ -96,7 +92,8 @@ def _problem(
         kind = _inner(kind, step, value)
     if name := _NAME.search(text):
         if "unknown field" in text:
-            close = did_you_mean(name[1], _keys(kind))
+            keys = [one.encode_name for k in _structs(kind) for one in k.fields]
+            close = did_you_mean(name[1], keys)
             return (
                 f"has no key {shown(name[1])}{close}: "
                 f"allowed is {_allowed(kind, value)}"
@@ -121,27 +118,17 @@ def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
     return inspect.AnyType()
 
 
-def _keys(kind: inspect.Type) -> list[str]:
-    structs = [k for k in _alternatives(kind) if isinstance(k, inspect.StructType)]
-    return [field.encode_name for one in structs for field in one.fields]
-
-
 def _choices(kind: inspect.Type) -> list[str]:
     literals = [k for k in _alternatives(kind) if isinstance(k, inspect.LiteralType)]
     return [str(value) for one in literals for value in one.values]
 
 
 def _allowed(kind: inspect.Type, value: Any) -> str:
-    kinds = _alternatives(kind)
-    tags = _tags(kind)
-    if tags and isinstance(value, Mapping):
+    kinds: Sequence[inspect.Type] = _alternatives(kind)
+    if _tags(kind) and isinstance(value, Mapping):
         # If several tables are possible, the value's tag selects one of them.
-        kinds = tuple(
-            one
-            for one in kinds
-            if isinstance(one, inspect.StructType)
-            and one.tag == value.get(str(one.tag_field))
-        )
+        structs = _structs(kind)
+        kinds = [one for one in structs if one.tag == value.get(str(one.tag_field))]
     return " or ".join(_words(one) for one in kinds)
 
 
@@ -149,12 +136,12 @@ def _alternatives(kind: inspect.Type) -> tuple[inspect.Type, ...]:
     return kind.types if isinstance(kind, inspect.UnionType) else (kind,)
 
 
+def _structs(kind: inspect.Type) -> list[inspect.StructType]:
+    return [one for one in _alternatives(kind) if isinstance(one, inspect.StructType)]
+
+
 def _tags(kind: inspect.Type) -> tuple[str, ...]:
-    return tuple(
-        str(one.tag)
-        for one in _alternatives(kind)
-        if isinstance(one, inspect.StructType) and one.tag is not None
-    )
+    return tuple(str(one.tag) for one in _structs(kind) if one.tag is not None)
 
 
 def _words(kind: inspect.Type) -> str:

@@ -86,12 +86,8 @@ async def persist(
 ) -> _Result:
     """Retry until success, with growing waits and jitter.
 
-    Args:
-        attempt: The call to try.
-        errors: Errors after which the call is retried.
-        ending: If the event is set, an error is raised without a retry.
-        failed: Called with each error.
-        longest_s: Maximum wait between two attempts, unless a node requests more.
+    `failed` is called with each error. If `ending` is set, an error is raised without a
+    retry. A wait takes at most `longest_s` seconds, unless a node requests more.
     """
     exponential = wait_random_exponential(multiplier=0.5, max=longest_s)
 
@@ -99,14 +95,11 @@ async def persist(
         requested_s = getattr(_error_of(state), "retry_after_s", None)
         return max(exponential(state), min(requested_s or 0.0, _MOST_REQUESTED_S))
 
-    def note(state: RetryCallState) -> None:
-        failed(_error_of(state))
-
     retrying = AsyncRetrying(
         retry=retry_if_exception_type(errors),
         wait=wait,
         stop=lambda _: ending.is_set(),
-        after=note,
+        after=lambda state: failed(_error_of(state)),
         sleep=ending.pause,
         reraise=True,
     )

@@ -29,9 +29,7 @@ class MirrorSettings:
     """Settings of one mirror.
 
     Attributes:
-        nodes: REST APIs of the nodes.
         topics: Content topics by pubsub topic; an empty tuple selects all.
-        listen: How live messages are read.
         store: Whether the mirror also reads the nodes' stores.
         cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of the
             node; its filter cache is fixed at 50).

@@ -264,15 +264,8 @@ class Spool:
             (limit,),
         )
         return [
-            Spooled(
-                number,
-                at_ms,
-                seq,
-                key,
-                value,
-                msgspec.msgpack.decode(packed, type=Headers),
-            )
-            for number, at_ms, seq, key, value, packed in rows
+            Spooled._make((*columns, msgspec.msgpack.decode(packed, type=Headers)))
+            for *columns, packed in rows
         ]
 
     def written(self, records: Sequence[Spooled]) -> None:

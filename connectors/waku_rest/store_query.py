@@ -90,8 +90,6 @@ def queries_of(
     `start_ns` and `end_ns` are inclusive sender's times, Unix ns, at least 1.
     """
     for pubsub_topic, content_topics in topics.items():
-        # If no content topics are given, one query selects the messages of all content
-        # topics.
         parts = in_parts(content_topics, MAX_CONTENT_TOPICS) if content_topics else [()]
         for part in parts:
             yield StoreQuery(pubsub_topic, part, start_ns, end_ns)

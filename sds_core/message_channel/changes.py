@@ -75,21 +75,9 @@ class ChangeRecorder:
         self.is_on = False
         self._records: list[bytes] = []
 
-    def add(
-        self,
-        call: Call,
-        now_ms: int,
-        next_sync_ms: int,
-        *,
-        value: bytes = b"",
-        hint: bytes = b"",
-        message_id: str = "",
-    ) -> None:
-        """Record a change."""
-        self.number += 1
-        change = Change(
-            self.number, call, now_ms, next_sync_ms, value, hint, message_id
-        )
+    def add(self, change: Change) -> None:
+        """Record a change, whose number is the next one."""
+        self.number = change.number
         self._records.append(SEAL.pack(change))
 
     def take(self) -> list[bytes]:

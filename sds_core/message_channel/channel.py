@@ -17,9 +17,10 @@ from random import Random
 
 from sds_core.message_channel import changes as change_records
 from sds_core.message_channel import snapshot
-from sds_core.message_channel.changes import Call
+from sds_core.message_channel.changes import Call, Change
 from sds_core.message_channel.checks import check_name, check_time
 from sds_core.message_channel.delivery import Delivery
+from sds_core.message_channel.errors import SnapshotError
 from sds_core.message_channel.events import (
     Broadcast,
     EphemeralReceived,
@@ -32,15 +33,12 @@ from sds_core.message_channel.framing import FrameBuilder, Sending
 from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.reception import Reception, ignored
-from sds_core.message_channel.replay import repeat
 from sds_core.message_channel.sweeps import Sweeps
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.message_channel.view import ParticipantView
-from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
+from sds_core.wire import Frame, UndecodableFrame, WireError, decode
 
 _DEFAULT_PROFILE = Profile()
-_CONTENT = FrameKind.CONTENT
-_EPHEMERAL = FrameKind.EPHEMERAL
 
 
 class MessageChannel(ParticipantView):
@@ -73,7 +71,7 @@ class MessageChannel(ParticipantView):
         check_time(now_ms)
         check_name("channel_id", channel_id, profile.id_limit)
         check_name("participant_id", participant_id, profile.id_limit)
-        sync, uptime = SyncTimer(profile, random, now_ms), Uptime(now_ms)
+        sync, uptime = SyncTimer.started(profile, random, now_ms), Uptime(now_ms)
         parts = Parts.empty(channel_id, participant_id, profile, now_ms, sync, uptime)
         self._set_up(parts, random)
 
@@ -250,14 +248,14 @@ class MessageChannel(ParticipantView):
 
         Source: SDS, "Periodic Outgoing Buffer Sweep".
         """
-        return self._swept(self._sweeps.outgoing, Call.SWEEP_OUTGOING, now_ms)
+        return self._swept(self._outgoing.sweep, Call.SWEEP_OUTGOING, now_ms)
 
     def sweep_repairs(self, now_ms: int) -> Step:
         """Broadcast requested messages that no other participant has sent.
 
         Source: SDS-R guide, "Incoming Repair Request Buffer Sweep".
         """
-        return self._swept(self._sweeps.repairs, Call.SWEEP_REPAIRS, now_ms)
+        return self._swept(self._repairer.answer, Call.SWEEP_REPAIRS, now_ms)
 
     def sync(self, now_ms: int) -> Step:
         """Put the causal history and the filter into a frame without content.
@@ -329,16 +327,12 @@ class MessageChannel(ParticipantView):
         state = snapshot.SEAL.unpack(blob)
         snapshot.check_fit(state, profile)
         self = cls.__new__(cls)
-        self._set_up(snapshot.restored(state, profile, random), random)
-        for one in changes:
-            repeat(
-                change_records.SEAL.unpack(one),
-                self._parts,
-                self._sending,
-                self._reception,
-                self._delivery,
-                self._sweeps,
-            )
+        try:
+            self._set_up(snapshot.restored(state, profile, random), random)
+            for one in changes:
+                self._repeat(change_records.SEAL.unpack(one))
+        except WireError as error:
+            raise SnapshotError(str(error)) from error
         self._plan()
         self._uptime.is_resuming = was_off
         return self
@@ -350,6 +344,43 @@ class MessageChannel(ParticipantView):
         """
         self._uptime.is_resuming = True
         self._at(now_ms)
+
+    def _repeat(self, change: Change) -> None:
+        """Change the state as a recorded call did, unless the state has the change.
+
+        Raises:
+            SnapshotError: The previous change is missing.
+            WireError: The frame of this change is invalid.
+        """
+        if not self._changes.is_next(change):
+            return
+        now_ms = change.now_ms
+        match change.call:
+            case Call.RESUMED:
+                self._sweeps.resume(now_ms)
+            case Call.SENT:
+                self._sending.repeat(change.value, now_ms)
+            case Call.RECEIVED:
+                frame = decode(change.value)
+                self._reception.receive(frame, change.value, change.hint, now_ms)
+            case Call.COPY:
+                self._reception.take_copy(change.message_id, change.hint)
+            case Call.HINT:
+                self._reception.note_hint(change.message_id, change.hint)
+            case Call.MET:
+                self._delivery.met_elsewhere(change.message_id, now_ms)
+            case Call.SWEEP_INCOMING:
+                self._sweeps.incoming(now_ms)
+            case Call.SWEEP_OUTGOING:
+                self._outgoing.sweep(now_ms)
+            case Call.SWEEP_REPAIRS:
+                self._repairer.answer(now_ms)
+            case Call.SYNC:
+                self._sweeps.sync(now_ms)
+        # Storing a hint does not depend on the time.
+        if change.call is not Call.HINT:
+            self._uptime.last_ms = now_ms
+        self._sync.next_ms = change.next_sync_ms
 
     # -- time
 
@@ -364,13 +395,9 @@ class MessageChannel(ParticipantView):
     ) -> None:
         """Record a call that changed the state, and plan the next deadline."""
         if self._changes.is_on:
+            number, sync_ms = self._changes.number + 1, self._sync.next_ms
             self._changes.add(
-                call,
-                now_ms,
-                self._sync.next_ms,
-                value=value,
-                hint=hint,
-                message_id=message_id,
+                Change(number, call, now_ms, sync_ms, value, hint, message_id)
             )
         self._plan()
 

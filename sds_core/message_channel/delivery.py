@@ -19,7 +19,7 @@ from sds_core.message_channel.events import (
 )
 from sds_core.message_channel.incoming import MissingDependency, Waiting
 from sds_core.message_channel.parts import Behaviour
-from sds_core.wire import Frame, HistoryEntry, HistoryEntryLike
+from sds_core.wire import HistoryEntry, HistoryEntryLike
 
 
 class Delivery(Behaviour):
@@ -99,12 +99,11 @@ class Delivery(Behaviour):
         return self._meet([message_id], now_ms)
 
     def _release(self, message_id: str, now_ms: int) -> list[Event]:
-        incoming = self._incoming
         events: list[Event] = []
-        needed = incoming.needed_by(message_id)
+        needed = self._incoming.needed_by(message_id)
         for dependency in needed:
             events += self.lose(dependency, now_ms)
-        return events + self.deliver_circle(incoming.waiting_of(needed), now_ms)
+        return events + self.deliver_circle(self._incoming.waiting_of(needed), now_ms)
 
     def deliver_circle(self, circle: Iterable[str], now_ms: int) -> list[Event]:
         """Deliver messages that wait for each other, one after the other."""
@@ -112,45 +111,39 @@ class Delivery(Behaviour):
         for message_id in circle:
             message = self._incoming.waiting.pop(message_id, None)
             if message is not None:
-                events += self.deliver_all([_delivery(message_id, message)], now_ms)
+                events += self.deliver_all([message], now_ms)
         return events
 
     def _meet(self, dependencies: Iterable[str], now_ms: int) -> list[Event]:
         freed = [
-            _delivery(message_id, message)
+            message
             for dependency in dependencies
-            for message_id, message in self._incoming.met(dependency)
+            for message in self._incoming.met(dependency)
         ]
         return self.deliver_all(freed, now_ms) if freed else []
 
-    def deliver_all(
-        self, ready: list[tuple[str, Frame, bytes, bytes]], now_ms: int
-    ) -> list[Event]:
+    def deliver_all(self, ready: list[Waiting], now_ms: int) -> list[Event]:
         """Deliver messages and their waiting dependents, in the log's order.
 
         SDS, "Deliver Message". A loop replaces recursion, because chains of
         dependencies may be long.
         """
         events: list[Event] = []
-        order = [
-            (frame.lamport or 0, message_id, frame, value, hint)
-            for message_id, frame, value, hint in ready
-        ]
+        order = [(message.place, message) for message in ready]
         heapify(order)
         while order:
-            _, message_id, frame, value, hint = heappop(order)
-            events.append(self._deliver(frame, value, hint, now_ms))
-            for freed_id, freed in self._incoming.met(message_id):
-                one = _delivery(freed_id, freed)
-                heappush(order, (freed.frame.lamport or 0, *one))
+            (_, message_id), message = heappop(order)
+            events.append(self._deliver(message, now_ms))
+            for freed in self._incoming.met(message_id):
+                heappush(order, (freed.place, freed))
         return events
 
-    def _deliver(self, frame: Frame, value: bytes, hint: bytes, now_ms: int) -> Event:
-        message_id = frame.message_id
-        sender_id = frame.sender_id
-        lamport = frame.lamport or 0
-        self._log.add(lamport, HistoryEntry(message_id, hint, sender_id))
-        self._repairer.retain(message_id, value, sender_id, now_ms)
+    def _deliver(self, message: Waiting, now_ms: int) -> Event:
+        frame, sender_id = message.frame, message.frame.sender_id
+        lamport, message_id = message.place
+        entry = HistoryEntry(message_id, message.retrieval_hint, sender_id)
+        self._log.add(lamport, entry)
+        self._repairer.retain(message_id, message.value, sender_id, now_ms)
         self._lamport.adopt(lamport, now_ms)
         return Delivered(message_id, sender_id, lamport, frame.content)
 
@@ -160,7 +153,3 @@ class Delivery(Behaviour):
         if len(hint) > self._profile.hint_limit:
             hint = b""
         return HistoryEntry(entry.message_id, hint, entry.sender_id)
-
-
-def _delivery(message_id: str, message: Waiting) -> tuple[str, Frame, bytes, bytes]:
-    return message_id, message.frame, message.value, message.retrieval_hint

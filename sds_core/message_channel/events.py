@@ -54,11 +54,7 @@ class Sent(_Event, frozen=True):
 
 
 class Retried(_Event, frozen=True):
-    """An unacknowledged message of ours is broadcast again.
-
-    Attributes:
-        attempt: Number of the retry, from 1.
-    """
+    """An unacknowledged message of ours is broadcast again; attempts count from 1."""
 
     message_id: str
     attempt: int

@@ -91,18 +91,23 @@ class FrameBuilder(Behaviour):
         Content and timestamp can repeat after a restore from an older snapshot. Time
         and random value do not repeat.
         """
-        hashed = sha256()
-        for part in (
+        return hash_of_parts(
             self._channel_id.encode(),
             self._participant_id.encode(),
             lamport.to_bytes(8, "big"),
             content,
             now_ms.to_bytes(8, "big", signed=True),
             random.randbytes(_NONCE_BYTES),
-        ):
-            hashed.update(len(part).to_bytes(8, "big"))
-            hashed.update(part)
-        return hashed.hexdigest()
+        )
+
+
+def hash_of_parts(*parts: bytes) -> str:
+    """Return the SHA-256 of parts with their lengths, in hexadecimal."""
+    hashed = sha256()
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "big"))
+        hashed.update(part)
+    return hashed.hexdigest()
 
 
 def requested_events(entries: list[HistoryEntry], carrier_id: str) -> Iterator[Event]:

@@ -41,7 +41,7 @@ class MissingDependency(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class Waiting:
-    """A message in the incoming buffer.
+    """A content message that is not delivered yet.
 
     Attributes:
         unmet: Ids of the dependencies that the message waits for.
@@ -52,6 +52,11 @@ class Waiting:
     retrieval_hint: bytes
     arrived_ms: int
     unmet: set[str]
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """The message's position in the log's order."""
+        return self.frame.lamport or 0, self.frame.message_id
 
 
 class IncomingBuffer:
@@ -68,7 +73,8 @@ class IncomingBuffer:
     """
 
     def __init__(self, profile: Profile) -> None:
-        self._lost_after_ms = profile.lost_after_ms
+        lost_after_ms = profile.lost_after_ms
+        self._lost_after_ms = inf if lost_after_ms is None else lost_after_ms
         self._lost_limit = profile.missing_limit
         self.waiting: SizedDict[Waiting] = SizedDict(lambda one: len(one.value))
         # An OrderedDict, because a plain dict finds its first entry more slowly after
@@ -82,8 +88,6 @@ class IncomingBuffer:
     @property
     def next_ms(self) -> float:
         """When the next wait ends, Unix ms; inf if no message waits."""
-        if self._lost_after_ms is None:
-            return inf
         if not self.missing:
             return self.circles_due_ms
         first = next(iter(self.missing.values()))
@@ -100,10 +104,8 @@ class IncomingBuffer:
     def hold(self, message_id: str, message: Waiting) -> None:
         """Put a message in."""
         self.waiting[message_id] = message
-        if self._lost_after_ms is not None:
-            self.circles_due_ms = min(
-                self.circles_due_ms, message.arrived_ms + self._lost_after_ms
-            )
+        due_ms = message.arrived_ms + self._lost_after_ms
+        self.circles_due_ms = min(self.circles_due_ms, due_ms)
         for dependency in message.unmet:
             self._waiters.setdefault(dependency, []).append(message_id)
 
@@ -149,7 +151,7 @@ class IncomingBuffer:
         self.missing.pop(message_id, None)
         self.lost.pop(message_id, None)
 
-    def met(self, dependency: str) -> Iterator[tuple[str, Waiting]]:
+    def met(self, dependency: str) -> Iterator[Waiting]:
         """Remove and yield the messages that wait only for this dependency."""
         for message_id in self._waiters.pop(dependency, ()):
             message = self.waiting.get(message_id)
@@ -158,12 +160,10 @@ class IncomingBuffer:
             message.unmet.discard(dependency)
             if not message.unmet:
                 del self.waiting[message_id]
-                yield message_id, message
+                yield message
 
     def overdue(self, now_ms: int) -> list[str]:
         """Return the ids of messages that are missing for longer than the limit."""
-        if self._lost_after_ms is None:
-            return []
         latest_ms = now_ms - self._lost_after_ms
         return [
             message_id
@@ -177,8 +177,6 @@ class IncomingBuffer:
         Stuck messages name each other in a circle, so they would never be delivered.
         The result has the log's order.
         """
-        if self._lost_after_ms is None:
-            return []
         latest_ms = now_ms - self._lost_after_ms
         later_ms = (
             message.arrived_ms
@@ -244,9 +242,7 @@ class IncomingBuffer:
         self.circles_due_ms = circles_due_ms
 
     def _in_order(self, message_ids: Iterable[str]) -> list[str]:
-        return sorted(
-            message_ids, key=lambda one: (self.waiting[one].frame.lamport or 0, one)
-        )
+        return sorted(message_ids, key=lambda one: self.waiting[one].place)
 
     def _held_up(self) -> set[str]:
         found: set[str] = set()

@@ -18,6 +18,7 @@ from sds_core.message_channel.events import (
     PossiblyAcknowledged,
     Retried,
     RetriesExhausted,
+    Step,
 )
 from sds_core.message_channel.profile import Profile
 from sds_core.message_channel.sized_dict import SizedDict
@@ -85,10 +86,10 @@ class OutgoingBuffer:
 
     def add(self, message_id: str, value: bytes, now_ms: int) -> Iterator[Event]:
         """Add a message that was broadcast a moment ago."""
-        retry_ms = now_ms + self._profile.retry_unacknowledged_ms
+        profile = self._profile
+        retry_ms = now_ms + profile.retry_unacknowledged_ms
         self.messages[message_id] = Outgoing(value, now_ms, retry_ms)
         self._stale = True
-        profile = self._profile
         while self.messages.is_over(
             profile.outgoing_limit, profile.outgoing_bytes_limit
         ):
@@ -109,7 +110,7 @@ class OutgoingBuffer:
         if self.messages and frame.bloom_filter:
             yield from self._review_filter(frame, others)
 
-    def sweep(self, now_ms: int) -> tuple[list[Broadcast], list[Event]]:
+    def sweep(self, now_ms: int) -> Step:
         """Return the rebroadcasts that are due, unacknowledged messages first."""
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
@@ -130,7 +131,7 @@ class OutgoingBuffer:
             broadcasts.append(Broadcast(Cause.RETRY, message_id, message.value))
             events.append(Retried(message_id, message.attempts))
         self._stale = True
-        return broadcasts, events
+        return Step(broadcasts, events)
 
     def restore(self, messages: dict[str, Outgoing]) -> None:
         """Restore the buffer from the messages of a snapshot, oldest first."""

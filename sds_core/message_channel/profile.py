@@ -202,7 +202,7 @@ class Profile:
             "history_limit": self.causal_history_size,
             "id_limit": 64,
             "hint_limit": 0,
-            "max_frame_bytes": self._least_frame_bytes(),
+            "max_frame_bytes": 4 * self._overhead_bytes() // 3,
             "participant_forgotten_after_ms": 0,
             "participants_limit": 1,
             "sync_requests_factor": 0,
@@ -248,9 +248,6 @@ class Profile:
         """
         room = self.max_frame_bytes - self._overhead_bytes() - self._entry_bytes()
         return max(0, room)
-
-    def _least_frame_bytes(self) -> int:
-        return 4 * self._overhead_bytes() // 3
 
     def _overhead_bytes(self) -> int:
         """Return the maximum bytes of all fields except causal history and content."""

@@ -127,12 +127,11 @@ class Reception(Behaviour):
             unmet, news = self._delivery.unmet(unknown, message_id, now_ms)
             events += news
         if is_content:
+            message = Waiting(frame, value, retrieval_hint, now_ms, unmet)
             if unmet:
-                message = Waiting(frame, value, retrieval_hint, now_ms, unmet)
                 events += self._delivery.wait(message_id, message, now_ms)
             else:
-                ready = (message_id, frame, value, retrieval_hint)
-                events += self._delivery.deliver_all([ready], now_ms)
+                events += self._delivery.deliver_all([message], now_ms)
         return events
 
     def _may_have_been_here(self, frame: Frame) -> bool:

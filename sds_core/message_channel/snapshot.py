@@ -21,10 +21,9 @@ from sds_core.message_channel.parts import Parts, Uptime
 from sds_core.message_channel.profile import LogOrder, Profile
 from sds_core.message_channel.repairer import AnswersGiven
 from sds_core.message_channel.retained import Retained
-from sds_core.message_channel.rolling_bloom import RollingBloom
 from sds_core.message_channel.sync import SyncTimer
 from sds_core.sealed import Seal
-from sds_core.wire import HistoryEntry, WireError, decode
+from sds_core.wire import HistoryEntry, decode
 
 VERSION = 1
 
@@ -159,14 +158,12 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
     The state must fit the profile; see `check_fit`.
 
     Raises:
-        SnapshotError: A stored filter or message cannot be read.
+        WireError: A stored filter or message cannot be read.
     """
     # Older snapshots lack two times: the time of the participant's last frame, and the
     # time of the last call.
     own_frame_ms = state.own_frame_ms or state.started_ms
-    sync = SyncTimer.planned(
-        profile, random, state.next_sync_ms, own_frame_ms, state.owed_to
-    )
+    sync = SyncTimer(profile, random, state.next_sync_ms, own_frame_ms, state.owed_to)
     parts = Parts.empty(
         state.channel_id,
         state.participant_id,
@@ -183,8 +180,8 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
         state.forgotten_lamports,
         state.horizon,
     )
-    _restore_bloom(parts.bloom, state)
-    _restore_outgoing(parts.outgoing, state)
+    parts.bloom.restore(*state.bloom)
+    parts.outgoing.restore(_outgoing_messages(state))
     parts.incoming.restore(
         _waiting_messages(state),
         state.missing,
@@ -233,17 +230,19 @@ def _outgoing_state(buffer: OutgoingBuffer) -> list[OutgoingState]:
     ]
 
 
-def _restore_outgoing(buffer: OutgoingBuffer, state: State) -> None:
-    messages: dict[str, Outgoing] = {}
-    for one in state.outgoing:
-        retry_ms = inf if one.retry_ms is None else one.retry_ms
-        message = Outgoing(one.value, one.sent_ms, retry_ms)
-        message.attempts = one.attempts
-        message.is_possibly_acknowledged = one.is_possibly_acknowledged
-        message.seen_by = set(one.seen_by)
-        message.filters = len(one.seen_by) if one.filters is None else one.filters
-        messages[one.message_id] = message
-    buffer.restore(messages)
+def _outgoing_messages(state: State) -> dict[str, Outgoing]:
+    return {
+        one.message_id: Outgoing(
+            one.value,
+            one.sent_ms,
+            inf if one.retry_ms is None else one.retry_ms,
+            one.attempts,
+            one.is_possibly_acknowledged,
+            set(one.seen_by),
+            len(one.seen_by) if one.filters is None else one.filters,
+        )
+        for one in state.outgoing
+    }
 
 
 def _waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
@@ -260,24 +259,10 @@ def _waiting_state(buffer: IncomingBuffer) -> list[WaitingState]:
 
 
 def _waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
-    """Yield the incoming buffer's messages from a snapshot."""
     for one in state.waiting:
-        try:
-            frame = decode(one.value)
-        except WireError as error:
-            raise SnapshotError(str(error)) from error
-        message = Waiting(
-            frame, one.value, one.retrieval_hint, one.arrived_ms, set(one.unmet)
-        )
+        frame, unmet = decode(one.value), set(one.unmet)
+        message = Waiting(frame, one.value, one.retrieval_hint, one.arrived_ms, unmet)
         yield one.message_id, message
-
-
-def _restore_bloom(bloom: RollingBloom, state: State) -> None:
-    """Restore an empty filter; `SnapshotError` if it does not fit the profile."""
-    try:
-        bloom.restore(*state.bloom)
-    except WireError as error:
-        raise SnapshotError(str(error)) from error
 
 
 def check_fit(state: State, profile: Profile) -> None:

@@ -35,10 +35,7 @@ class Sweeps(Behaviour):
         return min(self._incoming.next_ms, self._repairer.requests.next_ms)
 
     def incoming(self, now_ms: int) -> Step:
-        """Drop messages that are missing for too long; request the other missing ones.
-
-        SDS, "Periodic Incoming Buffer Sweep".
-        """
+        """See `MessageChannel.sweep_incoming`."""
         events: list[Event] = []
         for message_id in self._incoming.overdue(now_ms):
             events += self._delivery.lose(message_id, now_ms)
@@ -51,15 +48,6 @@ class Sweeps(Behaviour):
             ):
                 events += self._repairer.ask_for(entry, now_ms)
         return Step((), events)
-
-    def outgoing(self, now_ms: int) -> Step:
-        """Broadcast messages again (SDS, "Periodic Outgoing Buffer Sweep")."""
-        broadcasts, events = self._outgoing.sweep(now_ms)
-        return Step(broadcasts, events)
-
-    def repairs(self, now_ms: int) -> Step:
-        """Answer requests (SDS-R guide, "Incoming Repair Request Buffer Sweep")."""
-        return self._repairer.answer(now_ms)
 
     def sync(self, now_ms: int) -> Step:
         """Build a sync frame (SDS, "Periodic Sync Message")."""

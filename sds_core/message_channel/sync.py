@@ -37,26 +37,28 @@ class SyncTimer:
             content waits, or if content of several participants waits.
     """
 
-    next_ms: int
-    own_frame_ms: int
-    owed_to: str
-
-    def __init__(self, profile: Profile, random: Random, now_ms: int) -> None:
-        self._set(profile, random, now_ms, now_ms, "")
-        self.next_ms += self._delay_ms(AFTER_CONTENT_SENT)
-
-    @classmethod
-    def planned(
-        cls,
+    def __init__(
+        self,
         profile: Profile,
         random: Random,
         next_ms: int,
         own_frame_ms: int,
         owed_to: str,
-    ) -> SyncTimer:
-        """Return a timer with given attributes; draws nothing from `random`."""
-        self = cls.__new__(cls)
-        self._set(profile, random, next_ms, own_frame_ms, owed_to)
+    ) -> None:
+        self._interval_ms = profile.sync_interval_ms
+        self._least_share = profile.sync_least_share
+        self._put_off_limit = profile.sync_put_off_limit
+        self._requests_factor = profile.sync_requests_factor
+        self._random = random
+        self.next_ms = next_ms
+        self.own_frame_ms = own_frame_ms
+        self.owed_to = owed_to
+
+    @classmethod
+    def started(cls, profile: Profile, random: Random, now_ms: int) -> SyncTimer:
+        """Return the timer of a new participant, with a drawn time."""
+        self = cls(profile, random, now_ms, now_ms, "")
+        self.next_ms += self._delay_ms(AFTER_CONTENT_SENT)
         return self
 
     def content_sent(self, now_ms: int, *, requests_wait: bool) -> None:
@@ -96,23 +98,6 @@ class SyncTimer:
         """Restart the limit on the delay; our frame acknowledges all messages."""
         self.own_frame_ms = now_ms
         self.owed_to = ""
-
-    def _set(
-        self,
-        profile: Profile,
-        random: Random,
-        next_ms: int,
-        own_frame_ms: int,
-        owed_to: str,
-    ) -> None:
-        self._interval_ms = profile.sync_interval_ms
-        self._least_share = profile.sync_least_share
-        self._put_off_limit = profile.sync_put_off_limit
-        self._requests_factor = profile.sync_requests_factor
-        self._random = random
-        self.next_ms = next_ms
-        self.own_frame_ms = own_frame_ms
-        self.owed_to = owed_to
 
     def _latest_ms(self, others: int) -> float:
         """Return the latest time to which traffic can delay the sync message, Unix ms.

@@ -30,11 +30,7 @@ class MessageStore:
     """Known messages by id.
 
     Our own messages have a separate limit, so that a peer that sends many messages
-    cannot displace our unsent messages.
-
-    Args:
-        options: Limits.
-        mark: Called with the id of each message that changes.
+    cannot displace our unsent messages. `mark` gets the id of each changed message.
     """
 
     def __init__(self, options: Options, mark: Callable[[bytes], None]) -> None:

@@ -83,11 +83,7 @@ def _pack(state: NodeState, record: Record, packer: Packer) -> bool:
 
 
 class Node:
-    """One node, its groups and peers.
-
-    Args:
-        options: Options of the node; None: the defaults.
-    """
+    """One node, its groups and peers; by default, it has the default options."""
 
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id

@@ -21,16 +21,6 @@ from sds_core.reason import Reason
 from sds_core.wire import MAX_VALUE_BYTES, ValueTooLarge
 from sds_core.wire.errors import UndecodableFrame
 
-# Errors of bytes that are not a payload of MVDS:
-#
-# UndecodableFrame (sds_core/wire/errors.py)
-# ├── ValueTooLarge           too_large
-# └── NotAPayload             mvds_error
-#     ├── MalformedPayload
-#     ├── NoRecord
-#     ├── WrongIdLength
-#     └── TooManyRecords
-
 
 class NotAPayload(UndecodableFrame):
     """The bytes are not a payload of MVDS."""

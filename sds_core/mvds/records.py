@@ -42,8 +42,7 @@ class Record:
 class RecordTable:
     """Holds at most one record for each peer and message.
 
-    Args:
-        mark: Function that receives peer and message id of each record that changes.
+    `mark` gets peer and message id of each record that changes.
     """
 
     def __init__(self, mark: Callable[[bytes, bytes], None]) -> None:

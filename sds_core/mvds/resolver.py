@@ -43,7 +43,9 @@ class Resolver:
         if missing and self._options.resolution is Resolution.CONSISTENT:
             self._waiting.add(message_id, missing)
             events.append(Waiting(message_id, missing))
-            self._keep_limit(events)
+            while len(self._waiting) > self._options.max_waiting:
+                oldest = self._waiting.oldest()
+                self._deliver(oldest, self._waiting.remove(oldest), events)
         else:
             self._deliver(message_id, missing, events)
 
@@ -69,11 +71,6 @@ class Resolver:
                 self._heads.delivered(message_id, message.group_id)
             else:
                 self._waiting.add(message_id, self._missing(message_id, message))
-
-    def _keep_limit(self, events: list[Event]) -> None:
-        while len(self._waiting) > self._options.max_waiting:
-            oldest = self._waiting.oldest()
-            self._deliver(oldest, self._waiting.remove(oldest), events)
 
     def _missing(self, message_id: bytes, message: Message) -> tuple[bytes, ...]:
         """Return undelivered parents; a message never waits for itself."""

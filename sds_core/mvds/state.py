@@ -16,11 +16,7 @@ from sds_core.mvds.resolver import Resolver
 
 
 class Groups:
-    """Which peers are in which group.
-
-    Args:
-        mark: Called with the id of each group that changes.
-    """
+    """Which peers are in which group; `mark` gets the id of each changed group."""
 
     def __init__(self, mark: Callable[[bytes], None]) -> None:
         # Inner dictionaries are used as ordered sets.

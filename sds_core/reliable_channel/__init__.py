@@ -5,7 +5,6 @@ has no sockets, threads or clock: it takes inputs with their times, and returns 
 caller must do.
 """
 
-from sds_core.reliable_channel.budget import Urgency as Urgency
 from sds_core.reliable_channel.channel import ReliableChannelCore as ReliableChannelCore
 from sds_core.reliable_channel.encryption import ChaChaEncryption as ChaChaEncryption
 from sds_core.reliable_channel.encryption import Encryption as Encryption
@@ -67,6 +66,7 @@ from sds_core.reliable_channel.outputs import Dispatch as Dispatch
 from sds_core.reliable_channel.outputs import Output as Output
 from sds_core.reliable_channel.outputs import StoreRequest as StoreRequest
 from sds_core.reliable_channel.rate_limit import RateLimitOptions as RateLimitOptions
+from sds_core.reliable_channel.rate_limit import Urgency as Urgency
 from sds_core.reliable_channel.rate_limit import Window as Window
 from sds_core.reliable_channel.segmentation import (
     SegmentationOptions as SegmentationOptions,

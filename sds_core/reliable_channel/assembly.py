@@ -55,7 +55,6 @@ class Assembly:
 
     def __init__(self, options: SegmentationOptions | None) -> None:
         self._options = options
-        self._segmenter = None if options is None else Segmenter(options)
         self._reassembler = None if options is None else Reassembler(options)
         self._stored: dict[_Set, list[StoredSegment]] = {}
 
@@ -73,9 +72,9 @@ class Assembly:
         Raises:
             PayloadTooLarge: The payload needs too many segments.
         """
-        if self._segmenter is None:
+        if self._options is None:
             return [payload]
-        return self._segmenter.split(payload)
+        return Segmenter(self._options).split(payload)
 
     def is_one_chunk(self, payload: bytes) -> bool:
         """Return whether a payload needs no segmentation."""
@@ -111,14 +110,8 @@ class Assembly:
 
     def touch(self, now_ms: int) -> None:
         """Restart the wait for segments, because none could arrive for some time."""
-        if self._options is None:
-            return
-        self.restore(
-            [
-                msgspec.structs.replace(segment, added_ms=now_ms)
-                for segment in self.state()
-            ]
-        )
+        replace = msgspec.structs.replace
+        self.restore([replace(segment, added_ms=now_ms) for segment in self.state()])
 
     def state(self) -> list[StoredSegment]:
         """Return the segments of incomplete payloads, oldest first, for a snapshot."""

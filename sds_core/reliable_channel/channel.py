@@ -18,7 +18,6 @@ from random import Random
 
 from sds_core import message_channel as sds
 from sds_core.reliable_channel.assembly import Assembly
-from sds_core.reliable_channel.budget import Budget, Unlimited
 from sds_core.reliable_channel.encryption import Encryption, EncryptionScope
 from sds_core.reliable_channel.errors import NotStarted, StateError
 from sds_core.reliable_channel.events import LimitReached
@@ -43,8 +42,8 @@ from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward
 from sds_core.reliable_channel.participant_driver import ParticipantDriver
-from sds_core.reliable_channel.rate_limit import RateLimit
-from sds_core.reliable_channel.sending import Sending, new_message_id
+from sds_core.reliable_channel.rate_limit import Budget, RateLimit
+from sds_core.reliable_channel.sending import Sending
 from sds_core.reliable_channel.state import SEAL, ChannelState, RunningState
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.wire import HistoryEntry
@@ -87,48 +86,30 @@ class ReliableChannelCore:
             random=random,
             profile=options.participant_profile(),
         )
-        self._set_up(
-            participant,
-            content_topic,
-            pubsub_topic,
-            now_ms,
-            random,
-            options,
-            encryption,
-        )
+        self._now_ms, self._random = now_ms, random
+        self._set_up(participant, content_topic, pubsub_topic, options, encryption)
 
     def _set_up(
         self,
         participant: sds.MessageChannel,
         content_topic: str,
         pubsub_topic: str,
-        now_ms: int,
-        random: Random,
         options: ReliableChannelOptions,
         encryption: Encryption | None,
     ) -> None:
-        limits = options.limits
         self._participant = participant
         self._content_topic = content_topic
-        self._now_ms = now_ms
-        self._random = random
         self._tape = TapedEncryption(encryption)
         frames = contents = TapedEncryption(None)
         if options.encryption_scope is EncryptionScope.FRAME:
             frames = self._tape
         else:
             contents = self._tape
-        self._budget: Budget = (
-            Unlimited() if options.rate_limit is None else RateLimit(options.rate_limit)
+        self._budget = (
+            Budget() if options.rate_limit is None else RateLimit(options.rate_limit)
         )
         self._outward = Outward(
-            content_topic,
-            pubsub_topic,
-            frames,
-            self._budget,
-            limits.queue,
-            limits.queue_bytes,
-            options.meta,
+            content_topic, pubsub_topic, frames, self._budget, options
         )
         self._assembly = Assembly(options.fitting_segmentation())
         self._sending = Sending(
@@ -137,14 +118,12 @@ class ReliableChannelCore:
             contents,
             self._outward,
             self._budget,
-            random,
+            self._random,
             options,
         )
-        self._intake = Intake(
-            options.process_task_min_elapse_ms, limits.intake, limits.intake_bytes
-        )
+        self._intake = Intake(options)
         self._inward = Inward(
-            participant, content_topic, pubsub_topic, frames, limits.ephemerals
+            participant, content_topic, pubsub_topic, frames, options.limits.ephemerals
         )
         self._fetching = Fetching(options, self._inward)
         self._driver = ParticipantDriver(
@@ -154,7 +133,7 @@ class ReliableChannelCore:
             self._assembly,
             contents,
             options,
-            random,
+            self._random,
         )
 
     # -- identity
@@ -185,8 +164,7 @@ class ReliableChannelCore:
         The id lets the application await all events of the message. `random` must not
         be the channel's own source.
         """
-        identity = self.channel_id, self.sender_id
-        return new_message_id(*identity, payload, now_ms, random)
+        return self._sending.new_id(payload, now_ms, random)
 
     @property
     def sync_status(self) -> sds.SyncStatus:
@@ -273,7 +251,7 @@ class ReliableChannelCore:
                     sync_ms=timer.next_ms,
                     latest_sync_ms=timer.latest_ms,
                     requests_sync_ms=timer.requests_ms,
-                    fetching=self._fetching.state(),
+                    fetching=self._fetching.state,
                 ),
             )
         )
@@ -306,14 +284,9 @@ class ReliableChannelCore:
         except sds.SnapshotError as error:
             raise StateError(error.detail) from error
         self = cls.__new__(cls)
+        self._now_ms, self._random = state.now_ms, random
         self._set_up(
-            participant,
-            state.content_topic,
-            pubsub_topic,
-            state.now_ms,
-            random,
-            options,
-            encryption,
+            participant, state.content_topic, pubsub_topic, options, encryption
         )
         self._sending.chunks.restore(state.messages)
         self._sending.retries.restore(state.retries)
@@ -347,10 +320,8 @@ class ReliableChannelCore:
                 self._sending.send_ephemeral(payload, message_id, now_ms, out)
             case Arrived():
                 self._arrived([event], now_ms, out)
-            case Dispatched(number):
-                self._dispatched(number, now_ms, out)
-            case DispatchFailed():
-                self._dispatch_failed(event, now_ms, out)
+            case Dispatched() | DispatchFailed():
+                self._dispatch_ended(event, now_ms, out)
             case StoreAnswered(_, messages):
                 if self._fetching.answered(event, out):
                     self._arrived(messages, now_ms, out)
@@ -418,16 +389,16 @@ class ReliableChannelCore:
             was_offline=connection.is_online and was_offline,
         )
 
-    def _dispatched(self, number: int, now_ms: int, out: Output) -> None:
-        ended = self._outward.ended(number)
-        if ended is not None:
-            self._driver.dispatched(ended[0].cause, now_ms)
-            self._sending.dispatched(*ended, now_ms, out)
-
-    def _dispatch_failed(
-        self, failure: DispatchFailed, now_ms: int, out: Output
+    def _dispatch_ended(
+        self, result: Dispatched | DispatchFailed, now_ms: int, out: Output
     ) -> None:
-        ended = self._outward.ended(failure.number)
-        if ended is not None:
-            self._driver.failed(ended[0].cause, now_ms)
-            self._sending.failed(ended[0], failure, now_ms, out)
+        ended = self._outward.ended(result.number)
+        if ended is None:
+            return
+        queued, message_hash = ended
+        if isinstance(result, Dispatched):
+            self._driver.dispatched(queued.cause, now_ms)
+            self._sending.dispatched(queued, message_hash, now_ms, out)
+        else:
+            self._driver.failed(queued.cause, now_ms)
+            self._sending.failed(queued, result, now_ms, out)

@@ -37,7 +37,6 @@ class ChunkInfo(msgspec.Struct, frozen=True):
 
     Attributes:
         chunks: Indices of chunks, ascending; (0,) if the message has one chunk.
-        total_chunks: Number of chunks of the message.
     """
 
     chunks: tuple[int, ...]
@@ -54,11 +53,7 @@ class _Event(msgspec.Struct, frozen=True):
 
 
 class _ChunkEvent(_Event, frozen=True):
-    """An event about one of our messages.
-
-    Attributes:
-        chunk_info: All chunks to which the event applies so far.
-    """
+    """An event about one of our messages."""
 
     message_id: str
     chunk_info: ChunkInfo
@@ -100,11 +95,7 @@ class SendError(StrEnum):
 
 
 class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
-    """A chunk cannot be sent, and is not sent again.
-
-    Attributes:
-        detail: Details for a log line.
-    """
+    """A chunk cannot be sent, and is not sent again; `detail` is for a log line."""
 
     error: SendError
     detail: str = ""
@@ -182,11 +173,7 @@ class Unusable(StrEnum):
 
 
 class UnusableMessage(_Event, frozen=True):
-    """A message on the content topic cannot be used in this channel.
-
-    Attributes:
-        detail: Details for a log line.
-    """
+    """A message on the content topic is unusable; `detail` is for a log line."""
 
     why: Unusable
     detail: str

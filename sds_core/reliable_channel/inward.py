@@ -16,6 +16,7 @@ from sds_core import message_channel as sds
 from sds_core.reliable_channel.encryption import EncryptionError
 from sds_core.reliable_channel.events import Unusable, UnusableMessage
 from sds_core.reliable_channel.inputs import Arrived
+from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
 
@@ -26,18 +27,13 @@ class Intake:
     Document, "Performance considerations": the SDS process task runs at most once in
     `process_task_min_elapse_ms`.
 
-    Args:
-        limit: Maximum number of messages. If more messages arrive, the oldest message
-            is dropped, and SDS later finds this message missing.
-
     Attributes:
         processed_ms: When the queue was processed last, Unix ms; -inf if never.
     """
 
-    def __init__(self, min_elapse_ms: int, limit: int, limit_bytes: int) -> None:
-        self._min_elapse_ms = min_elapse_ms
-        self._limit = limit
-        self._limit_bytes = limit_bytes
+    def __init__(self, options: ReliableChannelOptions) -> None:
+        self._min_elapse_ms = options.process_task_min_elapse_ms
+        self._limits = options.limits
         self._queue: deque[Arrived] = deque()
         self._bytes = 0
         self.processed_ms: float = -inf
@@ -51,8 +47,8 @@ class Intake:
         """Add a message; return how many messages were dropped by the limits."""
         self._queue.append(arrived)
         self._bytes += len(arrived.message.payload)
-        dropped = 0
-        while len(self._queue) > self._limit or self._bytes > self._limit_bytes:
+        dropped, limits = 0, self._limits
+        while len(self._queue) > limits.intake or self._bytes > limits.intake_bytes:
             self._pop()
             dropped += 1
         return dropped
@@ -80,12 +76,7 @@ class Intake:
 
 
 class Inward:
-    """Reads messages of the content topic.
-
-    Args:
-        limit: Maximum number of ephemeral messages whose copies are recognised; the
-            oldest is dropped.
-    """
+    """Reads messages of the content topic; `limit` is `Limits.ephemerals`."""
 
     def __init__(
         self,

@@ -64,10 +64,6 @@ _decoder = msgspec.msgpack.Decoder(_Entry)
 class StoredChannel:
     """A channel whose state is stored; use this class instead of the core.
 
-    Args:
-        core: The channel.
-        entries: Number of entries in the journal.
-
     Attributes:
         core: The channel. Apply inputs to this object, not to the core.
         unconfirmed: Events of the last input before a restart. The process may have

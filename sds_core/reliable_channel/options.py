@@ -61,7 +61,8 @@ class Limits:
         intake, intake_bytes: Received messages that wait to be processed. If too many
             messages wait, the oldest message is dropped, and SDS later finds this
             message missing.
-        ephemerals: Received ephemeral messages whose copies are recognised.
+        ephemerals: Received ephemeral messages whose copies are recognised; the oldest
+            is dropped.
     """
 
     messages: int = 1_000
@@ -102,7 +103,6 @@ class ReliableChannelOptions:
         segmentation: How payloads are split; with None, each payload is sent in one
             message. If a frame cannot hold a segment of the configured size, segments
             are shorter.
-        retrieval: How missing messages are fetched.
         query_on_connect_after_ms: A query on connect is repeated after this time.
         query_on_connect_range_ms: Maximum age of the messages that a query on connect
             requests.

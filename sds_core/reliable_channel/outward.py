@@ -17,8 +17,9 @@ from math import inf
 import msgspec
 
 from sds_core.message_channel import Cause
-from sds_core.reliable_channel.budget import Budget, Urgency
+from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Dispatch
+from sds_core.reliable_channel.rate_limit import Budget, Urgency
 from sds_core.reliable_channel.tape import TapedEncryption
 from sds_core.waku import WakuMessage
 
@@ -81,17 +82,14 @@ class Outward:
         pubsub_topic: str,
         encryption: TapedEncryption,
         budget: Budget,
-        limit: int,
-        limit_bytes: int,
-        meta: bytes = b"",
+        options: ReliableChannelOptions,
     ) -> None:
         self._content_topic = content_topic
         self._pubsub_topic = pubsub_topic
         self._encryption = encryption
         self._budget = budget
-        self._limit = limit
-        self._limit_bytes = limit_bytes
-        self._meta = meta
+        self._limits = options.limits
+        self._meta = options.meta
         self._first: deque[Queued] = deque()
         self._unframed: deque[Unframed] = deque()
         self._again: deque[Queued] = deque()
@@ -114,8 +112,8 @@ class Outward:
     def has_room(self, frames: int, size_bytes: int) -> bool:
         """Return whether the queue has room for further frames."""
         return (
-            len(self) + frames <= self._limit
-            and self._bytes + size_bytes <= self._limit_bytes
+            len(self) + frames <= self._limits.queue
+            and self._bytes + size_bytes <= self._limits.queue_bytes
         )
 
     def allows(self, cause: Cause, now_ms: int) -> bool:
@@ -144,10 +142,7 @@ class Outward:
         return Queued(cause, sds_id, self._encryption.encrypt(frame))
 
     def submit(self, cause: Cause, sds_id: str, frame: bytes) -> str | None:
-        """Encrypt a frame and queue it for `release`.
-
-        Returns:
-            Id of a retry that was dropped because the queue was full; None if none was.
+        """Encrypt and queue a frame; return the id of a retry that a full queue drops.
 
         Raises:
             EncryptionError: The frame cannot be encrypted.

@@ -66,17 +66,13 @@ class ParticipantDriver:
         """Begin all intervals."""
         self.is_started = True
         self.sweep_ms = now_ms + self._options.sweep_in_buf_interval_ms
-        self.repair_ms = now_ms + self._repair_sweep_ms
+        self.repair_ms = now_ms + self._options.profile.repair_sweep_ms
         self.sync_timer.restart(self._options.sync_multipliers.content_sent, now_ms)
 
     def stop(self) -> None:
         """Stop all activity until the next `start`; no sync message is planned."""
         self.is_started = False
         self.sync_timer.stop()
-
-    @property
-    def _repair_sweep_ms(self) -> int:
-        return self._options.profile.repair_sweep_ms
 
     @property
     def _sync_ms(self) -> float:
@@ -89,7 +85,7 @@ class ParticipantDriver:
             step = self._participant.sweep_incoming(now_ms)
             self.report(step.events, now_ms, out)
         if self.repair_ms <= now_ms:
-            self.repair_ms = now_ms + self._repair_sweep_ms
+            self.repair_ms = now_ms + self._options.profile.repair_sweep_ms
             # While the node is offline, repairs are discarded, because they would be
             # sent too late.
             step = self._participant.sweep_repairs(now_ms)

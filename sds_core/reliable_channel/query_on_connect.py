@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from sds_core.reliable_channel.options import ReliableChannelOptions
+
 _CLOCK_DRIFT_MS = 20_000
 """Maximum clock error of senders that stores accept (logos-delivery), ms.
 
@@ -46,39 +48,25 @@ class QueryState(msgspec.Struct, array_like=True):
 class QueryOnConnect:
     """Decides when a query begins, which time it covers, and when it ends.
 
-    Args:
-        after_ms: Time from the last query until the next one is due.
-        min_gap_ms: Minimum time between two queries, even if connections flap.
-
     Attributes:
         state: What a snapshot stores.
     """
 
-    def __init__(
-        self,
-        *,
-        is_enabled: bool,
-        after_ms: int,
-        range_ms: int,
-        min_gap_ms: int,
-        pages: int,
-    ) -> None:
-        self._is_enabled = is_enabled
-        self._after_ms = after_ms
-        self._range_ms = range_ms
-        self._min_gap_ms = min_gap_ms
-        self._pages = pages
-        self.state = QueryState()
+    def __init__(self, options: ReliableChannelOptions, state: QueryState) -> None:
+        self._options = options
+        self.state = state
 
     @property
     def next_ms(self) -> float:
         """When an available store must be queried, Unix ms; inf while a query runs."""
-        if not self._is_enabled or self.state.range is not None:
+        if not self._options.query_on_connect or self.state.range is not None:
             return inf
-        earliest_ms = self.state.began_ms + self._min_gap_ms
+        # Connections may flap.
+        earliest_ms = self.state.began_ms + self._options.retrieve_frequency_ms
         if self.state.is_wanted:
             return earliest_ms
-        return max(earliest_ms, self.state.began_ms + self._after_ms)
+        after_ms = self._options.query_on_connect_after_ms
+        return max(earliest_ms, self.state.began_ms + after_ms)
 
     def reconnected(self) -> None:
         """Request a query: a store became available, or the node is online again."""
@@ -86,12 +74,12 @@ class QueryOnConnect:
 
     def begin(self, now_ms: int) -> TimeRange:
         """Begin a query, and return the time that it covers."""
-        start_ms = max(1, now_ms - self._range_ms)
+        start_ms = max(1, now_ms - self._options.query_on_connect_range_ms)
         if self.state.done_ms is not None:
             start_ms = max(start_ms, self.state.done_ms - _CLOCK_DRIFT_MS)
         self.state.is_wanted = False
         self.state.began_ms = now_ms
-        self.state.pages_left = self._pages
+        self.state.pages_left = self._options.limits.pages_per_query
         covered = TimeRange(min(start_ms, now_ms), now_ms)
         self.state.range = covered
         return covered

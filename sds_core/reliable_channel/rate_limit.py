@@ -4,10 +4,10 @@ Every message counts: each segment, retry, sync message and repair takes one slo
 budget that RLN gives a member. A message that exceeds the budget waits in `Outward`, or
 is dropped.
 
-    level       first sendings   retries, syncs, repairs   ephemeral messages
-    FREE        sent             sent                      sent
-    APPROACHED  sent             wait                      dropped
-    REACHED     wait             wait                      dropped
+    `drop_reason`          first sendings   retries, syncs, repairs   ephemeral messages
+    None                   sent             sent                      sent
+    RATE_LIMIT_APPROACHED  sent             wait                      dropped
+    RATE_LIMIT_REACHED     wait             wait                      dropped
 
 The three classes of messages are the priorities critical, normal and optional in the
 rate limit manager's requirements (logos-co/roadmap,
@@ -18,14 +18,13 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from fractions import Fraction
-from math import inf
+from math import ceil, inf
 
 import msgspec
 
 from sds_core.ranges import check_least
-from sds_core.reliable_channel.budget import Urgency
 from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
 
@@ -45,12 +44,44 @@ class Window(StrEnum):
     SLIDING = "sliding"
 
 
-class Level(StrEnum):
-    """How much of the budget is spent."""
+class Urgency(Enum):
+    """What happens to a frame when the budget runs low.
 
-    FREE = "free"
-    APPROACHED = "approached"
-    REACHED = "reached"
+    FIRST: A first sending; queued if the budget is spent. AGAIN: A retry, repair or
+    sync message; queued if the limit is approached. DROPPABLE: An ephemeral message;
+    dropped if the limit is approached.
+    """
+
+    FIRST = auto()
+    AGAIN = auto()
+    DROPPABLE = auto()
+
+
+class Budget:
+    """Limits the number of messages per period; this base class has no limit."""
+
+    def allows(self, urgency: Urgency, now_ms: int) -> bool:
+        """Return whether a message may be sent now."""
+        return True
+
+    def take(self, urgency: Urgency, now_ms: int) -> bool:
+        """Count a message if it may be sent now; return whether it may be sent."""
+        return True
+
+    def drop_reason(self, now_ms: int) -> DropReason | None:
+        """Return why ephemeral messages are dropped now; None if they are sent."""
+        return None
+
+    def renewed_ms(self, now_ms: int) -> float:
+        """Return the next time when messages may be sent, Unix ms; inf if never."""
+        return inf
+
+    def state(self) -> bytes:
+        """Return the state for `restore` of the same kind of budget."""
+        return b""
+
+    def restore(self, state: bytes) -> None:
+        """Continue with the result of `state`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +115,10 @@ class RateLimitOptions:
     def approached_messages(self) -> int:
         """If this number of messages has been sent, the limit counts as approached."""
         share = Fraction(round(self.approached_share * _SHARE_STEPS), _SHARE_STEPS)
-        exact = share * self.messages_per_epoch
-        return -(-exact.numerator // exact.denominator)
+        return ceil(share * self.messages_per_epoch)
 
 
-class RateLimit:
+class RateLimit(Budget):
     """Counts messages against the budget, for all channels of an RLN member.
 
     Times are Unix ms and never decrease within a run. After a restart, stored times
@@ -111,21 +141,12 @@ class RateLimit:
             self._times_ms = times
         return len(times)
 
-    def level(self, now_ms: int) -> Level:
-        """Return how much of the budget is spent."""
-        used = self.used(now_ms)
-        if used >= self._options.messages_per_epoch:
-            return Level.REACHED
-        if used >= self._options.approached_messages:
-            return Level.APPROACHED
-        return Level.FREE
-
     def allows(self, urgency: Urgency, now_ms: int) -> bool:
         """See `Budget`."""
-        level = self.level(now_ms)
-        if level is Level.APPROACHED:
+        reason = self.drop_reason(now_ms)
+        if reason is DropReason.RATE_LIMIT_APPROACHED:
             return urgency is Urgency.FIRST
-        return level is Level.FREE
+        return reason is None
 
     def take(self, urgency: Urgency, now_ms: int) -> bool:
         """See `Budget`."""
@@ -136,19 +157,17 @@ class RateLimit:
 
     def drop_reason(self, now_ms: int) -> DropReason | None:
         """See `Budget`."""
-        match self.level(now_ms):
-            case Level.FREE:
-                return None
-            case Level.APPROACHED:
-                return DropReason.RATE_LIMIT_APPROACHED
-            case Level.REACHED:
-                return DropReason.RATE_LIMIT_REACHED
+        used = self.used(now_ms)
+        if used >= self._options.messages_per_epoch:
+            return DropReason.RATE_LIMIT_REACHED
+        if used >= self._options.approached_messages:
+            return DropReason.RATE_LIMIT_APPROACHED
+        return None
 
     def renewed_ms(self, now_ms: int) -> float:
         """Return when the next class of messages may be sent, Unix ms; inf if never.
 
-        At the returned time, a REACHED level ends, and an APPROACHED level becomes
-        FREE.
+        The returned time ends the current `drop_reason`.
         """
         used = self.used(now_ms)
         budget = self._options.messages_per_epoch

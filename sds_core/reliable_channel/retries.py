@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 from math import inf
-from typing import NamedTuple
 
 import msgspec
+
+from sds_core.reliable_channel.options import ReliableChannelOptions
 
 
 class Retry(msgspec.Struct, array_like=True):
@@ -28,39 +29,17 @@ class Retry(msgspec.Struct, array_like=True):
     due_ms: int | None = None
 
 
-class Due(NamedTuple):
-    """Due messages: ids to send again, and ids whose retries have ended."""
-
-    to_send: list[str]
-    exhausted: list[str]
-
-
 class Retries:
-    """The retry timers of all our messages.
+    """The retry timers of all our messages; a limit drops the oldest message."""
 
-    Args:
-        limit: Maximum number of messages; the oldest is dropped.
-    """
-
-    def __init__(
-        self, interval_ms: int, max_attempts: int, limit: int, limit_bytes: int
-    ) -> None:
-        self._interval_ms = interval_ms
-        self._max_attempts = max_attempts
-        self._limit = limit
-        self._limit_bytes = limit_bytes
+    def __init__(self, options: ReliableChannelOptions) -> None:
+        self._interval_ms = options.retry_interval_ms
+        self._max_attempts = options.max_retry_attempts
+        self._limits = options.limits
         self._retries: dict[str, Retry] = {}
         self._bytes = 0
         # Times may be outdated; the `due_ms` of the `Retry` is valid.
         self._heap: list[tuple[int, str]] = []
-
-    def __len__(self) -> int:
-        """Return the number of messages."""
-        return len(self._retries)
-
-    def __contains__(self, sds_id: str) -> bool:
-        """Return whether a message may be sent again."""
-        return sds_id in self._retries
 
     @property
     def next_ms(self) -> float:
@@ -74,8 +53,8 @@ class Retries:
         """Add a message whose first sending begins; return ids that the limit drops."""
         self._retries[sds_id] = Retry(frame)
         self._bytes += len(frame)
-        dropped = []
-        while len(self._retries) > self._limit or self._bytes > self._limit_bytes:
+        dropped, limits = [], self._limits
+        while len(self._retries) > limits.retries or self._bytes > limits.retries_bytes:
             oldest = next(iter(self._retries))
             self.stop(oldest)
             dropped.append(oldest)
@@ -84,10 +63,6 @@ class Retries:
     def frame(self, sds_id: str) -> bytes:
         """Return the frame of a tracked message."""
         return self._retries[sds_id].frame
-
-    def attempts(self, sds_id: str) -> int:
-        """Return how often a tracked message was sent again."""
-        return self._retries[sds_id].attempts
 
     def sending_ended(self, sds_id: str, now_ms: int) -> None:
         """Begin the interval after a sending that succeeded or failed."""
@@ -102,24 +77,25 @@ class Retries:
         if retry is not None:
             self._bytes -= len(retry.frame)
 
-    def take_due(self, now_ms: int) -> Due:
-        """Return due messages: those to send now, and those whose retries ended.
+    def take_due(self, now_ms: int) -> tuple[list[str], list[str]]:
+        """Return the ids to send again now, and the ids whose retries have ended.
 
         Call `take_due` only while the node is online, because a retry counts as an
         attempt.
         """
-        due = Due([], [])
+        to_send: list[str] = []
+        exhausted: list[str] = []
         while self.next_ms <= now_ms:
             _, sds_id = heappop(self._heap)
             retry = self._retries[sds_id]
             retry.due_ms = None
             if retry.attempts >= self._max_attempts:
                 self.stop(sds_id)
-                due.exhausted.append(sds_id)
+                exhausted.append(sds_id)
             else:
                 retry.attempts += 1
-                due.to_send.append(sds_id)
-        return due
+                to_send.append(sds_id)
+        return to_send, exhausted
 
     def state(self) -> dict[str, Retry]:
         """Return all messages, for a snapshot."""

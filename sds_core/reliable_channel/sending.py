@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from hashlib import sha256
 from random import Random
 
 from sds_core import message_channel as sds
 from sds_core.message_channel import Cause
 from sds_core.message_channel.checks import check_name
+from sds_core.message_channel.framing import hash_of_parts
 from sds_core.reliable_channel.assembly import Assembly
-from sds_core.reliable_channel.budget import Budget
 from sds_core.reliable_channel.encryption import EncryptionError
 from sds_core.reliable_channel.errors import MessageIdRefused
 from sds_core.reliable_channel.events import (
@@ -32,6 +31,7 @@ from sds_core.reliable_channel.inputs import DispatchFailed
 from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outputs import Output
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
+from sds_core.reliable_channel.rate_limit import Budget
 from sds_core.reliable_channel.retries import Retries
 from sds_core.reliable_channel.segmentation import SegmentationError
 from sds_core.reliable_channel.state import Chunks, Message, Stage
@@ -66,17 +66,22 @@ class Sending:
         self._outward = outward
         self._budget = budget
         self._random = random
-        self._limits = limits = options.limits
+        self._limits = options.limits
         self.waits_for_budget = False
         self.chunks = Chunks()
-        self.retries = Retries(
-            options.retry_interval_ms,
-            options.max_retry_attempts,
-            limits.retries,
-            limits.retries_bytes,
-        )
+        self.retries = Retries(options)
 
     # -- calls by the application
+
+    def new_id(self, payload: bytes, now_ms: int, random: Random) -> str:
+        """Return an id that depends on the payload, but differs for equal payloads."""
+        return hash_of_parts(
+            self._participant.channel_id.encode(),
+            self._participant.participant_id.encode(),
+            now_ms.to_bytes(8, "big"),
+            random.getrandbits(128).to_bytes(16, "big"),
+            payload,
+        )
 
     def check_id(self, message_id: str) -> None:
         """Check an id that the application gives to a message.
@@ -96,7 +101,8 @@ class Sending:
 
     def send(self, payload: bytes, given_id: str, now_ms: int, out: Output) -> None:
         """Split a message into chunks, which wait for `release`."""
-        out.message_id = message_id = given_id or self._new_id(payload, now_ms)
+        message_id = given_id or self.new_id(payload, now_ms, self._random)
+        out.message_id = message_id
         error, detail, contents = None, "", [payload]
         if not payload:
             error = SendError.EMPTY_PAYLOAD
@@ -111,7 +117,7 @@ class Sending:
             error = SendError.QUEUE_FULL
             detail = f"{len(self._outward)} frames wait already"
         if error:
-            out.events.append(_error(message_id, _ONE_CHUNK, error, detail))
+            out.events.append(_failed(message_id, error, detail))
             return
         message = Message(message_id, [""] * len(contents))
         self.chunks.add(message)
@@ -119,38 +125,38 @@ class Sending:
             self._outward.wait(Unframed(message_id, chunk, content))
         while len(self.chunks) > self._limits.messages:
             oldest = self.chunks.oldest()
-            self._forget(oldest)
+            self.chunks.drop(oldest)
+            for sds_id in oldest.sds_ids:
+                self._stop(sds_id)
             out.events.append(LimitReached("messages", oldest.message_id))
 
     def send_ephemeral(
         self, payload: bytes, given_id: str, now_ms: int, out: Output
     ) -> None:
         """Put a message into a frame that is dispatched now or dropped."""
-        out.message_id = given_id or self._new_id(payload, now_ms)
+        out.message_id = given_id or self.new_id(payload, now_ms, self._random)
+        error, detail = None, ""
         if not self._assembly.is_one_chunk(payload):
+            error = SendError.SIZE_TOO_LARGE
             detail = f"{len(payload)} bytes; an ephemeral message is never segmented"
-            out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, detail))
-            return
-        try:
-            # Empty content is not encrypted, so that `send_ephemeral` can refuse empty
-            # content.
-            content = payload and self._contents.encrypt(payload)
-            step = self._participant.send_ephemeral(content, now_ms)
-        except sds.EmptyContent:
-            out.events.append(_failed(out, SendError.EMPTY_PAYLOAD))
-            return
-        except EncryptionError as error:
-            out.events.append(_failed(out, SendError.ENCODING_FAILED, str(error)))
-            return
-        except sds.FrameTooLarge as error:
-            out.events.append(_failed(out, SendError.SIZE_TOO_LARGE, str(error)))
+        else:
+            try:
+                # Empty content is not encrypted, so that `send_ephemeral` can refuse
+                # empty content.
+                content = payload and self._contents.encrypt(payload)
+                step = self._participant.send_ephemeral(content, now_ms)
+            except sds.EmptyContent:
+                error = SendError.EMPTY_PAYLOAD
+            except EncryptionError as refused:
+                error, detail = SendError.ENCODING_FAILED, str(refused)
+            except sds.FrameTooLarge as refused:
+                error, detail = SendError.SIZE_TOO_LARGE, str(refused)
+        if not error and not self._outward.is_online:
+            error, detail = SendError.SENDING_FAILED, "the node is offline"
+        if error:
+            out.events.append(_failed(out.message_id, error, detail))
             return
         (broadcast,) = step.broadcasts
-        if not self._outward.is_online:
-            out.events.append(
-                _failed(out, SendError.SENDING_FAILED, "the node is offline")
-            )
-            return
         reason = self._budget.drop_reason(now_ms)
         if reason is None and not self._outward.allows(Cause.EPHEMERAL, now_ms):
             # This message would overtake chunks that wait already.
@@ -172,11 +178,11 @@ class Sending:
 
     def retry(self, now_ms: int, out: Output) -> None:
         """Repeat messages that are due; call it only while the node is online."""
-        due = self.retries.take_due(now_ms)
-        for sds_id in due.to_send:
+        to_send, exhausted = self.retries.take_due(now_ms)
+        for sds_id in to_send:
             frame = self.retries.frame(sds_id)
             self._submit(sds.Broadcast(Cause.RETRY, sds_id, frame), now_ms, out)
-        for sds_id in due.exhausted:
+        for sds_id in exhausted:
             self._give_up(sds_id, out)
 
     def release(self, now_ms: int, out: Output) -> None:
@@ -220,28 +226,20 @@ class Sending:
                 self._fail_chunk(sds_id, failure.error, failure.detail, out)
         elif queued.cause is Cause.EPHEMERAL:
             error = failure.error or SendError.SENDING_FAILED
-            out.events.append(_error(sds_id, _ONE_CHUNK, error, failure.detail))
+            out.events.append(_failed(sds_id, error, failure.detail))
 
     def possibly_acknowledged(self, sds_id: str, out: Output) -> None:
         """Record that another participant's filter seems to hold a chunk."""
         tracked = self.chunks.find(sds_id)
         # Only the first filter that holds a chunk causes an event.
-        if tracked is not None and not tracked[0].has(
-            tracked[1], Stage.POSSIBLY_ACKNOWLEDGED
-        ):
-            self._mark(
-                MessagePossiblyAcknowledged, Stage.POSSIBLY_ACKNOWLEDGED, sds_id, out
-            )
+        stage = Stage.POSSIBLY_ACKNOWLEDGED
+        if tracked is not None and tracked[1] not in tracked[0].stages[stage]:
+            self._mark(MessagePossiblyAcknowledged, stage, sds_id, out)
 
     def acknowledged(self, sds_id: str, out: Output) -> None:
         """Record that another participant has a chunk."""
         self._stop(sds_id)
         self._mark(MessageAcknowledged, Stage.ACKNOWLEDGED, sds_id, out)
-
-    def evicted(self, sds_id: str, out: Output) -> None:
-        """Record that SDS dropped a chunk before any participant acknowledged it."""
-        self._stop(sds_id)
-        self._give_up(sds_id, out)
 
     # -- helpers
 
@@ -283,7 +281,8 @@ class Sending:
                 self._give_up(dropped, out)
         for event in step.events:
             if isinstance(event, sds.Evicted) and event.buffer is sds.Buffer.OUTGOING:
-                self.evicted(event.message_id, out)
+                self._stop(event.message_id)
+                self._give_up(event.message_id, out)
         try:
             return self._outward.encrypted(Cause.CONTENT, sds_id, broadcast.value)
         except EncryptionError as error:
@@ -297,7 +296,8 @@ class Sending:
         except EncryptionError as error:
             detail = str(error)
             if broadcast.cause is Cause.EPHEMERAL:
-                out.events.append(_failed(out, SendError.ENCODING_FAILED, detail))
+                error_event = _failed(sds_id, SendError.ENCODING_FAILED, detail)
+                out.events.append(error_event)
             else:
                 self._fail_chunk(sds_id, SendError.ENCODING_FAILED, detail, out)
             return
@@ -343,7 +343,7 @@ class Sending:
         self, message: Message, chunk: int, error: SendError, detail: str, out: Output
     ) -> None:
         info = message.mark(chunk, Stage.FAILED)
-        out.events.append(_error(message.message_id, info, error, detail))
+        out.events.append(_failed(message.message_id, error, detail, info))
         if message.is_settled:
             self.chunks.drop(message)
 
@@ -351,46 +351,8 @@ class Sending:
         self.retries.stop(sds_id)
         self._outward.withdraw(sds_id)
 
-    def _forget(self, message: Message) -> None:
-        self.chunks.drop(message)
-        for sds_id in message.sds_ids:
-            self._stop(sds_id)
-
-    def _new_id(self, payload: bytes, now_ms: int) -> str:
-        participant = self._participant
-        return new_message_id(
-            participant.channel_id,
-            participant.participant_id,
-            payload,
-            now_ms,
-            self._random,
-        )
-
-
-def _error(
-    message_id: str, chunk_info: ChunkInfo, error: SendError, detail: str = ""
-) -> SendingMessageIrrecoverableError:
-    return SendingMessageIrrecoverableError(message_id, chunk_info, error, detail)
-
 
 def _failed(
-    out: Output, error: SendError, detail: str = ""
+    message_id: str, error: SendError, detail: str, chunk_info: ChunkInfo = _ONE_CHUNK
 ) -> SendingMessageIrrecoverableError:
-    return _error(out.message_id, _ONE_CHUNK, error, detail)
-
-
-def new_message_id(
-    channel_id: str, sender_id: str, payload: bytes, now_ms: int, random: Random
-) -> str:
-    """Return an id that depends on the payload, but differs for equal payloads."""
-    hashed = sha256()
-    for part in (
-        channel_id.encode(),
-        sender_id.encode(),
-        now_ms.to_bytes(8, "big"),
-        random.getrandbits(128).to_bytes(16, "big"),
-        payload,
-    ):
-        hashed.update(len(part).to_bytes(8, "big"))
-        hashed.update(part)
-    return hashed.hexdigest()
+    return SendingMessageIrrecoverableError(message_id, chunk_info, error, detail)

@@ -57,10 +57,6 @@ class Message(msgspec.Struct, array_like=True):
         self.stages[stage].add(chunk)
         return ChunkInfo(tuple(sorted(self.stages[stage])), len(self.sds_ids))
 
-    def has(self, chunk: int, stage: Stage) -> bool:
-        """Return whether a chunk has reached a stage."""
-        return chunk in self.stages[stage]
-
     @property
     def is_settled(self) -> bool:
         """Whether nothing can change any more: each chunk is acknowledged or failed."""

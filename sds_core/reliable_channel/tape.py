@@ -13,7 +13,10 @@ from sds_core.reliable_channel.encryption import Encryption
 
 
 class TapedEncryption:
-    """Encrypts with a cipher, or returns the results of a previous run."""
+    """Encrypts with a cipher, or returns the results of a previous run.
+
+    If no cipher is set, frames do not change.
+    """
 
     def __init__(self, encryption: Encryption | None) -> None:
         self._encryption = encryption
@@ -30,10 +33,7 @@ class TapedEncryption:
         return recorded
 
     def encrypt(self, plaintext: bytes) -> bytes:
-        """Encrypt a frame; see `Encryption`.
-
-        If no cipher is set, the frame does not change.
-        """
+        """Encrypt a frame; see `Encryption`."""
         if self._encryption is None:
             return plaintext
         if self._replayed:
@@ -43,10 +43,7 @@ class TapedEncryption:
         return ciphertext
 
     def decrypt(self, ciphertext: bytes) -> bytes:
-        """Decrypt a frame; see `Encryption`.
-
-        If no cipher is set, the frame does not change.
-        """
+        """Decrypt a frame; see `Encryption`."""
         if self._encryption is None:
             return ciphertext
         return self._encryption.decrypt(ciphertext)

@@ -73,14 +73,16 @@ def encode(frame: Frame) -> bytes:
     channel, its kind matches its fields, and its encoding has at most MAX_VALUE_BYTES.
     `Frame.build` ensures the kind.
 
+    Fields are in the order of their numbers. In SPEC, empty fields are omitted. In NIM,
+    content and filter are written even if empty, and a history is always written as
+    entries, never as the bare ids of older peers.
+
     Raises:
         ValueError: A lamport timestamp is not in [0, 2**64), or UTF-8 cannot represent
             a text.
     """
-    if frame.dialect is _NIM:
-        return nim.encode(frame)
-    # Fields are in the order of their numbers, and empty fields are omitted.
-    return write_message(sds_spec_pb2.SdsMessage, frame)
+    schema = sds_nim_pb2 if frame.dialect is _NIM else sds_spec_pb2
+    return write_message(schema.SdsMessage, frame)
 
 
 def dialect_of(value: bytes) -> Dialect:

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from sds_core.wire import frame as frames
 from sds_core.wire.errors import MalformedProtobuf
 from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike
-from sds_core.wire.message import read_message, write_message
+from sds_core.wire.message import read_message
 from sds_core.wire.proto.sds_nim_pb2 import HistoryEntry, OldSdsMessage, SdsMessage
 
 _NIM = Dialect.NIM
@@ -58,15 +58,6 @@ def decode(value: bytes) -> Frame:
     except (DecodeError, UnicodeDecodeError) as error:
         raise MalformedProtobuf(str(error), len(value)) from None
     return read_message(_NIM, message, causal_history)
-
-
-def encode(frame: Frame) -> bytes:
-    """Encode `frame` in this dialect, byte for byte as nim-sds does.
-
-    Fields are in the order of their numbers. Content and filter are written even if
-    empty. A history is always written as entries, never as the bare ids of older peers.
-    """
-    return write_message(SdsMessage, frame)
 
 
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:

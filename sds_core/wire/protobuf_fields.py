@@ -6,6 +6,7 @@ Source: protobuf.dev, "Encoding".
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5
@@ -29,13 +30,12 @@ class Field(NamedTuple):
     value: int | bytes
 
 
+@dataclass(eq=False, repr=False)
 class BrokenProtobuf(ValueError):
     """The field at `offset` is not valid protobuf."""
 
-    def __init__(self, offset: int, detail: str) -> None:
-        super().__init__(offset, detail)
-        self.offset = offset
-        self.detail = detail
+    offset: int
+    detail: str
 
     def __str__(self) -> str:
         """Return the offset and the error as text."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from typing import Final
 
 from sds_core.ranges import check_least
@@ -114,7 +115,7 @@ class SegmentationOptions:
         if self.layout is SegmentLayout.STATUS_GO:
             count = int(exact)
             return count if data_count + count <= MOST_SEGMENTS else 0
-        return min(data_count, -(-exact.numerator // exact.denominator))
+        return min(data_count, ceil(exact))
 
     def _is_possible(self, data_count: int) -> bool:
         parity_count = self.parity_count(data_count)

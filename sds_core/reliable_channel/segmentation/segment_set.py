@@ -81,12 +81,13 @@ class SegmentSet:
         """
         if not set(self.layouts) & set(header.layouts):
             self._disagree(f"layout {header.layouts[0]}, not {self.layouts[0]}")
+        has_all_fields = SegmentLayout.NIM_SEGMENTATION in self.layouts
         for what, own, other in (
             ("data", self.data_count or 0, header.data_count or 0),
             ("parity", self.parity_count or 0, header.parity_count or 0),
         ):
             # Some segments of LIP-243 and status-go contain only one of the counts.
-            if own != other and (self._has_all_fields or (own and other)):
+            if own != other and (has_all_fields or (own and other)):
                 self._disagree(f"{other} {what} segments, not {own}")
         data_count = self.data_count or header.data_count or 0
         parity_count = self.parity_count or header.parity_count or 0
@@ -129,10 +130,6 @@ class SegmentSet:
             self._awaits_last = True
             return None
         raise PayloadHashMismatch(self.payload_hash)
-
-    @property
-    def _has_all_fields(self) -> bool:
-        return SegmentLayout.NIM_SEGMENTATION in self.layouts
 
     def _candidates(self, shares: list[bytes]) -> Iterator[bytes]:
         """Yield possible payloads; they differ in the length of the last share."""

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sds_core.reliable_channel.budget import Urgency
+from sds_core.reliable_channel.events import DropReason
 from sds_core.reliable_channel.rate_limit import (
-    Level,
     RateLimit,
     RateLimitOptions,
+    Urgency,
     Window,
 )
 from tests.support.frames import START_MS
@@ -79,14 +79,14 @@ def test_whatever_waits_is_sent_at_the_time_of_renewal(
     now_ms = START_MS
     for passed_ms, urgency, _ in requests:
         now_ms += passed_ms
-        before = limit.level(now_ms)
+        before = limit.drop_reason(now_ms)
         if limit.take(urgency, now_ms):
             continue
         renewed_ms = limit.renewed_ms(now_ms)
         assert now_ms < renewed_ms <= now_ms + options.epoch_ms
-        assert limit.level(int(renewed_ms) - 1) is before
+        assert limit.drop_reason(int(renewed_ms) - 1) is before
         now_ms = int(renewed_ms)
-        assert limit.level(now_ms) is not before
+        assert limit.drop_reason(now_ms) is not before
         assert limit.allows(Urgency.FIRST, now_ms)
 
 
@@ -103,5 +103,6 @@ def test_the_window_that_slides_is_never_the_more_generous_one(
         now_ms += passed_ms
         if sliding.take(urgency, now_ms):
             assert epochs.take(urgency, now_ms)
-        levels = list(Level)
-        assert levels.index(sliding.level(now_ms)) >= levels.index(epochs.level(now_ms))
+        levels = [None, *DropReason]
+        level = levels.index(sliding.drop_reason(now_ms))
+        assert level >= levels.index(epochs.drop_reason(now_ms))

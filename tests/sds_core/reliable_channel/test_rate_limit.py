@@ -8,13 +8,13 @@ from math import inf
 import msgspec
 import pytest
 
-from sds_core.reliable_channel.budget import Budget, Urgency
 from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
 from sds_core.reliable_channel.rate_limit import (
-    Level,
+    Budget,
     RateLimit,
     RateLimitOptions,
+    Urgency,
     Window,
 )
 from tests.support.frames import SECOND
@@ -48,23 +48,17 @@ def test_defaults_are_those_of_the_waku_network() -> None:
 
 
 @pytest.mark.parametrize(
-    ("used", "level", "allowed"),
-    [
-        (0, Level.FREE, set(Urgency)),
-        (8, Level.FREE, set(Urgency)),
-        (9, Level.APPROACHED, {Urgency.FIRST}),
-        (10, Level.REACHED, set()),
-    ],
+    ("used", "allowed"),
+    [(0, set(Urgency)), (8, set(Urgency)), (9, {Urgency.FIRST}), (10, set())],
 )
 @pytest.mark.parametrize("options", BOTH_WINDOWS, ids=by_window)
 @pytest.mark.rule("rc-rate-queued", "rc-rate-ephemeral", "rc-rate-retries")
 def test_what_is_sent_depends_on_how_much_is_spent(
-    options: RateLimitOptions, used: int, level: Level, allowed: set[Urgency]
+    options: RateLimitOptions, used: int, allowed: set[Urgency]
 ) -> None:
     """New content until the end, all else until the limit is approached."""
     limit = spent(options, used)
     assert limit.used(BEGIN) == used
-    assert limit.level(BEGIN) is level
     assert {one for one in Urgency if limit.allows(one, BEGIN)} == allowed
     for urgency in set(Urgency) - allowed:
         assert not limit.take(urgency, BEGIN)
@@ -76,19 +70,15 @@ def test_what_is_sent_depends_on_how_much_is_spent(
     ("used", "reason"),
     [
         (8, None),
-        (9, DropReason.RATE_LIMIT_APPROACHED),
-        (10, DropReason.RATE_LIMIT_REACHED),
+        (9, "rate_limit_approached"),
+        (10, "rate_limit_reached"),
     ],
 )
 def test_the_reason_of_a_drop_is_that_of_the_document(
-    used: int, reason: DropReason | None
+    used: int, reason: str | None
 ) -> None:
-    """Its texts name the level."""
-    assert spent(OPTIONS, used).drop_reason(BEGIN) is reason
-    assert (
-        reason is None
-        or str(reason) == f"rate_limit_{spent(OPTIONS, used).level(BEGIN)}"
-    )
+    """Its texts name how much is spent."""
+    assert spent(OPTIONS, used).drop_reason(BEGIN) == reason
 
 
 @pytest.mark.rule("rc-rate-threshold")
@@ -146,10 +136,10 @@ def test_a_sliding_window_frees_each_message_by_itself() -> None:
     now_ms = BEGIN + 10 * SECOND
     assert limit.renewed_ms(now_ms) == BEGIN + EPOCH
     assert not limit.allows(Urgency.FIRST, BEGIN + EPOCH - 1)
-    assert limit.level(BEGIN + EPOCH) is Level.APPROACHED
+    assert limit.drop_reason(BEGIN + EPOCH) is DropReason.RATE_LIMIT_APPROACHED
     # The next class is sent when less than nine are left.
     assert limit.renewed_ms(BEGIN + EPOCH) == BEGIN + EPOCH + SECOND
-    assert limit.level(BEGIN + EPOCH + SECOND) is Level.FREE
+    assert limit.drop_reason(BEGIN + EPOCH + SECOND) is None
     assert limit.renewed_ms(BEGIN + EPOCH + SECOND) == BEGIN + EPOCH + 2 * SECOND
     assert limit.renewed_ms(BEGIN + EPOCH + 9 * SECOND) == inf
 
@@ -165,7 +155,7 @@ def test_a_budget_of_zero_sends_nothing(options: RateLimitOptions) -> None:
     """Ever."""
     limit = RateLimit(replace(options, messages_per_epoch=0))
     assert not any(limit.take(one, BEGIN) for one in Urgency)
-    assert limit.level(BEGIN) is Level.REACHED
+    assert limit.drop_reason(BEGIN) is DropReason.RATE_LIMIT_REACHED
     assert limit.renewed_ms(BEGIN) == inf
     limit.restore(spent(options, 3).state())
     assert limit.renewed_ms(BEGIN) == inf
@@ -187,7 +177,7 @@ def test_a_restart_may_have_another_budget() -> None:
     limit = RateLimit(replace(OPTIONS, messages_per_epoch=4, window=Window.SLIDING))
     state = spent(OPTIONS, 10, BEGIN)
     limit.restore(state.state())
-    assert limit.level(BEGIN + 1) is Level.REACHED
+    assert limit.drop_reason(BEGIN + 1) is DropReason.RATE_LIMIT_REACHED
     assert limit.renewed_ms(BEGIN + 1) == BEGIN + EPOCH
 
 

@@ -24,10 +24,10 @@ from sds_core.reliable_channel import (
     SendEphemeral,
     Window,
 )
-from sds_core.reliable_channel.budget import Budget, Unlimited, Urgency
 from sds_core.reliable_channel.events import DropReason
+from sds_core.reliable_channel.options import ReliableChannelOptions
 from sds_core.reliable_channel.outward import Outward, Queued, Unframed
-from sds_core.reliable_channel.rate_limit import RateLimit
+from sds_core.reliable_channel.rate_limit import Budget, RateLimit, Urgency
 from sds_core.reliable_channel.tape import TapedEncryption
 from tests.support.frames import MINUTE, START_MS
 from tests.support.properties import CAREFUL
@@ -148,7 +148,7 @@ def test_without_a_limit_nothing_waits() -> None:
     """The default, for networks without RLN."""
     assert OPTIONS.rate_limit is None
     after(started(), 300)
-    unlimited: Budget = Unlimited()
+    unlimited = Budget()
     assert all(unlimited.take(one, START_MS) for one in Urgency)
     assert unlimited.drop_reason(START_MS) is None
 
@@ -190,8 +190,7 @@ def test_everything_is_sent_in_order_within_its_class_and_the_budget(
         "/waku/2/rs/1/0",
         TapedEncryption(None),
         RateLimit(options),
-        100,
-        10**6,
+        ReliableChannelOptions(),
     )
     outward.is_online = True
     now_ms = START_MS

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from sds_core.reliable_channel.budget import Urgency
 from sds_core.reliable_channel.encryption import (
     KEY_BYTES,
     ChaChaEncryption,
     EncryptionError,
 )
 from sds_core.reliable_channel.errors import StateError
-from sds_core.reliable_channel.rate_limit import RateLimit, RateLimitOptions
+from sds_core.reliable_channel.rate_limit import RateLimit, RateLimitOptions, Urgency
 from sds_core.reliable_channel.segmentation import (
     Outcome,
     Reassembler,
