@@ -31,7 +31,7 @@ from connectors.history.schema import (
     verdict_row,
 )
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.settings import InvalidTopic, SecurityUnusable
+from connectors.kafka.settings import InvalidTopic, KafkaSettings, SecurityUnusable
 from connectors.storage.disk import with_remedy
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -40,7 +40,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.directories import DirectoryUnwritable, locked_directory
 from streaming.ledger.findings import Destination, Findings, OutboxRow
 from streaming.ledger.stores import Stores
-from streaming.settings import HistorySettings, JobSettings
+from streaming.settings import HistorySettings
 
 _CHUNK_ROWS = 2_000
 """Maximum number of rows in memory: a minute of a channel takes about 2 kB."""
@@ -258,22 +258,17 @@ def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
 
 
 def exporting(
-    settings: JobSettings, stores: Stores, board: Board
+    history: HistorySettings | None, kafka: KafkaSettings, stores: Stores, board: Board
 ) -> AbstractContextManager[HistoryExporter | None]:
     """If a history is configured, exports findings to it while the block runs."""
-    history, kafka = settings.history, settings.source.kafka
     if history is None:
         return nullcontext()
+    brief = replace(kafka, timeout_s=min(kafka.timeout_s, _HISTORY_TIMEOUT_S))
 
     def topics(tables: KindTables) -> HistoryTopics | None:
-        if not history.has_topics:
-            return None
-        return HistoryTopics(
-            replace(kafka, timeout_s=min(kafka.timeout_s, _HISTORY_TIMEOUT_S)),
-            topic_names(history, tables.kind),
-            retention_ms=history.days * _DAY_MS,
-            tables=tables,
-        )
+        names = topic_names(history, tables.kind)
+        retention_ms = history.days * _DAY_MS
+        return HistoryTopics(brief, names, retention_ms, tables) if names else None
 
     return HistoryExporter(
         history,

@@ -16,7 +16,7 @@ from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import ShownVerdict, day_begin_ms
 from streaming.ledger.findings import Destination
 from streaming.ledger.stores import Store
-from streaming.ledger.verdicts import VerdictStore, kept_since_ms
+from streaming.ledger.verdicts import kept_since_ms
 from streaming.settings import HistorySettings
 
 
@@ -73,7 +73,7 @@ class Stored:
         Each row must have these fields, beside key and ``told``; None for all fields.
         Without a history, rows have only the growing figures (`FigureTable.grown`).
         """
-        findings, recent, tables = self.store
+        findings, recent, _, tables = self.store
         if self.history is None:
             return recent.rows(channel, since_ms, until_ms)
         # A row may move from the outbox to the files at any time, so the outbox is read
@@ -110,8 +110,7 @@ class Stored:
 
         Times are Unix ms; the rows begin with the start of the first day.
         """
-        findings, _, tables = self.store
-        verdicts = VerdictStore(findings)
+        findings, _, verdicts, tables = self.store
         recent = verdicts.find(channels, since_ms, until_ms)
         if self.history is None or since_ms >= kept_since_ms(verdicts.observed_ms or 0):
             return recent
@@ -136,4 +135,4 @@ class Stored:
 
     def verdicts_until_ms(self) -> int | None:
         """When verdicts were last observed; see `VerdictStore.observed_ms`."""
-        return VerdictStore(self.store.findings).observed_ms
+        return self.store.verdicts.observed_ms

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from streaming.history import locked_history
 from streaming.ledger.importing import open_ledger
 from streaming.ledger.ledger import check_ledger
 from streaming.ledger.stores import Stores
-from streaming.settings import JobSettings
+from streaming.settings import JobSettings, SourceSettings
 from streaming.state_files import check_state
 from streaming.unfinished import next_unfinished, plan_again
 
@@ -31,12 +32,15 @@ from streaming.unfinished import next_unfinished, plan_again
 class OpenCheckpoint(NamedTuple):
     """An opened checkpoint, whose number of starts includes this start.
 
-    `position_of` returns all values that determine the rows of a planned batch.
+    Attributes:
+        source: Settings of the reader, with what the checkpoint adds to them.
+        position_of: Returns all values that determine the rows of a planned batch.
     """
 
     log: BatchLog
     identity: CheckpointIdentity
     stores: Stores
+    source: SourceSettings
     position_of: Callable[[int], str]
 
 
@@ -57,20 +61,26 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     plan_again(checkpoint, log, identity.unfinished)
     complete(checkpoint, log)
 
-    # The package may be replaced while the job runs.
-    release = version("sds-monitor")
+    with_history = settings.history is not None
+    # A repeated batch has the same rows only under the same rules and options. The
+    # package may be replaced while the job runs.
+    rules = f"{version('sds-monitor')} {settings.forget_ms, with_history}"
 
     def position(batch: int) -> str:
-        # A repeated batch has the same rows only under the same rules and options.
-        options = settings.forget_ms, settings.history is not None
-        return f"{release} {options} {position_of(checkpoint, batch)}"
+        return f"{rules} {position_of(checkpoint, batch)}"
 
     batch = 0 if log.committed is None else log.committed + 1
     is_planned = (checkpoint / "offsets" / str(batch)).exists()
     ledger.begin(log.committed, position(batch) if is_planned else None)
-    stores = Stores.of(ledger, kinds, settings.label_budget, identity.report_detail)
+    stores = Stores.of(
+        ledger, kinds, settings.label_budget, identity.report_detail, with_history
+    )
     stores.register.begin(0 if log.position is None else log.position.requests)
-    return OpenCheckpoint(log, identity, stores, position)
+    source = replace(settings.source, requests=str(own_files(checkpoint) / LEDGER))
+    if identity.unfinished is not None:
+        limits = replace(source.limits, parts=identity.unfinished.parts)
+        source = replace(source, limits=limits)
+    return OpenCheckpoint(log, identity, stores, source, position)
 
 
 def check_start(settings: JobSettings) -> None:

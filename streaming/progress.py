@@ -30,7 +30,7 @@ class Progress:
         board: Gets the figures.
         watch: Measures the lag, and commits offsets.
         position: End of the checkpoint's newest batch; None without a batch.
-        pending: Counts the rows that wait for the history; None without a history.
+        pending: Counts the rows that wait for the history.
 
     Attributes:
         fired_ms: Event time, Unix ms, before which every deadline has fired.
@@ -44,8 +44,8 @@ class Progress:
         self,
         board: Board,
         watch: TopicWatch,
-        position: Position | None = None,
-        pending: Callable[[], int] | None = None,
+        position: Position | None,
+        pending: Callable[[], int],
     ) -> None:
         self._board = board
         self._watch = watch
@@ -84,7 +84,7 @@ class Progress:
                 batch_duration=self._durations.copy(), state_bytes=state_bytes
             )
         begun_s = time.monotonic()
-        if self._pending is not None and begun_s >= self._pending_due_s:
+        if begun_s >= self._pending_due_s:
             self._board.set_job(history_pending=self._pending())
             ended_s = time.monotonic()
             # Rows are counted one by one: 60 ms for a million rows.

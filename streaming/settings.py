@@ -233,3 +233,10 @@ class JobSettings:
     def forget_ms(self) -> int:
         """The value of `forget_days` in milliseconds."""
         return self.forget_days * 86_400_000
+
+    @property
+    def trigger(self) -> dict[str, Any]:
+        """Arguments of Spark's ``trigger``."""
+        if self.until_caught_up:
+            return {"availableNow": True}
+        return {"processingTime": f"{self.trigger_s:g} seconds"}

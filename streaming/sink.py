@@ -56,7 +56,6 @@ class Sink:
         stores: Store the rows of a batch beside the checkpoint. A kind of view that
             emits incidents or minutes needs a store.
         dead_letters: Receives the undecodable records; None to only count them.
-        with_history: Whether a history is configured, so that minutes are recorded.
         position_of: Returns all values that determine the rows of a planned batch; see
             `Ledger.batch`.
         protocols: Protocols that the job observes.
@@ -72,7 +71,6 @@ class Sink:
         board: Board,
         stores: Stores,
         dead_letters: DeadLetterWriter | None,
-        with_history: bool,
         position_of: Callable[[int], str],
         protocols: Iterable[AnyProtocol] = PROTOCOLS,
         sync: Callable[[], None] = lambda: None,
@@ -81,7 +79,6 @@ class Sink:
         self._sync = sync
         self._stores = stores
         self._dead_letters = dead_letters
-        self._with_history = with_history
         self._position_of = position_of
         self._kinds = kinds_of(protocols)
         for kind in self._kinds:
@@ -135,9 +132,14 @@ class Sink:
         self._clock_ms = output.clock_ms
         self._board.publish(following)
 
-    def publish(self, packed: dict[str, bytes]) -> None:
-        """Publish encoded totals of views, by key, that belong to no batch."""
+    def prime(self, packed: dict[str, bytes]) -> None:
+        """Publish the encoded totals of all views of a checkpoint, by key."""
         self._board.publish(self._following(self._board.read(packed), ()))
+        for prefix, labels in self._stores.labels.items():
+            labels.vacate(self._board.names(prefix))
+        self._stores.register.set_keys(
+            key for key in packed if self._kinds.split(key)[0].remains
+        )
 
     def _sorted(self, rows: Iterable[Row]) -> _Output:
         clock_ms = self._clock_ms
@@ -171,7 +173,7 @@ class Sink:
                 minutes = stores.groups.join(kind, minutes)
             store.recent.record(minutes)
             # Without a history, nothing would delete the minutes.
-            if self._with_history:
+            if stores.with_history:
                 store.findings.record_minutes(minutes)
         for kind, name, _ in output.ended:
             if kind.prefix in stores.by_kind:

@@ -41,7 +41,7 @@ def kept_since_ms(observed_ms: int) -> int:
 class VerdictStore:
     """The shown verdicts of one kind of view, or of the kind's groups."""
 
-    def __init__(self, findings: Findings, with_history: bool = False) -> None:
+    def __init__(self, findings: Findings, with_history: bool) -> None:
         self._ledger = findings.ledger
         self._prefix = findings.prefix
         self._with_history = with_history
