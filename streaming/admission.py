@@ -64,11 +64,9 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The end of a run that drains the topic; determined at startup.
+    """The end of a run that drains the topic, determined at startup.
 
-    Attributes:
-        ends: End offset of each partition.
-        topic_id: Id of the topic to which the offsets belong; None if it is unknown.
+    The end offsets belong to the topic with `topic_id`; None if the id is unknown.
     """
 
     ends: Mapping[int, int]
@@ -93,10 +91,8 @@ class Admission:
     Attributes:
         kafka: Names of the topics, for errors.
         scan_times: Reads record times where the index cannot be trusted.
-        mean_bytes: Samples the size of the records that come next.
         skip_lost: Whether to count records that Kafka deleted before they were read,
             instead of raising an error.
-        window: Record times to drain; None for all.
     """
 
     kafka: KafkaSettings
@@ -128,7 +124,7 @@ class Admission:
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
-            TopicReplaced: The topic was deleted and created again, without `skip_lost`.
+            TopicReplaced: The topic was recreated, and `skip_lost` is not set.
         """
         topic = self.offsets.describe()
         self._placed(start, topic, self.offsets.latest(topic.partitions))
@@ -155,8 +151,7 @@ class Admission:
                 found nothing to read; 0 without such a plan.
 
         Raises:
-            RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
-            TopicReplaced: The topic was recreated, and `skip_lost` is not set.
+            Exception: See `check`.
         """
         topic = self.offsets.describe()
         held = self.offsets.latest(topic.partitions)
@@ -180,9 +175,9 @@ class Admission:
             end = self._live_end(unread, newest)
         else:
             end = self._drained_end(unread)
-        if (end.clock_ms, end.next_offsets()) == (
-            start.clock_ms,
-            start.next_offsets(),
+        if (
+            end.clock_ms == start.clock_ms
+            and end.next_offsets() == start.next_offsets()
         ):
             return start
         return replace(end, admitted_ms=believed_ms, ends=held, quiet_ms=quiet_ms)

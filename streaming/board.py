@@ -46,7 +46,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """Figures to publish next: views by prefix, and names of set or dropped views."""
+    """Views to publish next, and names of set or dropped views, by prefix."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -131,12 +131,12 @@ class Board:
         Args:
             fresh: Totals, as `read` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
-                of their own; see `streaming.ledger.labels`.
+                of their own.
             remainders: Prefix of a kind -> counts of forgotten views.
             gone: Keys of further views to drop.
 
         Raises:
-            sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
+            Exception: See `read`.
         """
         dropped: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         for key in gone:

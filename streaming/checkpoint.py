@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -16,10 +16,10 @@ from streaming.damage import (
     IDENTITY,
     LEDGER,
     DamagedCheckpoint,
+    decoding,
     do_without,
     read_file,
     write_atomically,
-    wrong_content,
 )
 from streaming.directories import locked_directory
 from streaming.unfinished import Unfinished
@@ -45,7 +45,6 @@ class CheckpointIdentity(msgspec.Struct):
     Attributes:
         topic: The topic of frames. Releases since 0.16 write `_NEWER`, so that releases
             up to 0.15 refuse the checkpoint: they do not know the ledger.
-        report_detail: Whether the checkpoint stores definite acknowledgements.
         starts: Number of jobs that were started on the checkpoint, including this one.
         files: Names of the files in ``monitor/``, except the file of this identity. If
             a release up to 0.6 lists no files, all existing files count as listed.
@@ -73,11 +72,9 @@ def own_files(checkpoint: Path) -> Path:
     return checkpoint / "monitor"
 
 
-@contextmanager
-def locked_checkpoint(checkpoint: Path) -> Iterator[None]:
+def locked_checkpoint(checkpoint: Path) -> AbstractContextManager[None]:
     """Lock a checkpoint while the block runs; see `locked_directory`."""
-    with locked_directory("checkpoint", checkpoint, "monitor/lock"):
-        yield
+    return locked_directory("checkpoint", checkpoint, "monitor/lock")
 
 
 def check_identity(
@@ -135,12 +132,9 @@ def _observer_of(
     checkpoint: Path, identity: CheckpointIdentity, given: Values, has_batches: bool
 ) -> dict[str, int | float]:
     is_new = not (has_batches or (own_files(checkpoint) / IDENTITY).exists())
-    try:
+    remedy = "restore the checkpoint from a backup"
+    with decoding(own_files(checkpoint) / IDENTITY, remedy):
         begun = settings_of(given if is_new else read_values(identity.observer))
-    except ValueError as error:
-        path = own_files(checkpoint) / IDENTITY
-        remedy = "restore the checkpoint from a backup"
-        raise wrong_content(path, error, remedy) from error
     stored = values_of(begun)
     for name, value in given.items():
         if stored[name] != value:
@@ -180,10 +174,7 @@ def _read_identity(
     if not (path.exists() or has_batches):
         return new
     data = read_file(path, remedy)
-    try:
+    with decoding(path, remedy):
         stored = msgspec.json.decode(data, type=CheckpointIdentity)
-    # msgspec and invalid text also raise a ValueError.
-    except ValueError as error:
-        raise wrong_content(path, error, remedy) from error
     topic = stored.observed_topic or stored.topic
     return msgspec.structs.replace(stored, topic=topic, observed_topic="")

@@ -69,19 +69,16 @@ class Chunk:
     Args:
         clock_ms: Maximum record time of the partition before the chunk, or the
             admission time, whichever is later.
-        admitted_ms: Wall time of the batch's admission.
-        protocols: Registered protocols, see `protocols.by_name`.
+        protocols: See `protocols.by_name`.
     """
 
     def __init__(
         self,
         partition: int,
         clock_ms: int,
-        admitted_ms: int,
         protocols: Mapping[str, AnyProtocol] = _BY_NAME,
     ) -> None:
         self._partition = partition
-        self._admitted_ms = admitted_ms
         self._protocols = protocols
         self.clock_ms = clock_ms
         self._clear()
@@ -91,15 +88,12 @@ class Chunk:
         """Whether the chunk should be passed on now."""
         return self._records >= CHUNK_RECORDS or self._bytes >= CHUNK_BYTES
 
-    def add(self, record: RawRecord, written_ms: int | None = None) -> None:
+    def add(self, record: RawRecord, written_ms: int) -> None:
         """Judge one record, and add it to the digests of the views that it concerns.
 
-        `written_ms` is the latest possible time of writing, Unix ms; None for the
-        admission time.
+        `written_ms` is the latest possible time of writing, Unix ms.
         """
         self._records += 1
-        if written_ms is None:
-            written_ms = self._admitted_ms
         if record.timestamp_ms < 0:
             # Durations since a time of -2**63 would overflow the sums of a state.
             record = record._replace(timestamp_ms=0)

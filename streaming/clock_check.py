@@ -41,7 +41,7 @@ def is_exact(took_ms: int) -> bool:
 
 
 class ClockCheck:
-    """Compares the clock of this machine with the clocks of Kafka and of the taps."""
+    """Compares this machine's clock at intervals, and logs changes of the level."""
 
     def __init__(
         self,

@@ -98,13 +98,25 @@ def read_file(path: Path, remedy: str = RESTORE) -> bytes:
     return data
 
 
-def wrong_content(
-    path: Path, error: Exception, remedy: str = RESTORE
-) -> DamagedCheckpoint:
-    """Return the error for a file whose content cannot be decoded."""
-    # A decoder's message may quote the content, which may contain anything.
-    reason = f"{error!s:.160}".encode("unicode_escape").decode()
-    return DamagedCheckpoint(path, f"has the wrong content ({reason})", remedy)
+@contextmanager
+def decoding(
+    path: Path,
+    remedy: str = RESTORE,
+    # Errors of msgspec and of invalid text are ValueErrors.
+    errors: tuple[type[Exception], ...] = (ValueError, LookupError),
+) -> Iterator[None]:
+    """Turn an error of decoding a checkpoint's file into an error with a remedy.
+
+    Raises:
+        DamagedCheckpoint: The file has the wrong content.
+    """
+    try:
+        yield
+    except errors as error:
+        # A decoder's message may quote the content, which may contain anything.
+        reason = f"{error!s:.160}".encode("unicode_escape").decode()
+        problem = f"has the wrong content ({reason})"
+        raise DamagedCheckpoint(path, problem, remedy) from error
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -120,7 +120,7 @@ def check_executors(
     Later executors are not checked. The caller has locked the checkpoint.
 
     Raises:
-        streaming.failure.JobFailed: No executor exists, or an executor cannot work.
+        JobFailed: No executor exists, or an executor cannot work.
     """
     if not has_executors(spark):
         return
@@ -171,8 +171,7 @@ def wait_for_executor(context: SparkContext) -> None:
     """Wait until a cluster provides an executor.
 
     Raises:
-        streaming.failure.JobFailed: The cluster provides no executor, or has ended the
-            application.
+        JobFailed: The cluster provides no executor, or has ended the application.
     """
     scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
     patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")

@@ -100,8 +100,8 @@ class JobFailed(RuntimeError):
         final: Whether another start would fail in the same way, so that a person is
             needed.
         passes: Whether another start can succeed without a person; None if unknown.
-        too_large: Whether the batch is too large. The next starts then plan smaller
-            batches until a batch fits.
+        too_large: Whether the batch is too large, so that the next starts plan smaller
+            batches.
     """
 
     cause: str

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,6 @@ from connectors.history.schema import (
     KindTables,
     NumberedIncident,
     NumberedMinute,
-    NumberedVerdict,
     Row,
     incident_row,
     minute_row,
@@ -79,7 +78,6 @@ _FORESEEN = (
 """Errors whose text suffices for the log; other errors are logged with a traceback."""
 
 _NOT_EXPORTED = "the history waits"
-_NOT_MAINTAINED = "the history cannot be put in order"
 
 _log = logging.getLogger("sds-monitor")
 
@@ -101,14 +99,15 @@ class Outbox(NamedTuple):
     ) -> tuple[list[Row], list[Row], list[Row]]:
         """Return pending rows of all tables: incidents, minutes and verdicts."""
         kind = self.tables.kind
-        incidents = [one for one in pending if isinstance(one, NumberedIncident)]
-        minutes = [one for one in pending if isinstance(one, NumberedMinute)]
-        verdicts = [one for one in pending if isinstance(one, NumberedVerdict)]
-        return (
-            [incident_row(one, observer, kind) for one in incidents],
-            [minute_row(one, kind.published) for one in minutes],
-            [verdict_row(one, kind.published) for one in verdicts],
-        )
+        incidents, minutes, verdicts = [], [], []
+        for one in pending:
+            if isinstance(one, NumberedIncident):
+                incidents.append(incident_row(one, observer, kind))
+            elif isinstance(one, NumberedMinute):
+                minutes.append(minute_row(one, kind.published))
+            else:
+                verdicts.append(verdict_row(one, kind.published))
+        return incidents, minutes, verdicts
 
 
 class HistoryExporter:
@@ -162,7 +161,8 @@ class HistoryExporter:
     def _run(self) -> None:
         to_parquet = _Task(self._export_to_parquet, _PARQUET_EVERY_S, _NOT_EXPORTED)
         to_topics = _Task(self._export_to_topics, _POLL_S, _NOT_EXPORTED)
-        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, _NOT_MAINTAINED)
+        trouble = "the history cannot be put in order"
+        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, trouble)
         tasks = [to_parquet, to_topics, maintenance]
         while not self._ending.wait(_POLL_S):
             for task in tasks:
@@ -180,23 +180,26 @@ class HistoryExporter:
     def _export_to_parquet(self) -> None:
         clock_ms = self._clock_ms()
         for outbox in self._outboxes:
-            self._export(outbox, Destination.PARQUET, self._write_files)
+            self._export(outbox, Destination.PARQUET)
             outbox.findings.forget_before(clock_ms - RECENT_MS)
 
     def _export_to_topics(self) -> None:
         for outbox in self._outboxes:
-            self._export(outbox, Destination.TOPICS, _write_records)
+            self._export(outbox, Destination.TOPICS)
 
-    def _export(self, outbox: Outbox, destination: Destination, write: _Write) -> None:
+    def _export(self, outbox: Outbox, destination: Destination) -> None:
         while pending := outbox.findings.pending(destination, _CHUNK_ROWS):
-            write(outbox, *outbox.rows(pending, self._observer))
+            rows = outbox.rows(pending, self._observer)
+            if destination is Destination.PARQUET:
+                for table, some in zip(outbox.tables[1:], rows, strict=True):
+                    self._parquet.write(table, some)
+            # Without topics, the rows are still confirmed, because only confirmed rows
+            # are deleted.
+            elif outbox.topics is not None:
+                outbox.topics.write(*rows)
             outbox.findings.confirm_delivered(destination, pending[-1].sequence)
             if time.monotonic() >= self._deadline_s:
                 return
-
-    def _write_files(self, outbox: Outbox, *rows: list[Row]) -> None:
-        for table, some in zip(outbox.tables[1:], rows, strict=True):
-            self._parquet.write(table, some)
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
@@ -209,42 +212,31 @@ class HistoryExporter:
         self._parquet.compact(time.time_ns() // 1_000_000)
 
 
-_Write = Callable[[Outbox, list[Row], list[Row], list[Row]], None]
-"""Writes the incidents, minutes and verdicts of an outbox to a destination."""
-
-
-def _write_records(outbox: Outbox, *rows: list[Row]) -> None:
-    # Without topics, the rows are still confirmed, because only confirmed rows are
-    # deleted.
-    if outbox.topics is not None:
-        outbox.topics.write(*rows)
-
-
+@dataclass
 class _Task:
     """A repeated task whose failure does not end the thread.
 
     The log line for a failure starts with `trouble`. Times are monotonic seconds.
     """
 
-    def __init__(self, work: Callable[[], None], every_s: float, trouble: str) -> None:
-        self._work = work
-        self._every_s = every_s
-        self._trouble = trouble
-        self.due_s = time.monotonic()
-        self.failed = False
+    work: Callable[[], None]
+    every_s: float
+    trouble: str
+    due_s: float = field(default_factory=time.monotonic)
+    failed: bool = False
 
     def attempt(self) -> None:
         """Do the work once; a failure is logged."""
         try:
-            self._work()
+            self.work()
         except Exception as error:  # Any error: the job continues.
             unforeseen = not isinstance(error, _FORESEEN)
             cause = with_remedy(str(error))
-            _log.warning("%s: %s", self._trouble, cause, exc_info=unforeseen)
+            _log.warning("%s: %s", self.trouble, cause, exc_info=unforeseen)
             self.failed = True
         else:
             self.failed = False
-        self.due_s = time.monotonic() + (_RETRY_S if self.failed else self._every_s)
+        self.due_s = time.monotonic() + (_RETRY_S if self.failed else self.every_s)
 
 
 def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:

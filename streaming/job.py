@@ -278,12 +278,10 @@ def _start(
     checkpoint: str,
     trigger: Mapping[str, Any],
 ) -> StreamingQuery:
-    spark.dataSource.register(make_source(protocols))
     tasks = source.tasks or spark.sparkContext.defaultParallelism
-    source = replace(source, tasks=tasks)
+    spark.dataSource.register(make_source(replace(source, tasks=tasks), protocols))
     rows = (
         spark.readStream.format(FORMAT)
-        .options(**source.to_options())
         .load()
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")

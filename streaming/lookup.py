@@ -10,7 +10,13 @@ import msgspec
 from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.query import channel_verdicts as query_verdicts
 from connectors.history.query import find_incidents as query_history
-from connectors.history.schema import Row, minute_row, shown_verdict
+from connectors.history.schema import (
+    NumberedMinute,
+    NumberedVerdict,
+    Row,
+    minute_row,
+    shown_verdict,
+)
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import ShownVerdict, day_begin_ms
@@ -24,11 +30,7 @@ from streaming.settings import HistorySettings
 class Stored:
     """Finds incidents and minutes of the views, or groups, of one kind.
 
-    Raises:
-        connectors.history.errors.DamagedHistory: Raised by methods: a file of the
-            history cannot be read.
-        connectors.history.errors.NoHistory: Raised by methods: the history's directory
-            does not exist.
+    Methods raise the errors in `connectors.history.errors`.
     """
 
     store: Store
@@ -80,8 +82,8 @@ class Stored:
         # first.
         pending = [
             minute_row(one, tables.kind.published)
-            for one in findings.pending_minutes(Destination.PARQUET, channel)
-            if since_ms <= one.minute_ms < until_ms
+            for one in findings.pending(Destination.PARQUET, channel=channel)
+            if isinstance(one, NumberedMinute) and since_ms <= one.minute_ms < until_ms
         ]
         rows: dict[int, Row] = {}
         stored = query_minutes(
@@ -117,7 +119,7 @@ class Stored:
         begin_ms = day_begin_ms(since_ms)
         found = {}
         for channel in channels:
-            pending = findings.pending_verdicts(Destination.PARQUET, channel)
+            pending = findings.pending(Destination.PARQUET, channel=channel)
             rows = [
                 shown_verdict(row)
                 for row in query_verdicts(
@@ -127,7 +129,8 @@ class Stored:
             rows += [
                 one.shown
                 for one in pending
-                if begin_ms <= one.shown.minute_ms < until_ms
+                if isinstance(one, NumberedVerdict)
+                and begin_ms <= one.shown.minute_ms < until_ms
             ]
             by_minute = {row.minute_ms: row for row in rows + recent[channel]}
             found[channel] = [by_minute[minute] for minute in sorted(by_minute)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.metadata import version
 from typing import NamedTuple
@@ -83,8 +83,10 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     return OpenCheckpoint(log, identity, stores, source, position)
 
 
-def check_start(settings: JobSettings) -> None:
-    """Check the disk for a job, with quick checks only.
+def check_start(settings: JobSettings, thorough: bool = False) -> None:
+    """Check the disk for a job, without Spark.
+
+    A thorough check also reads the state and the ledger of an existing checkpoint.
 
     Raises:
         streaming.checkpoint.CheckpointMismatch: See `check_identity`.
@@ -94,32 +96,16 @@ def check_start(settings: JobSettings) -> None:
             written to.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
     """
-    with _checked_start(settings):
-        pass
-
-
-def check_all(settings: JobSettings) -> None:
-    """Check an existing checkpoint without Spark; changes nothing.
-
-    Raises:
-        Exception: See `check_start`.
-    """
-    with _checked_start(settings) as (log, identity):
-        check_state(settings.checkpoint, log)
-        if LEDGER in identity.files:
-            check_ledger(own_files(settings.checkpoint) / LEDGER)
-
-
-@contextmanager
-def _checked_start(
-    settings: JobSettings,
-) -> Iterator[tuple[BatchLog, CheckpointIdentity]]:
-    with locked_checkpoint(settings.checkpoint), ExitStack() as stack:
-        log = read_batch_log(settings.checkpoint)
+    checkpoint = settings.checkpoint
+    with locked_checkpoint(checkpoint), ExitStack() as stack:
+        log = read_batch_log(checkpoint)
         identity = _identity_of(settings, log, kinds_of(PROTOCOLS))
         if settings.history is not None:
             stack.enter_context(locked_history(settings.history.directory))
-        yield log, identity
+        if thorough:
+            check_state(checkpoint, log)
+            if LEDGER in identity.files:
+                check_ledger(own_files(checkpoint) / LEDGER)
 
 
 def _identity_of(

@@ -40,7 +40,6 @@ class Order(msgspec.Struct):
 
     Attributes:
         directory: Directory of the history.
-        prefix: Prefix of the kind of view.
         hidden: Number of views in addition to `names`.
         now_ms: Wall time, Unix ms.
         epoch_messages: Budget of a participant in a rate-limit epoch.

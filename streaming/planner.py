@@ -48,13 +48,9 @@ class Bounds(NamedTuple):
 
 
 class Planner(Poll[Plans]):
-    """The newest forecasts, while the block runs.
+    """The newest forecasts, while the block runs; a job without a history has none.
 
-    Args:
-        history: The history; None for no history and no forecasts.
-        current: Returns the newest figures.
-        wall_ms: Returns wall time, Unix ms.
-        bounds: Limits of a computation.
+    `current` returns the newest figures, `wall_ms` wall time, Unix ms.
     """
 
     def __init__(
@@ -75,7 +71,7 @@ class Planner(Poll[Plans]):
 
     def _end(self) -> None:
         super()._end()
-        self._workers.end()
+        self._workers.close()
 
     def _look(self, history: HistorySettings) -> Plans:
         snapshot, plans = self._current(), self()
@@ -89,10 +85,8 @@ class Planner(Poll[Plans]):
         self._due_s = now_s + self._bounds.every_s
         directory = str(history.directory)
         return {
-            prefix: self._computed(
-                directory, views, snapshot, plans.get(prefix, Plan())
-            )
-            for prefix, views in snapshot.views.items()
+            prefix: self._computed(directory, one, snapshot, plans.get(prefix, Plan()))
+            for prefix, one in snapshot.views.items()
         }
 
     def _computed(

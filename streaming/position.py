@@ -53,7 +53,6 @@ class Position:
             this time again to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
-        partitions: Position in each partition.
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
             position, or if the broker returns no id.
         ends: End of each partition when the previous batch was planned. If the topic is
@@ -76,22 +75,12 @@ class Position:
     quiet_ms: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object for Spark's offset log."""
-        return {
-            "clock_ms": self.clock_ms,
-            "admitted_ms": self.admitted_ms,
-            "records": self.records,
-            "skipped": self.skipped,
-            "partitions": {
-                str(partition): list(position)
-                for partition, position in sorted(self.partitions.items())
-            },
-            # Releases up to 0.6 ignore unknown names.
-            "topic_id": self.topic_id,
-            "ends": {str(p): end for p, end in sorted(self.ends.items())},
-            "requests": self.requests,
-            "quiet_ms": self.quiet_ms,
-        }
+        """JSON object for Spark's offset log; releases up to 0.6 skip unknown names."""
+        partitions = dict(sorted(self.partitions.items()))
+        ends = dict(sorted(self.ends.items()))
+        ordered = replace(self, partitions=partitions, ends=ends)
+        json_object: dict[str, Any] = msgspec.to_builtins(ordered, str_keys=True)
+        return json_object
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Position:
@@ -196,8 +185,8 @@ class Unread:
         Args:
             clock_ms: T of the batch, Unix ms.
             ends: Next offset to read, by partition.
-            newest_ms: Maximum record time read, by partition, Unix ms. None if no read
-                record is later than T.
+            newest_ms: Maximum record time read, by partition; None if no read record is
+                later than T.
         """
         newest_ms = newest_ms or {}
         unread = set(self.partitions)

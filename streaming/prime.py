@@ -74,7 +74,7 @@ def read_views(
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
         DamagedCheckpoint: The state is damaged.
-        streaming.failure.JobFailed: Spark failed for a reason other than damage.
+        JobFailed: Spark failed for a reason other than damage.
     """
     if log.committed is None:
         return {}

@@ -27,7 +27,6 @@ class Progress:
     """Measures one query, and passes its position to the watch of the topic.
 
     Args:
-        board: Gets the figures.
         watch: Measures the lag, and commits offsets.
         position: End of the checkpoint's newest batch; None without a batch.
         pending: Counts the rows that wait for the history.

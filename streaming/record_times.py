@@ -99,7 +99,6 @@ class RecordTimes:
     """Record times of each partition's unread range, seen at one wall time.
 
     Attributes:
-        offsets: The broker's index.
         read_times: Reads record times where the index cannot be trusted.
         is_record: Reads one offset; should be cached, because it is called repeatedly.
         unread: The unread ranges. The records up to the ends of the partitions, and
@@ -170,8 +169,7 @@ class RecordTimes:
             newest: Result of `Offsets.newest`.
 
         Returns:
-            The maximum times by partition, and a copy of these record times that
-            includes the new scans.
+            The maximum times by partition, and the record times with the new scans.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {

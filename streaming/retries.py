@@ -21,9 +21,8 @@ class Retries:
     - The batch is too large: the next start plans a smaller batch.
     - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
-    - Unknown. Other failures. If the query has finished a batch since its start, the
-      next start may succeed as well. If the query has finished no batch, the next start
-      is assumed to fail in the same way.
+    - Unknown. If the query has finished a batch since its start, the next start may
+      succeed as well. Otherwise, the next start is assumed to fail in the same way.
 
     Args:
         longest_s: Maximum seconds from the first consecutive failure to the last start.

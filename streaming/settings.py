@@ -6,12 +6,9 @@ neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
 
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
@@ -45,12 +42,7 @@ COMMIT_GROUP = "sds-monitor"
 
 
 class Part(NamedTuple):
-    """Records that a checkpoint reads in small batches.
-
-    Attributes:
-        until: Number of records that the checkpoint has read when the part ends.
-        rows: Maximum records of a batch.
-    """
+    """Batches of at most `rows` until the checkpoint has read `until` records."""
 
     until: int
     rows: int
@@ -80,7 +72,6 @@ class BatchLimits:
             batches catch up fastest (docs/architecture.md).
         size_bytes: Bytes of keys, values and headers, estimated from the mean size of
             the next records.
-        parts: Records that are read in smaller batches; None without such records.
     """
 
     rows: int = 300_000
@@ -120,10 +111,9 @@ class SourceSettings:
             number of cores when the query starts.
         skip_lost: Whether the job counts records that Kafka deletes before it has read
             them, and continues.
-        window: Record times to read, for a job that ends; replaces `start`. None
-            to read all times.
+        window: Record times to read, for a job that ends; replaces `start`.
         requests: File of the requests that a batch processes
-            (`streaming.ledger.view_register`); None for none.
+            (`streaming.ledger.view_register`).
     """
 
     kafka: KafkaSettings
@@ -134,32 +124,6 @@ class SourceSettings:
     skip_lost: bool = False
     window: Window | None = None
     requests: str | None = None
-
-    def to_options(self) -> dict[str, str]:
-        """Return the settings as options of Spark's ``readStream``."""
-        security = self.kafka.security
-        open_kafka = replace(
-            self.kafka, security=replace(security, password=None, key_password=None)
-        )
-        options = {
-            "settings": msgspec.json.encode(replace(self, kafka=open_kafka)).decode(),
-            # Spark prints plans with their options, but redacts options with these
-            # names.
-            "password": security.password,
-            "key_password": security.key_password,
-        }
-        return {name: value for name, value in options.items() if value is not None}
-
-    @classmethod
-    def from_options(cls, options: Mapping[str, str]) -> SourceSettings:
-        """Read the options that `to_options` returned."""
-        settings = msgspec.json.decode(options["settings"], type=cls)
-        security = replace(
-            settings.kafka.security,
-            password=options.get("password"),
-            key_password=options.get("key_password"),
-        )
-        return replace(settings, kafka=replace(settings.kafka, security=security))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +164,6 @@ class JobSettings:
     """Settings of one job.
 
     Attributes:
-        checkpoint: Directory of the checkpoint.
         trigger_s: Minimum time between two batches, seconds.
         until_caught_up: Whether the job ends when it has read everything that the topic
             holds at startup.

@@ -37,8 +37,7 @@ class _Output(NamedTuple):
         totals: Encoded totals by key of a view.
         gone: Keys of views that are forgotten and have not returned.
         leaving: Prefix of a kind -> outlet -> name of a view or group -> events.
-        ended: Kind, name and last figures of views that were forgotten, whether or not
-            they have returned.
+        ended: Views that were forgotten, whether or not they have returned.
     """
 
     clock_ms: int
@@ -56,9 +55,7 @@ class Sink:
         stores: Store the rows of a batch beside the checkpoint. A kind of view that
             emits incidents or minutes needs a store.
         dead_letters: Receives the undecodable records; None to only count them.
-        position_of: Returns all values that determine the rows of a planned batch; see
-            `Ledger.batch`.
-        protocols: Protocols that the job observes.
+        position_of: Returns all values that determine the rows of a planned batch.
         sync: Makes Spark's writes durable before the ledger's commit; otherwise a power
             failure could lose batches that the ledger has.
 

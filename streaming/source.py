@@ -83,7 +83,7 @@ class ReadTask(InputPartition):
     """The part of a batch that one worker reads.
 
     Attributes:
-        ranges: Offset ranges; each is the whole share of a Kafka partition.
+        ranges: Each range is the whole share of a Kafka partition.
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
         carries_clock: Whether the part also yields the row with T. The row moves the
@@ -98,10 +98,13 @@ class ReadTask(InputPartition):
     requests: Sequence[DigestRow] = ()
 
 
-def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
+def make_source(
+    settings: SourceSettings, protocols: Iterable[AnyProtocol]
+) -> type[DataSource]:
     """Make the data source that Spark registers under the name `FORMAT`.
 
-    The protocols go to Spark's Python workers with the reader. The workers must be able
+    Settings and protocols go to Spark's Python workers with the reader. Settings are
+    not options, because Spark prints plans with their options. The workers must be able
     to import all modules of the protocols.
     """
     registered = without_figures(protocols)
@@ -120,7 +123,6 @@ def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource
 
         def streamReader(self, schema: Any) -> DataSourceStreamReader:
             """A reader for one query."""
-            settings = SourceSettings.from_options(self.options)
             return SdsFramesReader(settings, registered)
 
     return SdsFramesSource
@@ -247,13 +249,10 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return _record_batch(rows, task.clock_ms)
 
         chunks = {
-            wanted.offsets.partition: Chunk(
-                wanted.offsets.partition,
-                wanted.clock_ms,
-                task.admitted_ms,
-                self._protocols,
+            one.offsets.partition: Chunk(
+                one.offsets.partition, one.clock_ms, self._protocols
             )
-            for wanted in task.ranges
+            for one in task.ranges
         }
         with _collector_paused():
             for record, written_ms in self._settled(task):

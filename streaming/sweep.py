@@ -34,8 +34,8 @@ def sweep(
     """Yield each run when it is finished, in any order.
 
     Args:
-        spark: A session; on a cluster, its executors simulate.
-        runs: The runs, the longest first.
+        spark: On a cluster, its executors simulate.
+        runs: The longest first.
         ending: Ends the sweep: runs that are not finished are cancelled.
 
     Raises:

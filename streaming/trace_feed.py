@@ -21,7 +21,7 @@ class TraceFeed:
     Args:
         reader: Gets the digests.
         protocol: Name of the channel's protocol.
-        key: Key of the channel's records; None if the records have several keys.
+        key: Key of all of the channel's records; None for several keys.
         admitted_ms: Wall time, Unix ms: later records are from the future.
     """
 
@@ -46,7 +46,7 @@ class TraceFeed:
         """Add the next record of a partition."""
         partition = record.partition
         if partition not in self._chunks:
-            self._chunks[partition] = Chunk(partition, 0, self._admitted_ms)
+            self._chunks[partition] = Chunk(partition, 0)
         foresight = self._foresights.get(partition)
         if foresight is None:
             clock_ms = self._chunks[partition].clock_ms

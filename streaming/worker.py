@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -40,15 +40,7 @@ class Workers:
         self._lock = threading.Lock()
         self._has_ended = False
 
-    def __enter__(self) -> Self:
-        """Do nothing: workers start with their orders."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """See `end`."""
-        self.end()
-
-    def end(self) -> None:
+    def close(self) -> None:
         """End all workers; a worker that starts later ends immediately."""
         with self._lock:
             self._has_ended = True
@@ -67,9 +59,9 @@ class Workers:
 
         Args:
             command: Command to start; it calls `work`.
-            order: The order.
+            order: Any value that MessagePack can encode.
             kind: Type of the answer.
-            limit_s: Time limit, seconds.
+            limit_s: Maximum duration, seconds.
             environment: Further variables of the process.
 
         Raises:

@@ -225,23 +225,28 @@ class Findings:
         )
         return before_ms
 
-    def pending(self, destination: Destination, limit: int) -> list[OutboxRow]:
-        """The first rows, at most ``limit``, that a destination has not confirmed."""
-        return self._pending(destination, limit=limit)
+    def pending(
+        self,
+        destination: Destination,
+        limit: int | None = None,
+        channel: str | None = None,
+    ) -> list[OutboxRow]:
+        """The first rows, of one channel or all, that a destination has not confirmed.
 
-    def pending_minutes(
-        self, destination: Destination, channel: str
-    ) -> list[NumberedMinute]:
-        """A channel's minutes that a destination has not confirmed, in order."""
-        rows = self._pending(destination, channel=channel)
-        return [row for row in rows if isinstance(row, NumberedMinute)]
-
-    def pending_verdicts(
-        self, destination: Destination, channel: str
-    ) -> list[NumberedVerdict]:
-        """A channel's shown verdicts that a destination has not confirmed."""
-        rows = self._pending(destination, channel=channel)
-        return [row for row in rows if isinstance(row, NumberedVerdict)]
+        A ``limit`` of None is no limit.
+        """
+        asked = {
+            "prefix": self.prefix,
+            "destination": destination,
+            "channel": channel,
+            "limit": limit,
+        }
+        with self.ledger.transaction() as connection:
+            rows = connection.execute(_PENDING, asked).fetchall()
+        return [
+            _outbox_row(sequence, channel, self._decode(packed, self._type), tap_hole)
+            for sequence, channel, packed, tap_hole in rows
+        ]
 
     def confirm_delivered(self, destination: Destination, sequence: int) -> None:
         """Record that a destination has all rows up to a sequence number."""
@@ -267,30 +272,8 @@ class Findings:
 
     def count_pending(self) -> int:
         """Number of rows that at least one destination has not confirmed."""
-        return int(
-            self.ledger.value(
-                "SELECT count(*) FROM outbox WHERE prefix = ?", self.prefix
-            )
-        )
-
-    def _pending(
-        self,
-        destination: Destination,
-        channel: str | None = None,
-        limit: int | None = None,
-    ) -> list[OutboxRow]:
-        asked = {
-            "prefix": self.prefix,
-            "destination": destination,
-            "channel": channel,
-            "limit": limit,
-        }
-        with self.ledger.transaction() as connection:
-            rows = connection.execute(_PENDING, asked).fetchall()
-        return [
-            _outbox_row(sequence, channel, self._decode(packed, self._type), tap_hole)
-            for sequence, channel, packed, tap_hole in rows
-        ]
+        query = "SELECT count(*) FROM outbox WHERE prefix = ?"
+        return int(self.ledger.value(query, self.prefix))
 
     def _decode(self, packed: bytes, type_: Any) -> Any:
         with self.ledger.decoding("a finding"):

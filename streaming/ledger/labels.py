@@ -60,9 +60,9 @@ class LabelLedger:
 
         Args:
             names: Known and new names.
-            wish: The operator's setting for a name. True: the name gets a label before
-                other names, even above the limit. False: no label. None: a label if the
-                limit allows.
+            wish: The operator's setting for a name. True: a label before other names,
+                even above the limit. False: no label. None: a label if the limit
+                allows.
         """
         before = dict(self._labels)
         names = list(names)

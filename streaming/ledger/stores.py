@@ -19,14 +19,7 @@ from streaming.ledger.view_register import ViewRegister
 
 
 class Store(NamedTuple):
-    """The stored data of one kind of view, or of the kind's groups.
-
-    Attributes:
-        findings: Recent incidents, and rows that the history does not have yet.
-        recent: Figures of the last hour.
-        verdicts: Verdicts that were shown.
-        tables: The kind's tables in the history.
-    """
+    """The stored data of one kind of view, or of the kind's groups."""
 
     findings: Findings
     recent: RecentMinutes
@@ -47,10 +40,8 @@ class Stores:
 
     Attributes:
         by_kind: Stores of each kind that has incidents or minutes, by prefix.
-        labels: Metric labels given so far, by prefix.
-        register: Names of views, and sums over forgotten views.
-        groups: Per-minute parts that views contribute to their groups.
-        details: Definite acknowledgements; None if the checkpoint stores none.
+        labels: By prefix.
+        details: None if the checkpoint stores no definite acknowledgements.
         with_history: Whether the job has a history, which gets minutes and verdicts.
     """
 

@@ -95,9 +95,8 @@ class VerdictStore:
     @property
     def observed_ms(self) -> int | None:
         """Stored time of the last observation of verdicts; None if none is stored."""
-        found: int | None = self._ledger.value(
-            "SELECT observed_ms FROM observed WHERE prefix = ?", self._prefix
-        )
+        query = "SELECT observed_ms FROM observed WHERE prefix = ?"
+        found: int | None = self._ledger.value(query, self._prefix)
         return found
 
     def newest(self, observed_ms: int) -> dict[str, ShownVerdict]:

@@ -189,9 +189,9 @@ class Pipeline:
     def _run(self, records: Iterable[RawRecord], clock_ms: int) -> dict[str, KeyState]:
         records = list(records)
         self.plan(records, clock_ms)
-        chunk = Chunk(0, 0, ADMITTED_MS, by_name(self._protocols))
+        chunk = Chunk(0, 0, by_name(self._protocols))
         for record in records:
-            chunk.add(record)
+            chunk.add(record, ADMITTED_MS)
         digests: dict[str, list[bytes]] = {}
         for row in chunk.take_rows():
             digests.setdefault(row.key, []).append(row.digest)
