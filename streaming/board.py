@@ -17,10 +17,7 @@ from streaming.position import Position
 
 
 class GroupParts:
-    """The newest totals of each group in each view.
-
-    Totals are absolute, so setting a part twice changes nothing.
-    """
+    """The newest totals of each group in each view."""
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping
@@ -94,11 +91,9 @@ class Board:
         """Return the published form of views' totals, by prefix, then by name.
 
         The parts of a group are joined, including parts in views that were read
-        earlier. Reading the same totals again changes nothing.
-
-        Args:
-            packed: Totals by key of a view, from `blob.totals_part`. For a kind with
-                `Grouping.changed`, totals may lack groups that did not change.
+        earlier. Reading the same totals again changes nothing. `packed` has the totals
+        by key of a view, from `blob.totals_part`. For a kind with `Grouping.changed`,
+        totals may lack groups that did not change.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.

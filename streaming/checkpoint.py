@@ -27,8 +27,6 @@ from streaming.unfinished import Unfinished
 _LONGEST_TOPIC = 249
 """Maximum length of a topic's name that Kafka allows, characters."""
 
-_ENDINGS = (".json", ".sqlite")
-
 _NEWER = "(of sds-monitor 0.16 or newer)"
 """No topic has this name."""
 
@@ -50,8 +48,8 @@ class CheckpointIdentity(msgspec.Struct):
             a release up to 0.6 lists no files, all existing files count as listed.
         observer: All settings of the model. Empty in a checkpoint of a release that had
             only the defaults.
-        unfinished: The planned batch that the newest start found without a commit; None
-            if no such batch was found. Releases up to 0.12 ignore this field.
+        unfinished: None if the newest start found no unfinished batch. Releases up to
+            0.12 ignore this field.
         observed_topic: The topic of frames, in a file of a release since 0.16.
         state_versions: Newest version of the state that may be in the checkpoint, by
             prefix of the kind. Empty in a file of a release up to 0.17.
@@ -117,7 +115,8 @@ def check_identity(
             path.name
             for path in own_files(checkpoint).iterdir()
             # A start that was killed has created an unlisted ledger.
-            if path.suffix in _ENDINGS and path.name not in (IDENTITY, LEDGER)
+            if path.suffix in (".json", ".sqlite")
+            and path.name not in (IDENTITY, LEDGER)
         ]
     for name in identity.files:
         path = own_files(checkpoint) / name

@@ -44,8 +44,7 @@ _PACKAGES = (connectors, sds_core, streaming)
 _WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 _UNPACKED = "sds-monitor"
 _KAFKA_S = 30.0
-"""Maximum time for which an executor waits for Kafka; the driver has already reached
-Kafka."""
+"""Maximum wait of an executor for Kafka, which the driver has already reached."""
 
 _PLAIN = re.compile(r"[\w/.+=@,-]+", re.ASCII)
 """Path schemes that Spark's readers accept unchanged."""

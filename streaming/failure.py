@@ -78,10 +78,8 @@ MORE_MEMORY = (
     "larger heap set PYSPARK_SUBMIT_ARGS='--driver-memory 2g pyspark-shell', for "
     "smaller batches --max-batch-bytes (docs/sizing.md, Memory)"
 )
-"""Remedy if the memory is too small for a batch."""
 
 _MEMORY_ERRORS = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
-"""Text in errors of Spark."""
 
 _MARK = "sds-monitor failure: "
 _TRACEBACK = "Traceback (most recent call last):\n"
@@ -156,8 +154,8 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
-    An error outside our code has no mark, for example if a worker cannot load our code.
-    If no mark is found, the cause is the line of Spark's message that names the error.
+    An error outside our code has no mark, for example if a worker cannot load our code:
+    the cause is then the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:

@@ -45,7 +45,6 @@ _CHUNK_ROWS = 2_000
 """Maximum number of rows in memory: a minute of a channel takes about 2 kB."""
 
 _POLL_S = 1.0
-"""Time between two checks for due tasks."""
 
 _PARQUET_EVERY_S = 60.0
 """Time between two exports. An export writes one file for each table and day."""
@@ -61,8 +60,8 @@ RECENT_MS = _DAY_MS
 """Event time for which incidents stay beside the checkpoint. The views forget incidents
 after a shorter time."""
 
-_HISTORY_TIMEOUT_S = 10.0
-"""Maximum time that one write to the history's topics waits for Kafka, seconds."""
+_KAFKA_S = 10.0
+"""Maximum wait of one write for Kafka."""
 
 _REMAINING_TIME_S = 10.0
 """Maximum time for exporting the remaining rows if a user waits for the job's end."""
@@ -255,7 +254,7 @@ def exporting(
     """If a history is configured, exports findings to it while the block runs."""
     if history is None:
         return nullcontext()
-    brief = replace(kafka, timeout_s=min(kafka.timeout_s, _HISTORY_TIMEOUT_S))
+    brief = replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S))
 
     def topics(tables: KindTables) -> HistoryTopics | None:
         names = topic_names(history, tables.kind)

@@ -52,13 +52,13 @@ _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
 _NOTICE_S = 0.2
-"""Maximum time until a request to end is noticed, seconds."""
+"""Maximum time until a request to end is noticed."""
 
 _STARTS = 3
 """Maximum starts of a query, each of which waits 10 s for Spark's Python processes."""
 
 _STOP_TIMEOUT_S = 10.0
-"""Maximum time in which a stopped query finishes its batch, seconds."""
+"""Maximum time in which a stopped query finishes its batch."""
 
 
 @dataclass
@@ -158,19 +158,13 @@ def running_job(
 ) -> Iterator[Job]:
     """Start a job, and stop it when the block ends.
 
-    Args:
-        spark: The session that runs the query.
-        settings: Settings of the job.
-        board: Receives the figures, with the same protocols; None to create one. The
-            board may hold figures of an earlier job of this process on the same
-            checkpoint.
-        protocols: Protocols that the job observes.
-        watch: A watch of the topic with the same board; it must have its first answer.
-            None to create a watch.
+    `board` receives the figures, with the same protocols. The board may hold figures of
+    an earlier job of this process on the same checkpoint. `watch` must watch the topic
+    with the same board, and have its first answer. By default, both are created.
 
     Raises:
-        streaming.failure.JobFailed: Spark cannot read the state, or the executors of a
-            cluster cannot work.
+        JobFailed: Spark cannot read the state, or the executors of a cluster cannot
+            work.
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.

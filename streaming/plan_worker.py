@@ -65,8 +65,7 @@ def read_history(
 ) -> tuple[HourlyRows, int]:
     """Return the hours of views, and the end of the last whole hour, Unix ms.
 
-    If names are None, all views are read. The days end at `now_ms`, wall time. `config`
-    holds settings of DuckDB, see `hourly_rows`.
+    If names are None, all views are read. The days end at `now_ms`, wall time.
 
     Raises:
         NoHistory: The directory holds no history.

@@ -36,7 +36,7 @@ class Bounds(NamedTuple):
         first_s: Time from the first figures to the first computation, seconds. Before
             this time, a job may still catch up, or end soon.
         every_s: Minimum time between two computations, seconds.
-        views: Maximum number of views of a kind; equal to the default label limit.
+        views: Maximum number of views of a kind: the default label limit.
         seconds: Maximum seconds for all views of a kind; one view takes about 1.5 s of
             CPU time.
     """

@@ -24,9 +24,8 @@ class Retries:
     - Unknown. If the query has finished a batch since its start, the next start may
       succeed as well. Otherwise, the next start is assumed to fail in the same way.
 
-    Args:
-        longest_s: Maximum seconds from the first consecutive failure to the last start.
-            None: no limit. 0: no further start.
+    `longest_s` is the maximum time from the first consecutive failure to the last
+    start: None for no limit, 0 for no further start.
     """
 
     def __init__(self, longest_s: float | None = None) -> None:

@@ -113,9 +113,6 @@ class Findings:
     """For one kind of view: incidents, and the outbox of incidents and minutes.
 
     Here, "channel" stands for a view of any kind.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:

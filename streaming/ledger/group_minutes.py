@@ -32,12 +32,7 @@ _EMITTED = tuple[str, GroupMinute[Any]]
 
 
 class GroupMinutes:
-    """The parts of the minutes of one checkpoint.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise
-            `DamagedCheckpoint` too.
-    """
+    """The parts of the minutes of one checkpoint."""
 
     def __init__(self, ledger: Ledger, kinds: Kinds) -> None:
         self._ledger = ledger

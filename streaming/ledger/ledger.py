@@ -52,14 +52,10 @@ _LOG_BYTES = 4 * 1024 * 1024
 
 
 class Ledger:
-    """The file of one checkpoint.
+    """The file of one checkpoint; it and its directory are created if they are missing.
 
-    The changes of a block of `transaction` or `batch` are durable when it ends.
-
-    Args:
-        path: The file; it and its directory are created if they are missing.
-        expected: Whether the file existed before; an existing file must have its
-            tables.
+    The changes of a block of `transaction` or `batch` are durable when it ends. An
+    `expected` file existed before, so it must have its tables.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -135,7 +131,7 @@ class Ledger:
             return connection.execute(query, values).fetchall()
 
     def value(self, query: str, *values: object) -> Any:
-        """Return the value that a query finds in one row; None if it finds no row."""
+        """Return the only value that a query finds; None without a row."""
         rows = self.rows(query, *values)
         return rows[0][0] if rows else None
 
@@ -158,9 +154,7 @@ class Ledger:
         and the block writes only what may be written twice. A batch that changes
         nothing is not committed.
 
-        Args:
-            number: Number of the batch.
-            position: All values that determine the batch's rows, as text.
+        The `position` has all values that determine the batch's rows, as text.
 
         Raises:
             ValueError: A later batch is stored, or the batch is stored with another

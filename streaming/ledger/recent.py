@@ -73,10 +73,6 @@ class RecentMinutes:
 
     Here, "channel" stands for a view or group of any kind. If a release stored other
     figures of the kind, the stored minutes are dropped.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise
-            `DamagedCheckpoint` too.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:

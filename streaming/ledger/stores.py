@@ -1,4 +1,7 @@
-"""The tables of the ledger, opened for one job."""
+"""The tables of the ledger, opened for one job.
+
+Methods of all tables raise `streaming.damage.DamagedCheckpoint` if the file is damaged.
+"""
 
 from __future__ import annotations
 

@@ -43,11 +43,7 @@ class ForgottenView(NamedTuple):
 
 
 class ViewRegister:
-    """The register of one checkpoint, for a running job and commands at the same time.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
-    """
+    """The register of one checkpoint, for a running job and commands together."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
