@@ -1,12 +1,11 @@
-"""Spark's log of batches in a checkpoint.
+"""Spark's log of batches in a checkpoint, checked before Spark reads it.
 
 Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. If a file
-is missing, Spark silently restarts, or repeats the wrong batch. This module checks the
-required files before Spark reads them.
+is missing, Spark silently restarts, or repeats the wrong batch.
 
-Spark does not sync its files. The job syncs Spark's files before it commits a batch to
-the ledger (`SPARKS`). A power failure can thus lose only the files of a batch that
-Spark repeats. A file that is still empty counts as missing.
+Spark does not sync its files. The job syncs them before it commits a batch to the
+ledger. A power failure can thus lose only the files of a batch that Spark repeats. A
+file that is still empty counts as missing.
 """
 
 from __future__ import annotations

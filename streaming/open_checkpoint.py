@@ -89,11 +89,10 @@ def check_start(settings: JobSettings, thorough: bool = False) -> None:
     A thorough check also reads the state and the ledger of an existing checkpoint.
 
     Raises:
-        streaming.checkpoint.CheckpointMismatch: See `check_identity`.
-        streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
-        streaming.directories.DirectoryInUse: Another job uses checkpoint or history.
-        streaming.directories.DirectoryUnwritable: Checkpoint or history cannot be
-            written to.
+        CheckpointMismatch: See `check_identity`.
+        DamagedCheckpoint: The checkpoint is damaged.
+        DirectoryInUse: Another job uses checkpoint or history.
+        DirectoryUnwritable: Checkpoint or history cannot be written to.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
     """
     checkpoint = settings.checkpoint

@@ -1,7 +1,4 @@
-"""Position up to which the job has read the topic, and unread records.
-
-A position is the offset that Spark stores per batch.
-"""
+"""Positions, the offsets that Spark stores per batch, and unread records."""
 
 from __future__ import annotations
 
@@ -169,7 +166,7 @@ class Unread:
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
         """T if everything is read: the minimum newest time of all active partitions.
 
-        If all partitions are idle, T is the maximum newest time.
+        Without active partitions, T is the maximum newest time.
         """
         active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
         return min(active, default=max(newest_ms.values(), default=0))
@@ -180,13 +177,10 @@ class Unread:
         ends: Mapping[int, int],
         newest_ms: Mapping[int, int] | None = None,
     ) -> Position:
-        """The position after a batch.
+        """The position after a batch with T = `clock_ms`, read up to `ends`.
 
-        Args:
-            clock_ms: T of the batch, Unix ms.
-            ends: Next offset to read, by partition.
-            newest_ms: Maximum record time read, by partition; None if no read record is
-                later than T.
+        `newest_ms` has the maximum record time read, by partition; None if no read
+        record is later than T.
         """
         newest_ms = newest_ms or {}
         unread = set(self.partitions)

@@ -26,12 +26,8 @@ count."""
 class Progress:
     """Measures one query, and passes its position to the watch of the topic.
 
-    Args:
-        watch: Measures the lag, and commits offsets.
-        position: End of the checkpoint's newest batch; None without a batch.
-        pending: Counts the rows that wait for the history.
-
     Attributes:
+        position: End of the newest batch; None without a batch.
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
         works: Whether the query finished a batch between the last two updates, or

@@ -52,11 +52,8 @@ class Part(NamedTuple):
 class Parts:
     """Records of failed batches, which are read in smaller batches.
 
-    Attributes:
-        parts: The records. If parts are nested, the inner part has smaller batches than
-            the outer part.
-        begin: Start of the first batch, as `Position.to_json` returns it; None if the
-            checkpoint has finished a batch.
+    Of nested parts, the inner part has smaller batches. `begin` is the start of the
+    first batch, as `Position.to_json` returns it; None if a batch was finished.
     """
 
     parts: tuple[Part, ...]
@@ -131,8 +128,7 @@ class SessionSettings:
     """Settings of the Spark session.
 
     Attributes:
-        master: Spark master. None for the master of ``spark-submit``, which has started
-            this program.
+        master: None for the master of ``spark-submit``, which has started this program.
         shuffle_partitions: Number of partitions of the state, which the first batch of
             a checkpoint fixes. None: the number of cores, because each partition costs
             memory and time in every batch.
@@ -172,11 +168,10 @@ class JobSettings:
         group: Consumer group to which offsets are committed; None for no commits.
         history: None: no minutes are stored, and incidents stay only beside the
             checkpoint.
-        channel_table: Names, SLOs, labels and silence of channels at startup.
+        channel_table: Settings of channels at startup.
         observer: Settings of the model that the operator sets. The first start of a
             checkpoint fixes all settings.
-        forget_days: Days of event time after which a silent channel is forgotten; 0
-            for never.
+        forget_days: Counted in event time; 0 for never.
     """
 
     source: SourceSettings

@@ -104,10 +104,10 @@ class Sink:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         - First, undecodable records are copied to the dead-letter topic.
-        - Then one transaction of the ledger stores the rows of all other kinds. The
-          transaction also marks incidents that coincide with a capture gap. The taps'
-          totals after this batch show the gaps.
-        - Then the board gets the totals. Page, API and metrics read the board.
+        - Then one transaction of the ledger stores the rows of all other kinds, and
+          marks incidents that coincide with a capture gap. The taps' totals after this
+          batch show the gaps.
+        - Then the board gets the totals.
 
         If the process ends before Spark records its commit, Spark repeats the batch.
         A repetition does no harm: dead letters carry the offset of their record, the

@@ -2,9 +2,8 @@
 
 ``state/0/P`` holds partition P of the state. ``V.changelog`` has the changes that batch
 V - 1 made. Some versions have a snapshot of RocksDB, ``V.zip``, with its large files in
-``SSTs``. To read version V, Spark takes the newest snapshot up to V and the changelogs
-after it. If the newest snapshot is damaged, Spark takes an older snapshot and more
-changelogs, or only changelogs.
+``SSTs``. To read version V, Spark takes the newest undamaged snapshot up to V, if any,
+and the changelogs after it.
 """
 
 from __future__ import annotations

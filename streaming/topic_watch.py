@@ -1,8 +1,7 @@
 """Asks Kafka every second for the end of the topic, in a separate thread.
 
-No other part of the job waits for Kafka's answers. While Kafka is unreachable, the job
-can thus report the silence, and can be ended. The thread outlives the query: a query
-that failed because Kafka was unreachable is restarted when Kafka answers.
+While Kafka is unreachable, the job can thus report the silence, and can be ended. The
+thread outlives the query, which is restarted when Kafka answers.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ WITHHELD_S = 60.0
 _log = logging.getLogger("sds-monitor")
 
 _EVERY_S = 1.0
-"""Time between two requests, seconds."""
 
 _SAMPLE_ANSWERS = 5
 """New records are read once in this many requests, which is enough time for a
@@ -82,10 +80,7 @@ class Withheld:
     ) -> int:
         """Record the ends of all partitions; return the number of withheld records.
 
-        Args:
-            stable: Offset after the last record that can be read, by partition.
-            written: Offset after the last record.
-            now_s: Time of a monotonic clock, seconds.
+        See `TopicEnds.ends` and `TopicEnds.written`; `now_s` is monotonic.
         """
         held: dict[int, int] = {}
         for partition, offset in stable.items():
@@ -134,10 +129,7 @@ class TopicWatch:
 
     The thread also compares this machine's clock with the clocks of Kafka and of the
     taps, and commits offsets. The thread closes `offsets` and `tail`, which no other
-    part uses.
-
-    Attributes:
-        ends: The newest answer; None before the first.
+    part uses. Before the first answer, `ends` is None.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ class TraceFeed:
     Args:
         reader: Gets the digests.
         protocol: Name of the channel's protocol.
-        key: Key of all of the channel's records; None for several keys.
+        key: Key of all records of the channel; None for several keys.
         admitted_ms: Wall time, Unix ms: later records are from the future.
     """
 

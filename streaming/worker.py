@@ -57,12 +57,8 @@ class Workers:
     ) -> Answer:
         """Return the answer of a new process to an order.
 
-        Args:
-            command: Command to start; it calls `work`.
-            order: Any value that MessagePack can encode.
-            kind: Type of the answer.
-            limit_s: Maximum duration, seconds.
-            environment: Further variables of the process.
+        The `command` calls `work`. MessagePack encodes the order. `kind` is the type of
+        the answer, and `environment` has further variables of the process.
 
         Raises:
             WorkFailed: The process gave no answer.

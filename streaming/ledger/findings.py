@@ -1,12 +1,11 @@
 """Stores incidents, and queues incidents and minutes for the history.
 
 The table ``incidents`` has the newest state of each recent incident. The *outbox* is a
-queue of rows for the lasting history (`connectors.history`). Each change of an
-incident, each minute and each change of a shown verdict is a row of the outbox. The
-transaction that stores the change also adds the row, which gets the next sequence
-number (column ``told``). A row is deleted once every destination has confirmed it. Each
-destination thus gets every row at least once and in order. Of rows with the same key,
-the one with the highest sequence number counts.
+queue of rows for the lasting history (`connectors.history`): each change of an
+incident, each minute and each change of a shown verdict. The transaction that stores
+the change also adds the row, with the next sequence number (column ``told``). A row is
+deleted once every destination has confirmed it. Each destination thus gets every row at
+least once and in order. Of rows with the same key, the highest number counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-Releases up to 0.15 had a file for each concern and kind of view. One transaction copies
-all files and records the import. A later step removes the files. If the process ends
-before the removal, the next start copies the files again, or only removes them.
+These releases had a file for each concern and kind of view. One transaction copies all
+files and records the import; then the files are removed. If the process ends before the
+removal, the next start copies the files again, or only removes them.
 """
 
 from __future__ import annotations
@@ -95,11 +95,8 @@ def open_ledger(
     of a new outbox. The number must exceed all numbers that another job has written to
     the same history, so that the rows of the new job count.
 
-    Returns:
-        The identity and the ledger; the identity's `starts` includes this start.
-
     Raises:
-        streaming.damage.DamagedCheckpoint: A file is damaged.
+        DamagedCheckpoint: A file is damaged.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
     directory = own_files(checkpoint)

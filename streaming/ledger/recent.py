@@ -1,6 +1,5 @@
-"""Stores the figures of views per minute for the last hour.
+"""Stores the figures of views per minute for the last hour, also without a history.
 
-The page can use the figures without a history, and without reading the history's files.
 Minutes are in the order of time. The rows of one minute, over all channels, are thus on
 few pages of the file. For each channel, ``baseline`` has the newest figures before the
 stored minutes. ``fields`` contains the names of the values in ``figures``.
@@ -142,8 +141,8 @@ class RecentMinutes:
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the last figures of all channels up to a moment in the last hour.
 
-        The moment is in Unix ms. The result is cached, because the page requests the
-        same moment for five minutes.
+        The result is cached, because the page requests the same moment for five
+        minutes.
         """
         with self._lock:
             if self._found is None or self._found[0] != at_ms:

@@ -3,9 +3,8 @@
 The register contains three things, for kinds with `Kind.remains`:
 
 - The keys of all views, for commands that run without Spark.
-- *Requests*: rows that the source adds to the next batch. They are numbered. The
-  position of each batch contains the number of its last request, so that a replayed
-  batch processes the same requests.
+- *Requests*: numbered rows that the source adds to the next batch. The position of a
+  batch contains the number of its last request, so a replayed batch processes the same.
 - The *remainder*: sums over forgotten views.
 """
 
