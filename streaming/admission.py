@@ -34,14 +34,12 @@ wrong clock thus does not hide the window's records.
 """
 
 _MAX_LEAD_MS = 60_000
-"""Maximum lead of a topic's clock over wall time."""
 
 _LEAST_LEAD_MS = 30_000
 """A smaller lead counts as 0, because the taps' clocks nearly agree."""
 
 _UNSAMPLED_ROWS = 500
-"""If at most this many records are unread, their size is not sampled, to save a
-fetch."""
+"""The size of so few unread records is not sampled, to save a fetch."""
 
 
 def ends_of_window(

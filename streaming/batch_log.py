@@ -45,8 +45,7 @@ class BatchLog(NamedTuple):
             less; None before the first.
         position: Position after the last committed batch; None before the first.
         state_partitions: 0 before the first plan.
-        planned_records: Number of records of a batch that was planned and not
-            committed; 0 if none exists.
+        planned_records: Records of a batch that was planned and not committed.
         begin: Position before the first batch, as `Position.to_json` returns it; None
             unless the planned batch is the first.
         torn: Files that a power failure has emptied, and that Spark cannot read.

@@ -129,9 +129,6 @@ class Board:
                 of their own.
             remainders: Prefix of a kind -> counts of forgotten views.
             gone: Keys of further views to drop.
-
-        Raises:
-            Exception: See `read`.
         """
         dropped: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         for key in gone:

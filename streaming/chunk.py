@@ -30,11 +30,8 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maximum number of records of a chunk, and maximum bytes of its records.
-
-These maxima limit the reader's memory, but allow enough records for ids and filters to
-repeat.
-"""
+"""Maxima of a chunk's records: they limit the reader's memory, but let ids and filters
+repeat."""
 
 _TAP_BYTES = 1_000
 """Approximate memory of a tap in a chunk, without the two copies of its name."""
@@ -45,12 +42,10 @@ CLOCK_KEY = "clock:"
 """Key of the row that carries the admission time of a batch, without a view."""
 
 FORGET = b"forget"
-"""Takes the place of a digest: the view is forgotten before the batch's records are
-processed."""
+"""In place of a digest: forget the view before the batch's records are processed."""
 
 REVIEW = b"review"
-"""This value, in place of a digest, advances the view to the admission time and sets
-the view's deadline."""
+"""In place of a digest: advance the view to T, and set its deadline."""
 
 
 class DigestRow(NamedTuple):

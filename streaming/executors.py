@@ -1,8 +1,7 @@
 """Executors of a cluster: they receive the modules, and must share the checkpoint.
 
-Everything that a task needs is tested before the query starts. A failing task would
-fail four times, with errors in Spark's words. A task on a disk that is not shared would
-write state without an error.
+Everything that a task needs is tested before the query starts. A task would fail four
+times, with errors in Spark's words, or write state to a disk that is not shared.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Explains why a query failed, for the operator and for the exit code.
 
 Spark runs our code in several processes and forwards errors only as text. Where an
-error is raised, `hand_over` therefore derives the error's meaning from its class. The
-error passes through Spark as one marked line of JSON in the traceback, for
-`query_failure`.
+error is raised, `hand_over` therefore adds the error's meaning, as one marked line of
+JSON. `query_failure` finds this line in the traceback in Spark's text.
 """
 
 from __future__ import annotations
@@ -95,11 +94,9 @@ class JobFailed(RuntimeError):
     Attributes:
         cause: The error in one line.
         unreachable: Whether Kafka or the topic cannot be reached.
-        final: Whether another start would fail in the same way, so that a person is
-            needed.
+        final: Whether another start would fail in the same way.
         passes: Whether another start can succeed without a person; None if unknown.
-        too_large: Whether the batch is too large, so that the next starts plan smaller
-            batches.
+        too_large: Whether the next starts must plan smaller batches.
     """
 
     cause: str
@@ -123,11 +120,7 @@ class NoWorker(JobFailed):
 def hand_over(
     function: Callable[_Parameters, _Result],
 ) -> Callable[_Parameters, _Result]:
-    """Decorate a function or generator that Spark calls.
-
-    An error that leaves the function gets a note, which `query_failure` finds in
-    Spark's text.
-    """
+    """Add a note to errors of a function or generator, for `query_failure`."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)

@@ -57,8 +57,7 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay beside the checkpoint. The views forget incidents
-after a shorter time."""
+"""Event time for which incidents stay in the ledger; views forget them sooner."""
 
 _KAFKA_S = 10.0
 """Maximum wait of one write for Kafka."""
@@ -112,7 +111,7 @@ class Outbox(NamedTuple):
 class HistoryExporter:
     """Exports the outboxes to the history's destinations during the block of `running`.
 
-    `clock_ms` returns the event time of the job, Unix ms; 0 before it is known.
+    `clock_ms` returns the event time of the job, Unix ms; at first 0.
     """
 
     def __init__(
@@ -135,8 +134,7 @@ class HistoryExporter:
         """Lock the history, and export until the block ends; then export the rest.
 
         Raises:
-            DirectoryInUse: Another job writes to the history.
-            DirectoryUnwritable: The directory of the history cannot be written to.
+            Exception: See `locked_directory`.
         """
         directory = self._settings.directory
         tables = [table for one in self._outboxes for table in one.tables[1:]]

@@ -15,6 +15,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
@@ -42,7 +43,7 @@ from streaming.open_checkpoint import OpenCheckpoint, open_checkpoint
 from streaming.prime import find_unreviewed, read_views
 from streaming.progress import Progress
 from streaming.session import is_ended_by_master
-from streaming.settings import JobSettings, SourceSettings
+from streaming.settings import JobSettings
 from streaming.sink import Sink
 from streaming.source import FORMAT, make_source
 from streaming.topic_watch import TopicWatch, watched_topic
@@ -210,21 +211,12 @@ def running_job(
         recorded = {prefix: one.verdicts for prefix, one in stores.by_kind.items()}
         verdicts = VerdictRecorder(recorded, board)
         rules = settings_of(checkpoint.identity.observer)
-        fold = Fold(
-            replace(rules, forget_ms=settings.forget_ms),
-            stores.details is not None,
-            protocols,
-        )
-        start = partial(
-            _start,
-            spark,
-            protocols,
-            checkpoint.source,
-            fold,
-            sink,
-            location(spark, settings.checkpoint),
-            settings.trigger,
-        )
+        rules = replace(rules, forget_ms=settings.forget_ms)
+        fold = Fold(rules, stores.details is not None, protocols)
+        tasks = settings.source.tasks or spark.sparkContext.defaultParallelism
+        source = make_source(replace(checkpoint.source, tasks=tasks), protocols)
+        place = location(spark, settings.checkpoint)
+        start = partial(_start, spark, source, fold, sink, place, settings.trigger)
         query = start()
         position = checkpoint.log.position
         progress = Progress(board, watch, position, stores.count_pending)
@@ -265,15 +257,13 @@ def _show(board: Board, checkpoint: OpenCheckpoint) -> None:
 
 def _start(
     spark: SparkSession,
-    protocols: tuple[AnyProtocol, ...],
-    source: SourceSettings,
+    source: type[DataSource],
     fold: Fold,
     sink: Sink,
     checkpoint: str,
     trigger: Mapping[str, Any],
 ) -> StreamingQuery:
-    tasks = source.tasks or spark.sparkContext.defaultParallelism
-    spark.dataSource.register(make_source(replace(source, tasks=tasks), protocols))
+    spark.dataSource.register(source)
     rows = (
         spark.readStream.format(FORMAT)
         .load()

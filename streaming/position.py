@@ -13,11 +13,8 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""Wall time without a record after which a partition does not hold T back.
-
-By event time, a partition would count as idle while its records are still in transit
-(docs/architecture.md, decision 3).
-"""
+"""Wall time without a record after which a partition does not hold T back. By event
+time, its records may still be in transit (docs/architecture.md, decision 3)."""
 
 
 class PartitionPosition(NamedTuple):

@@ -19,8 +19,7 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""After a count of waiting rows, the pause is this many times the duration of the
-count."""
+"""Pause after a count of waiting rows, divided by the duration of the count."""
 
 
 class Progress:

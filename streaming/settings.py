@@ -104,13 +104,12 @@ class SourceSettings:
     Attributes:
         start: ``earliest``, ``latest`` or a Unix time in ms: where a new checkpoint
             starts to read.
-        tasks: Number of workers that read at the same time. 0 stands for the session's
-            number of cores when the query starts.
+        tasks: Number of workers that read at the same time; 0 for the session's number
+            of cores.
         skip_lost: Whether the job counts records that Kafka deletes before it has read
             them, and continues.
         window: Record times to read, for a job that ends; replaces `start`.
-        requests: File of the requests that a batch processes
-            (`streaming.ledger.view_register`).
+        requests: File of requests (`streaming.ledger.view_register`).
     """
 
     kafka: KafkaSettings

@@ -25,8 +25,7 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""After a capture gap begins, the tap's totals contain the gap within this event
-time."""
+"""Event time after which the tap's totals contain a capture gap that began."""
 
 
 class _Output(NamedTuple):
@@ -52,8 +51,6 @@ class Sink:
 
     Args:
         board: Receives the totals. The board has the T of the newest committed batch.
-        stores: Store the rows of a batch beside the checkpoint. A kind of view that
-            emits incidents or minutes needs a store.
         dead_letters: Receives the undecodable records; None to only count them.
         position_of: Returns all values that determine the rows of a planned batch.
         sync: Makes Spark's writes durable before the ledger's commit; otherwise a power

@@ -45,8 +45,7 @@ _ARROW_SCHEMA = pa.schema(
 _SAMPLE_RECORDS = 20
 
 _LEAST_PASSED_BYTES = 8 * 1024 * 1024
-"""Minimum limit for the bytes that a worker may output in a batch. No record needs more
-than this."""
+"""Minimum limit of a worker's output in a batch. No record needs more than this."""
 
 _SMALL_BATCH_RECORDS = 64
 """Maximum records that a single worker reads: 10 ms of work, the cost of a task."""
@@ -56,10 +55,8 @@ _SMALL_BATCH_RECORDS = 64
 class ReadRange:
     """One partition's share of a batch.
 
-    Attributes:
-        clock_ms: The partition's clock before the offsets, Unix ms.
-        held: End of the partition at the admission.
-        look: An earlier look at the partition's end.
+    Before the offsets, the partition's clock is `clock_ms`, Unix ms. At the admission,
+    the partition ended at `held`.
     """
 
     offsets: OffsetRange
@@ -69,10 +66,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets after the range.
-
-        Their records limit when the range's last records were written.
-        """
+        """Offsets whose records limit when the range's last records were written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -83,7 +77,6 @@ class ReadTask(InputPartition):
     """The part of a batch that one worker reads.
 
     Attributes:
-        ranges: Each range is the whole share of a Kafka partition.
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
         carries_clock: Whether the part also yields the row with T. The row moves the
@@ -403,8 +396,8 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 def _collector_paused() -> Iterator[None]:
     """Stop Python's cyclic garbage collector from running.
 
-    Records and digests have no reference cycles. Because records and digests are many,
-    the collector would take up to half of the CPU time of a read.
+    Records and digests have no reference cycles, but are so many that the collector
+    would take up to half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -39,8 +39,7 @@ _log = logging.getLogger("sds-monitor")
 _EVERY_S = 1.0
 
 _SAMPLE_ANSWERS = 5
-"""New records are read once in this many requests, which is enough time for a
-heartbeat."""
+"""New records are read once in this many requests: enough time for a heartbeat."""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""
@@ -49,8 +48,7 @@ _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
-"""Number of consecutive refusals that count as final. A broker that shuts down may also
-refuse."""
+"""So many consecutive refusals are final. A broker that shuts down may also refuse."""
 
 _END_S = 5.0
 """Maximum wait for the thread's end, seconds."""

@@ -31,8 +31,8 @@ class _Copy(NamedTuple):
 
     Attributes:
         file: Name of the file, or its suffix after the prefix of a kind.
-        table: The table; a file of an early release may lack it.
-        columns: The table's columns, in the order used here, without the prefix.
+        table: A file of an early release may lack it.
+        columns: In the order used here, without the prefix.
         rest: Rest of the statement. Releases up to 0.15 stored the rows of the newest
             batches separately, because Spark may repeat the last batch.
     """
@@ -230,11 +230,7 @@ class _OlderFiles(NamedTuple):
 
 
 def read_labels(path: Path) -> list[str]:
-    """Return the names in an older file of labels, in the order of labelling.
-
-    Raises:
-        DamagedCheckpoint: The file cannot be read, or has the wrong content.
-    """
+    """Return the names in an older file of labels, in the order of labelling."""
     remedy = do_without(path)
     data = read_file(path, remedy)
     with decoding(path, remedy):
