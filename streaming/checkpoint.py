@@ -34,7 +34,7 @@ _FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
 
 
 class CheckpointMismatch(ValueError):
-    """The checkpoint was begun with other settings."""
+    """The checkpoint was begun with another topic, level of detail, or model."""
 
 
 class CheckpointIdentity(msgspec.Struct):
@@ -88,8 +88,7 @@ def check_identity(
     other settings.
 
     Raises:
-        CheckpointMismatch: The checkpoint was begun on another topic, without
-            ``--report-detail``, or with another value of a setting of the model.
+        CheckpointMismatch: The checkpoint was begun with other settings.
         DamagedCheckpoint: A file is missing or has the wrong content.
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)

@@ -51,13 +51,8 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     check_state(checkpoint, log)
     identity = _identity_of(settings, log, kinds)
     identity.unfinished = next_unfinished(log, identity.unfinished)
-    identity, ledger = open_ledger(
-        checkpoint,
-        identity,
-        kinds,
-        log.committed,
-        first_sequence=time.time_ns() // 1_000,
-    )
+    first = time.time_ns() // 1_000
+    identity, ledger = open_ledger(checkpoint, identity, kinds, log.committed, first)
     plan_again(checkpoint, log, identity.unfinished)
     complete(checkpoint, log)
 

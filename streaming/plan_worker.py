@@ -36,12 +36,10 @@ _END_OF_TIME_MS = 1 << 52
 
 
 class Order(msgspec.Struct):
-    """The forecasts to compute.
+    """The forecasts to compute from a history, at a wall time in Unix ms.
 
     Attributes:
-        directory: Directory of the history.
         hidden: Number of views in addition to `names`.
-        now_ms: Wall time, Unix ms.
         epoch_messages: Budget of a participant in a rate-limit epoch.
         seconds: Time after which no further view is started.
     """

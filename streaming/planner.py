@@ -33,12 +33,11 @@ class Bounds(NamedTuple):
     """Limits of a computation.
 
     Attributes:
-        first_s: Time from the first figures to the first computation, seconds. Before
-            this time, a job may still catch up, or end soon.
-        every_s: Minimum time between two computations, seconds.
+        first_s: Time from the first figures to the first computation. Before this time,
+            a job may still catch up, or end soon.
+        every_s: Minimum time between two computations.
         views: Maximum number of views of a kind: the default label limit.
-        seconds: Maximum seconds for all views of a kind; one view takes about 1.5 s of
-            CPU time.
+        seconds: Maximum for all views of a kind; one takes about 1.5 s of CPU time.
     """
 
     first_s: float = 60.0

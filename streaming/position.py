@@ -21,7 +21,6 @@ class PartitionPosition(NamedTuple):
     """Position up to which the job has read one partition.
 
     Attributes:
-        next_offset: The next offset to read.
         newest_ms: Maximum record time before the offset, Unix ms; 0 if nothing was
             read. If the true maximum is not after the position's clock, `newest_ms` may
             be lower.
@@ -131,13 +130,11 @@ class _StoredPosition(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """The records that a batch may read.
+    """The records that a batch may read, by partition.
 
     Attributes:
-        start: Position of the first unread record.
-        ends: End of the unread records in each partition; at or after the start.
-        held: Where the partitions end.
-        looks: Earlier looks at the ends of the partitions.
+        ends: End of the unread records; at or after the start.
+        held: End of the partition.
         wall_ms: Wall time of the admission, Unix ms.
         believed_ms: Sum of `wall_ms` and the lead of the topic's clock.
     """

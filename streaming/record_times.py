@@ -71,7 +71,7 @@ class Scan(NamedTuple):
         offsets: Offset of each record, ascending, shape (n,).
         peaks: Maximum time up to and including each record, Unix ms, shape (n,); future
             records count as 0.
-        end: Offset after the last read record.
+        end: Offset after the scanned range.
     """
 
     offsets: list[int]

@@ -112,7 +112,6 @@ class TopicEnds(NamedTuple):
 
     Attributes:
         ends: Offset after the last record that can be read.
-        newest: Record with the greatest time; see `TopicOffsets.newest`.
         written: Offset after the last record.
     """
 

@@ -47,12 +47,10 @@ class TraceFeed:
         partition = record.partition
         if partition not in self._chunks:
             self._chunks[partition] = Chunk(partition, 0)
-        foresight = self._foresights.get(partition)
-        if foresight is None:
+        if partition not in self._foresights:
             clock_ms = self._chunks[partition].clock_ms
-            foresight = Foresight(clock_ms, self._admitted_ms)
-            self._foresights[partition] = foresight
-        for settled, written_ms in foresight.add(record):
+            self._foresights[partition] = Foresight(clock_ms, self._admitted_ms)
+        for settled, written_ms in self._foresights[partition].add(record):
             self._add(settled, written_ms)
 
     def admit(self, wall_ms: int) -> None:

@@ -207,18 +207,14 @@ class Findings:
 
     def expire_before(self, found_ms: int) -> None:
         """Remove incidents found before an event time, Unix ms; outbox rows stay."""
-        self.ledger.write(
-            "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?",
-            self.prefix,
-            found_ms,
-        )
+        delete = "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?"
+        self.ledger.write(delete, self.prefix, found_ms)
 
     @property
     def forgotten_before_ms(self) -> int | None:
         """Event time, Unix ms, before which incidents were removed; None for never."""
-        before_ms: int | None = self.ledger.value(
-            "SELECT before_ms FROM forgotten WHERE prefix = ?", self.prefix
-        )
+        query = "SELECT before_ms FROM forgotten WHERE prefix = ?"
+        before_ms: int | None = self.ledger.value(query, self.prefix)
         return before_ms
 
     def pending(
@@ -246,25 +242,14 @@ class Findings:
 
     def confirm_delivered(self, destination: Destination, sequence: int) -> None:
         """Record that a destination has all rows up to a sequence number."""
+        store = "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)"
+        query = "SELECT destination, told FROM delivered WHERE prefix = ?"
+        delete = "DELETE FROM outbox WHERE prefix = ? AND told <= ?"
         with self.ledger.transaction():
-            self.ledger.write(
-                "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)",
-                self.prefix,
-                destination,
-                sequence,
-            )
-            delivered = dict(
-                self.ledger.rows(
-                    "SELECT destination, told FROM delivered WHERE prefix = ?",
-                    self.prefix,
-                )
-            )
+            self.ledger.write(store, self.prefix, destination, sequence)
+            delivered = dict(self.ledger.rows(query, self.prefix))
             everywhere = min(delivered.get(one, 0) for one in Destination)
-            self.ledger.write(
-                "DELETE FROM outbox WHERE prefix = ? AND told <= ?",
-                self.prefix,
-                everywhere,
-            )
+            self.ledger.write(delete, self.prefix, everywhere)
 
     def count_pending(self) -> int:
         """Number of rows that at least one destination has not confirmed."""

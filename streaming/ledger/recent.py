@@ -46,11 +46,6 @@ SELECT name FROM baseline WHERE prefix = ?
 
 _DELETE_MOVED = "DELETE FROM minutes WHERE prefix = ? AND end_ms <= ?"
 
-_DELETE_ALL = [
-    f"DELETE FROM {table} WHERE prefix = ?"  # noqa: S608 - ours
-    for table in ("minutes", "baseline", "fields")
-]
-
 _BASELINE = "SELECT name, end_ms, figures FROM baseline WHERE prefix = ?"
 
 _AT = """
@@ -88,7 +83,8 @@ class RecentMinutes:
                 "SELECT names FROM fields WHERE prefix = ?", self._prefix
             )
             if known != names:
-                for delete in _DELETE_ALL:
+                for table in ("minutes", "baseline", "fields"):
+                    delete = f"DELETE FROM {table} WHERE prefix = ?"  # noqa: S608 - ours
                     ledger.write(delete, self._prefix)
                 ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
@@ -129,13 +125,10 @@ class RecentMinutes:
     def forget(self, channel: str) -> None:
         """Drop all figures of a channel."""
         with self._ledger.transaction():
+            where = "WHERE prefix = ? AND name = ?"
             for table in ("minutes", "baseline"):
-                where = "WHERE prefix = ? AND name = ?"
-                self._ledger.write(
-                    f"DELETE FROM {table} {where}",  # noqa: S608 - ours
-                    self._prefix,
-                    channel,
-                )
+                delete = f"DELETE FROM {table} {where}"  # noqa: S608 - ours
+                self._ledger.write(delete, self._prefix, channel)
             self._ledger.after_commit(self._drop_answers)
 
     def at(self, at_ms: int) -> Mapping[str, Recorded]:

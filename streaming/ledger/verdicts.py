@@ -105,16 +105,10 @@ class VerdictStore:
 
     def expire(self, before_ms: int) -> None:
         """Remove the rows before a time, Unix ms."""
-        self._ledger.write(
-            "DELETE FROM verdicts WHERE prefix = ? AND minute_ms < ?",
-            self._prefix,
-            before_ms,
-        )
+        delete = "DELETE FROM verdicts WHERE prefix = ? AND minute_ms < ?"
+        self._ledger.write(delete, self._prefix, before_ms)
 
     def take_back(self, after_ms: int) -> None:
         """Remove the rows after a time, Unix ms, because the clock was wrong."""
-        self._ledger.write(
-            "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?",
-            self._prefix,
-            after_ms,
-        )
+        delete = "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?"
+        self._ledger.write(delete, self._prefix, after_ms)
