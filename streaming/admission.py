@@ -173,10 +173,8 @@ class Admission:
             end = self._live_end(unread, newest)
         else:
             end = self._drained_end(unread)
-        if (
-            end.clock_ms == start.clock_ms
-            and end.next_offsets() == start.next_offsets()
-        ):
+        reached = end.clock_ms, end.next_offsets()
+        if reached == (start.clock_ms, start.next_offsets()):
             return start
         return replace(end, admitted_ms=believed_ms, ends=held, quiet_ms=quiet_ms)
 

@@ -205,9 +205,8 @@ def running_job(
         for prefix, store in stores.by_kind.items():
             totals = board.snapshot.views[prefix].totals
             store.recent.begin(totals, board.snapshot.clock_ms)
-        exporter = stack.enter_context(
-            exporting(settings.history, kafka, stores, board)
-        )
+        export = exporting(settings.history, kafka, stores, board)
+        exporter = stack.enter_context(export)
         recorded = {prefix: one.verdicts for prefix, one in stores.by_kind.items()}
         verdicts = VerdictRecorder(recorded, board)
         rules = settings_of(checkpoint.identity.observer)

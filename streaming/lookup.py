@@ -126,13 +126,12 @@ class Stored:
                     self.history.directory, channel, begin_ms, until_ms, tables
                 )
             ]
-            rows += [
-                one.shown
-                for one in pending
-                if isinstance(one, NumberedVerdict)
-                and begin_ms <= one.shown.minute_ms < until_ms
-            ]
-            by_minute = {row.minute_ms: row for row in rows + recent[channel]}
+            rows += [one.shown for one in pending if isinstance(one, NumberedVerdict)]
+            by_minute = {
+                row.minute_ms: row
+                for row in rows + recent[channel]
+                if begin_ms <= row.minute_ms < until_ms
+            }
             found[channel] = [by_minute[minute] for minute in sorted(by_minute)]
         return found
 

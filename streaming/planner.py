@@ -113,9 +113,8 @@ class Planner(Poll[Plans]):
         return plan
 
     def _made(self, order: Order) -> Plan:
+        limit_s = order.seconds + _GRACE_S
         try:
-            return self._workers.answer(
-                _COMMAND, order, Plan, order.seconds + _GRACE_S, _ENVIRONMENT
-            )
+            return self._workers.answer(_COMMAND, order, Plan, limit_s, _ENVIRONMENT)
         except WorkFailed as error:
             return Plan(problem=f"the last computation {error}")

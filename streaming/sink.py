@@ -25,7 +25,7 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""Event time after which the tap's totals contain a capture gap that began."""
+"""Event time from the begin of a capture gap until the tap's totals contain it."""
 
 
 class _Output(NamedTuple):

@@ -78,7 +78,8 @@ class Withheld:
     ) -> int:
         """Record the ends of all partitions; return the number of withheld records.
 
-        See `TopicEnds.ends` and `TopicEnds.written`; `now_s` is monotonic.
+        `stable` and `written` are `TopicEnds.ends` and `TopicEnds.written`, and `now_s`
+        is the time of a monotonic clock.
         """
         held: dict[int, int] = {}
         for partition, offset in stable.items():

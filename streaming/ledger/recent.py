@@ -79,10 +79,8 @@ class RecentMinutes:
         self._steps: tuple[tuple[int, ...], dict[str, list[Recorded]]] = (), {}
         names = " ".join(self._table.counted)
         with ledger.transaction():
-            known = ledger.value(
-                "SELECT names FROM fields WHERE prefix = ?", self._prefix
-            )
-            if known != names:
+            query = "SELECT names FROM fields WHERE prefix = ?"
+            if ledger.value(query, self._prefix) != names:
                 for table in ("minutes", "baseline", "fields"):
                     delete = f"DELETE FROM {table} WHERE prefix = ?"  # noqa: S608 - ours
                     ledger.write(delete, self._prefix)
@@ -217,10 +215,8 @@ class RecentMinutes:
         return found
 
     def _newest_ms(self) -> int:
-        newest_ms: int | None = self._ledger.value(
-            "SELECT max(end_ms) FROM minutes WHERE prefix = ?", self._prefix
-        )
-        return newest_ms or 0
+        query = "SELECT max(end_ms) FROM minutes WHERE prefix = ?"
+        return int(self._ledger.value(query, self._prefix) or 0)
 
     def _ends(self, since_ms: int) -> str:
         newest_ms = self._newest_ms()
