@@ -79,12 +79,12 @@ def simulated(channels: int, messages_a_day: int, hours: float) -> Iterator[RawR
 
 def batches(records: Iterator[RawRecord]) -> Iterator[tuple[int, Chunk]]:
     """Yield the end of each minute, Unix ms, and the chunk of its records."""
-    chunk, end_ms = Chunk(0, 0, 1 << 62), _START_MS + _MINUTE_MS
+    chunk, end_ms = Chunk(0, 0), _START_MS + _MINUTE_MS
     for record in records:
         if record.timestamp_ms >= end_ms:
             yield end_ms, chunk
             end_ms += _MINUTE_MS
-        chunk.add(record)
+        chunk.add(record, 1 << 62)
     yield end_ms, chunk
 
 

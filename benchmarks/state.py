@@ -142,14 +142,14 @@ def _state(participants: int, messages_a_day: int) -> State:
 
 def _fed(records: Iterator[RawRecord]) -> tuple[int, list[int], ChannelView]:
     """Feed a view; return records, sizes of its state after each batch, and it."""
-    view, chunk, sizes, frames = ChannelView(), Chunk(0, 0, 1 << 62), [], 0
+    view, chunk, sizes, frames = ChannelView(), Chunk(0, 0), [], 0
     batch_ms = _START_MS
     for record in records:
         if record.timestamp_ms - batch_ms >= _MINUTE_MS:
             batch_ms = record.timestamp_ms
             view = _apply(view, chunk, batch_ms)
             sizes.append(len(view.to_blob()))
-        chunk.add(record)
+        chunk.add(record, 1 << 62)
         frames += 1
     view = _apply(view, chunk, batch_ms + _MINUTE_MS)
     sizes.append(len(view.to_blob()))

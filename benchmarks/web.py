@@ -42,7 +42,6 @@ from streaming.cli.serving import current_snapshot, status_server
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.recent import RECENT_MS, RecentMinutes
 from streaming.ledger.stores import Stores
-from streaming.ledger.verdicts import VerdictStore
 from streaming.lookup import Stored
 from streaming.position import Position
 from streaming.verdicts import VerdictRecorder
@@ -181,7 +180,7 @@ def main(channels: int, labels: int, times: int) -> None:
     """Request each path some times and print what it costs."""
     with TemporaryDirectory() as directory:
         path = Path(directory) / "ledger.sqlite"
-        stores = Stores.of(Ledger(path), kinds_of(PROTOCOLS), labels, False)
+        stores = Stores.of(Ledger(path), kinds_of(PROTOCOLS), labels, False, False)
         _measure(stores, channels, labels, times)
         stores.ledger.close()
         size = sum(one.stat().st_size for one in path.parent.iterdir())
@@ -195,7 +194,7 @@ def _measure(stores: Stores, channels: int, labels: int, times: int) -> None:
     names = tuple(f"channel-{n:05d}" for n in range(min(labels, channels)))
     board.publish(board.following(figures, {CHANNELS.prefix: names}))
     board.set_job(running=True, event_time_lag_seconds=1.0, version="0")
-    verdicts = {p: VerdictStore(one.findings) for p, one in stores.by_kind.items()}
+    verdicts = {p: one.verdicts for p, one in stores.by_kind.items()}
     VerdictRecorder(verdicts, board).look(current_snapshot(board), clock_ms)
     job = _Job(board, {p: Stored(one) for p, one in stores.by_kind.items()})
     with status_server(job, "127.0.0.1", 0) as url:

@@ -34,14 +34,12 @@ wrong clock thus does not hide the window's records.
 """
 
 _MAX_LEAD_MS = 60_000
-"""Maximum lead of a topic's clock over wall time."""
 
 _LEAST_LEAD_MS = 30_000
 """A smaller lead counts as 0, because the taps' clocks nearly agree."""
 
 _UNSAMPLED_ROWS = 500
-"""If at most this many records are unread, their size is not sampled, to save a
-fetch."""
+"""The size of so few unread records is not sampled, to save a fetch."""
 
 
 def ends_of_window(
@@ -64,11 +62,9 @@ MeanBytes = Callable[[Mapping[int, int]], int]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The end of a run that drains the topic; determined at startup.
+    """The end of a run that drains the topic, determined at startup.
 
-    Attributes:
-        ends: End offset of each partition.
-        topic_id: Id of the topic to which the offsets belong; None if it is unknown.
+    The end offsets belong to the topic with `topic_id`; None if the id is unknown.
     """
 
     ends: Mapping[int, int]
@@ -93,10 +89,8 @@ class Admission:
     Attributes:
         kafka: Names of the topics, for errors.
         scan_times: Reads record times where the index cannot be trusted.
-        mean_bytes: Samples the size of the records that come next.
         skip_lost: Whether to count records that Kafka deleted before they were read,
             instead of raising an error.
-        window: Record times to drain; None for all.
     """
 
     kafka: KafkaSettings
@@ -128,7 +122,7 @@ class Admission:
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
-            TopicReplaced: The topic was deleted and created again, without `skip_lost`.
+            TopicReplaced: The topic was recreated, and `skip_lost` is not set.
         """
         topic = self.offsets.describe()
         self._placed(start, topic, self.offsets.latest(topic.partitions))
@@ -155,8 +149,7 @@ class Admission:
                 found nothing to read; 0 without such a plan.
 
         Raises:
-            RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
-            TopicReplaced: The topic was recreated, and `skip_lost` is not set.
+            Exception: See `check`.
         """
         topic = self.offsets.describe()
         held = self.offsets.latest(topic.partitions)
@@ -180,10 +173,8 @@ class Admission:
             end = self._live_end(unread, newest)
         else:
             end = self._drained_end(unread)
-        if (end.clock_ms, end.next_offsets()) == (
-            start.clock_ms,
-            start.next_offsets(),
-        ):
+        reached = end.clock_ms, end.next_offsets()
+        if reached == (start.clock_ms, start.next_offsets()):
             return start
         return replace(end, admitted_ms=believed_ms, ends=held, quiet_ms=quiet_ms)
 

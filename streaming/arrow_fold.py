@@ -42,8 +42,7 @@ _STATES = {
 
 
 _StateRow = tuple[str, bytes, bytes | None, int]
-"""A row of `_STATES`; its last item is the group's timeout as it was before the fold,
-ms."""
+"""A row of `_STATES`; the timeout is that before the fold, ms."""
 
 
 def use_arrow_fold() -> None:
@@ -81,10 +80,7 @@ def folded(
 
     Batches have the columns ``key``, ``event_time`` and ``digest``, and a column with
     the group and the state of each row. A positive `most_rows` limits the rows of a
-    result.
-
-    Raises:
-        Exception: See `Fold.row`.
+    result. Errors are those of `Fold.row`.
     """
     rows: list[OutputRow] = []
     states: list[_StateRow] = []

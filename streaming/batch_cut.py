@@ -1,9 +1,4 @@
-"""Finds the end of a batch in every partition: at one record time T, within a limit.
-
-`aligned_end` searches the maximum T whose records fit. The search begins at the start
-position's clock, and doubles its stride until a cut has too many records. Then the
-search bisects between the last two cuts. All functions are pure.
-"""
+"""Finds the end of a batch in every partition: at one record time T, within a limit."""
 
 from __future__ import annotations
 
@@ -24,7 +19,7 @@ class Cut(NamedTuple):
             except late records.
         next_ms: Time of the earliest record after the cut; `clock_ms` if none exists.
         ends: Offset of each partition's first record with at least this time.
-        times: Record times, with the scans that the cut needed.
+        times: Includes the scans that the cut needed.
     """
 
     clock_ms: int
@@ -56,6 +51,7 @@ def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
 
 
 def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
+    # The search doubles its stride until a cut has too many records, and then bisects.
     starts = times.unread.start.next_offsets()
     low = cut_at(times, times.unread.start.clock_ms)
     if low.rows > row_limit:
@@ -88,11 +84,10 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 
 
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
-    """Move a fitting cut ahead in doubling strides, until the next cut no longer fits.
+    """Return the last cut that fits, and the next one, in doubling strides.
 
-    Returns the last cut that fits, and the next cut. The fitting cut is moved up to the
-    earliest record after it. The next cut has too many records, or lies after the
-    latest time.
+    The fitting cut is moved up to the earliest record after it. The next cut has too
+    many records, or lies after the latest time.
     """
     times, stride_ms = low.times, _FIRST_STRIDE_MS
     while True:

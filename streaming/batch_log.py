@@ -1,12 +1,11 @@
-"""Spark's log of batches in a checkpoint.
+"""Spark's log of batches in a checkpoint, checked before Spark reads it.
 
 Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. If a file
-is missing, Spark silently restarts, or repeats the wrong batch. This module checks the
-required files before Spark reads them.
+is missing, Spark silently restarts, or repeats the wrong batch.
 
-Spark does not sync its files. The job syncs Spark's files before it commits a batch to
-the ledger (`SPARKS`). A power failure can thus lose only the files of a batch that
-Spark repeats. A file that is still empty counts as missing.
+Spark does not sync its files. The job syncs them before it commits a batch to the
+ledger. A power failure can thus lose only the files of a batch that Spark repeats. A
+file that is still empty counts as missing.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from streaming.damage import (
     RESTORE,
     DamagedCheckpoint,
     check_file,
+    decoding,
     read_file,
     remove_stale_checksums,
     write_atomically,
-    wrong_content,
 )
 from streaming.position import PartitionPosition, Position
 
@@ -42,12 +41,11 @@ class BatchLog(NamedTuple):
 
     Attributes:
         planned: Number of the newest batch that was planned; None before the first.
-        committed: Number of the newest batch that was committed; None before the first.
-            `committed` equals `planned`, or is one less.
+        committed: Number of the newest batch that was committed: `planned`, or one
+            less; None before the first.
         position: Position after the last committed batch; None before the first.
-        state_partitions: Number of partitions of the state; 0 before the first plan.
-        planned_records: Number of records of a batch that was planned and not
-            committed; 0 if none exists.
+        state_partitions: 0 before the first plan.
+        planned_records: Records of a batch that was planned and not committed.
         begin: Position before the first batch, as `Position.to_json` returns it; None
             unless the planned batch is the first.
         torn: Files that a power failure has emptied, and that Spark cannot read.
@@ -186,25 +184,20 @@ def _check_query_metadata(path: Path) -> None:
     if path.exists():
         remedy = "delete the damaged file; the job makes a new one, and nothing is lost"
         data = _read(path, remedy)
-        try:
+        with decoding(path, remedy):
             msgspec.json.decode(data, type=_QueryMetadata)
-        except ValueError as error:
-            raise wrong_content(path, error, remedy) from error
 
 
 def _read_offsets(path: Path, remedy: str) -> tuple[Position, int]:
     plan, position = _read_lines(path, (_Plan, dict[str, Any]), remedy)
-    try:
+    with decoding(path, remedy):
         partitions = int(plan.conf["spark.sql.shuffle.partitions"])
         return Position.from_json(position), partitions
-    # Errors of msgspec are ValueErrors.
-    except (ValueError, LookupError) as error:
-        raise wrong_content(path, error, remedy) from error
 
 
 def _read_lines(path: Path, types: tuple[type[Any], ...], remedy: str) -> list[Any]:
     data = _read(path, remedy)
-    try:
+    with decoding(path, remedy):
         version, *lines = data.decode().splitlines()
         if not version.startswith("v") or len(lines) != len(types):
             message = f"the version is followed by {len(lines)} lines, not {len(types)}"
@@ -213,9 +206,6 @@ def _read_lines(path: Path, types: tuple[type[Any], ...], remedy: str) -> list[A
             msgspec.json.decode(line, type=type_)
             for line, type_ in zip(lines, types, strict=True)
         ]
-    # Errors of msgspec and of invalid text are ValueErrors.
-    except ValueError as error:
-        raise wrong_content(path, error, remedy) from error
 
 
 def _read(path: Path, remedy: str) -> bytes:

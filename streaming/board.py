@@ -17,10 +17,7 @@ from streaming.position import Position
 
 
 class GroupParts:
-    """The newest totals of each group in each view.
-
-    Totals are absolute, so setting a part twice changes nothing.
-    """
+    """The newest totals of each group in each view."""
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping
@@ -46,7 +43,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """Figures to publish next: views by prefix, and names of set or dropped views."""
+    """Views to publish next, and names of set or dropped views, by prefix."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -94,11 +91,9 @@ class Board:
         """Return the published form of views' totals, by prefix, then by name.
 
         The parts of a group are joined, including parts in views that were read
-        earlier. Reading the same totals again changes nothing.
-
-        Args:
-            packed: Totals by key of a view, from `blob.totals_part`. For a kind with
-                `Grouping.changed`, totals may lack groups that did not change.
+        earlier. Reading the same totals again changes nothing. `packed` has the totals
+        by key of a view, from `blob.totals_part`. For a kind with `Grouping.changed`,
+        totals may lack groups that did not change.
 
         Raises:
             sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
@@ -131,12 +126,9 @@ class Board:
         Args:
             fresh: Totals, as `read` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
-                of their own; see `streaming.ledger.labels`.
+                of their own.
             remainders: Prefix of a kind -> counts of forgotten views.
             gone: Keys of further views to drop.
-
-        Raises:
-            sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
         """
         dropped: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         for key in gone:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated
@@ -16,18 +16,16 @@ from streaming.damage import (
     IDENTITY,
     LEDGER,
     DamagedCheckpoint,
+    decoding,
     do_without,
     read_file,
     write_atomically,
-    wrong_content,
 )
 from streaming.directories import locked_directory
 from streaming.unfinished import Unfinished
 
 _LONGEST_TOPIC = 249
 """Maximum length of a topic's name that Kafka allows, characters."""
-
-_ENDINGS = (".json", ".sqlite")
 
 _NEWER = "(of sds-monitor 0.16 or newer)"
 """No topic has this name."""
@@ -36,7 +34,7 @@ _FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
 
 
 class CheckpointMismatch(ValueError):
-    """The checkpoint was begun with other settings."""
+    """The checkpoint was begun with another topic, level of detail, or model."""
 
 
 class CheckpointIdentity(msgspec.Struct):
@@ -45,14 +43,13 @@ class CheckpointIdentity(msgspec.Struct):
     Attributes:
         topic: The topic of frames. Releases since 0.16 write `_NEWER`, so that releases
             up to 0.15 refuse the checkpoint: they do not know the ledger.
-        report_detail: Whether the checkpoint stores definite acknowledgements.
         starts: Number of jobs that were started on the checkpoint, including this one.
         files: Names of the files in ``monitor/``, except the file of this identity. If
             a release up to 0.6 lists no files, all existing files count as listed.
         observer: All settings of the model. Empty in a checkpoint of a release that had
             only the defaults.
-        unfinished: The planned batch that the newest start found without a commit; None
-            if no such batch was found. Releases up to 0.12 ignore this field.
+        unfinished: None if the newest start found no unfinished batch. Releases up to
+            0.12 ignore this field.
         observed_topic: The topic of frames, in a file of a release since 0.16.
         state_versions: Newest version of the state that may be in the checkpoint, by
             prefix of the kind. Empty in a file of a release up to 0.17.
@@ -73,11 +70,9 @@ def own_files(checkpoint: Path) -> Path:
     return checkpoint / "monitor"
 
 
-@contextmanager
-def locked_checkpoint(checkpoint: Path) -> Iterator[None]:
+def locked_checkpoint(checkpoint: Path) -> AbstractContextManager[None]:
     """Lock a checkpoint while the block runs; see `locked_directory`."""
-    with locked_directory("checkpoint", checkpoint, "monitor/lock"):
-        yield
+    return locked_directory("checkpoint", checkpoint, "monitor/lock")
 
 
 def check_identity(
@@ -93,8 +88,7 @@ def check_identity(
     other settings.
 
     Raises:
-        CheckpointMismatch: The checkpoint was begun on another topic, without
-            ``--report-detail``, or with another value of a setting of the model.
+        CheckpointMismatch: The checkpoint was begun with other settings.
         DamagedCheckpoint: A file is missing or has the wrong content.
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
@@ -120,7 +114,8 @@ def check_identity(
             path.name
             for path in own_files(checkpoint).iterdir()
             # A start that was killed has created an unlisted ledger.
-            if path.suffix in _ENDINGS and path.name not in (IDENTITY, LEDGER)
+            if path.suffix in (".json", ".sqlite")
+            and path.name not in (IDENTITY, LEDGER)
         ]
     for name in identity.files:
         path = own_files(checkpoint) / name
@@ -135,12 +130,9 @@ def _observer_of(
     checkpoint: Path, identity: CheckpointIdentity, given: Values, has_batches: bool
 ) -> dict[str, int | float]:
     is_new = not (has_batches or (own_files(checkpoint) / IDENTITY).exists())
-    try:
+    remedy = "restore the checkpoint from a backup"
+    with decoding(own_files(checkpoint) / IDENTITY, remedy):
         begun = settings_of(given if is_new else read_values(identity.observer))
-    except ValueError as error:
-        path = own_files(checkpoint) / IDENTITY
-        remedy = "restore the checkpoint from a backup"
-        raise wrong_content(path, error, remedy) from error
     stored = values_of(begun)
     for name, value in given.items():
         if stored[name] != value:
@@ -180,10 +172,7 @@ def _read_identity(
     if not (path.exists() or has_batches):
         return new
     data = read_file(path, remedy)
-    try:
+    with decoding(path, remedy):
         stored = msgspec.json.decode(data, type=CheckpointIdentity)
-    # msgspec and invalid text also raise a ValueError.
-    except ValueError as error:
-        raise wrong_content(path, error, remedy) from error
     topic = stored.observed_topic or stored.topic
     return msgspec.structs.replace(stored, topic=topic, observed_topic="")

@@ -30,11 +30,8 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maximum number of records of a chunk, and maximum bytes of its records.
-
-These maxima limit the reader's memory, but allow enough records for ids and filters to
-repeat.
-"""
+"""Maxima of a chunk's records: they limit the reader's memory, but let ids and filters
+repeat."""
 
 _TAP_BYTES = 1_000
 """Approximate memory of a tap in a chunk, without the two copies of its name."""
@@ -45,12 +42,10 @@ CLOCK_KEY = "clock:"
 """Key of the row that carries the admission time of a batch, without a view."""
 
 FORGET = b"forget"
-"""Takes the place of a digest: the view is forgotten before the batch's records are
-processed."""
+"""In place of a digest: forget the view before the batch's records are processed."""
 
 REVIEW = b"review"
-"""This value, in place of a digest, advances the view to the admission time and sets
-the view's deadline."""
+"""In place of a digest: advance the view to T, and set its deadline."""
 
 
 class DigestRow(NamedTuple):
@@ -69,19 +64,16 @@ class Chunk:
     Args:
         clock_ms: Maximum record time of the partition before the chunk, or the
             admission time, whichever is later.
-        admitted_ms: Wall time of the batch's admission.
-        protocols: Registered protocols, see `protocols.by_name`.
+        protocols: See `protocols.by_name`.
     """
 
     def __init__(
         self,
         partition: int,
         clock_ms: int,
-        admitted_ms: int,
         protocols: Mapping[str, AnyProtocol] = _BY_NAME,
     ) -> None:
         self._partition = partition
-        self._admitted_ms = admitted_ms
         self._protocols = protocols
         self.clock_ms = clock_ms
         self._clear()
@@ -91,15 +83,12 @@ class Chunk:
         """Whether the chunk should be passed on now."""
         return self._records >= CHUNK_RECORDS or self._bytes >= CHUNK_BYTES
 
-    def add(self, record: RawRecord, written_ms: int | None = None) -> None:
+    def add(self, record: RawRecord, written_ms: int) -> None:
         """Judge one record, and add it to the digests of the views that it concerns.
 
-        `written_ms` is the latest possible time of writing, Unix ms; None for the
-        admission time.
+        `written_ms` is the latest possible time of writing, Unix ms.
         """
         self._records += 1
-        if written_ms is None:
-            written_ms = self._admitted_ms
         if record.timestamp_ms < 0:
             # Durations since a time of -2**63 would overflow the sums of a state.
             record = record._replace(timestamp_ms=0)

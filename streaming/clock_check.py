@@ -10,13 +10,13 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two requests to Kafka, seconds. The alert waits far longer than this."""
+"""Time between two requests to Kafka. The alert waits far longer than this."""
 
 _LONGEST_MS = 2_000
 """Maximum duration of a request; the maximum error is half of this duration."""
 
 _VALID_S = 300.0
-"""Time for which an answer is used if later answers are too slow, in seconds."""
+"""Time for which an answer is used if later answers are too slow."""
 
 ADVICE = "set both clocks by NTP"
 
@@ -41,7 +41,7 @@ def is_exact(took_ms: int) -> bool:
 
 
 class ClockCheck:
-    """Compares the clock of this machine with the clocks of Kafka and of the taps."""
+    """Compares this machine's clock at intervals, and logs changes of the level."""
 
     def __init__(
         self,

@@ -1,9 +1,6 @@
 """Reads and writes small files of a checkpoint, and reports damage.
 
-docs/checkpoint.md lists all files of a checkpoint. Hadoop's local file system stores a
-checksum beside each file that Spark writes. ``.NAME.crc`` belongs to ``NAME``. The
-checksum file has ``crc``, a zero byte, the size of a chunk in bytes, and the CRC-32 of
-each chunk. Numbers have 4 bytes, big-endian.
+docs/checkpoint.md lists all files of a checkpoint.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ from connectors.storage.disk import make_directory, replacing
 from sds_core.text import printable
 
 RESTORE = "restore the checkpoint from a backup, or use a new --checkpoint"
-"""Remedy if no other remedy helps."""
 
 IDENTITY = "job.json"
 LEDGER = "ledger.sqlite"
@@ -37,10 +33,7 @@ _WORD_BYTES = 4
 class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing, so another start also fails.
 
-    Attributes:
-        place: The damaged part of the checkpoint, for example a file.
-        problem: The error; continues a sentence that begins with `place`.
-        remedy: What the operator can do.
+    The place begins a sentence that the problem continues; the remedy follows a colon.
     """
 
     def __init__(self, place: Path | str, problem: str, remedy: str = RESTORE) -> None:
@@ -61,7 +54,7 @@ def state_of(key: str) -> str:
 
 
 def do_without(path: Path) -> str:
-    """Return the remedy for a damaged file of ``monitor/`` that a job does not need."""
+    """Return the remedy for a file of ``monitor/`` that a job does not need."""
     return (
         "restore the checkpoint from a backup; or move this file away and remove its "
         f'name from "files" in {path.with_name(IDENTITY)}, to continue without '
@@ -98,13 +91,25 @@ def read_file(path: Path, remedy: str = RESTORE) -> bytes:
     return data
 
 
-def wrong_content(
-    path: Path, error: Exception, remedy: str = RESTORE
-) -> DamagedCheckpoint:
-    """Return the error for a file whose content cannot be decoded."""
-    # A decoder's message may quote the content, which may contain anything.
-    reason = f"{error!s:.160}".encode("unicode_escape").decode()
-    return DamagedCheckpoint(path, f"has the wrong content ({reason})", remedy)
+@contextmanager
+def decoding(
+    path: Path,
+    remedy: str = RESTORE,
+    # Errors of msgspec and of invalid text are ValueErrors.
+    errors: tuple[type[Exception], ...] = (ValueError, LookupError),
+) -> Iterator[None]:
+    """Turn an error of decoding a checkpoint's file into an error with a remedy.
+
+    Raises:
+        DamagedCheckpoint: The file has the wrong content.
+    """
+    try:
+        yield
+    except errors as error:
+        # A decoder's message may quote the content, which may contain anything.
+        reason = f"{error!s:.160}".encode("unicode_escape").decode()
+        problem = f"has the wrong content ({reason})"
+        raise DamagedCheckpoint(path, problem, remedy) from error
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -143,9 +148,11 @@ def check_file(path: Path, remedy: str = RESTORE) -> None:
 
 
 def has_its_checksum(path: Path) -> bool:
-    """Whether a file has the checksum that is stored beside it.
+    """Whether a file has the checksum that Hadoop's local file system stores beside it.
 
-    As in Hadoop, a file without a readable checksum counts as valid.
+    ``.NAME.crc`` has ``crc``, a zero byte, the size of a chunk of ``NAME`` in bytes,
+    and the CRC-32 of each chunk. Numbers have 4 bytes, big-endian. As in Hadoop, a file
+    without a readable checksum counts as valid.
     """
     try:
         stored = path.with_name(f".{path.name}.crc").read_bytes()

@@ -10,7 +10,7 @@ from connectors.storage.disk import locked, make_directory
 
 
 class DirectoryUnwritable(OSError):
-    """A directory, ``checkpoint`` or ``history``, cannot be created or written to."""
+    """The ``checkpoint`` or ``history`` cannot be created or written to."""
 
     def __init__(self, what: str, directory: Path, reason: str) -> None:
         super().__init__(

@@ -1,8 +1,7 @@
 """Executors of a cluster: they receive the modules, and must share the checkpoint.
 
-Everything that a task needs is tested before the query starts. A failing task would
-fail four times, with errors in Spark's words. A task on a disk that is not shared would
-write state without an error.
+Everything that a task needs is tested before the query starts. A task would fail four
+times, with errors in Spark's words, or write state to a disk that is not shared.
 """
 
 from __future__ import annotations
@@ -44,8 +43,7 @@ _PACKAGES = (connectors, sds_core, streaming)
 _WAIT = "spark.scheduler.maxRegisteredResourcesWaitingTime"
 _UNPACKED = "sds-monitor"
 _KAFKA_S = 30.0
-"""Maximum time for which an executor waits for Kafka; the driver has already reached
-Kafka."""
+"""Maximum wait of an executor for Kafka, which the driver has already reached."""
 
 _PLAIN = re.compile(r"[\w/.+=@,-]+", re.ASCII)
 """Path schemes that Spark's readers accept unchanged."""
@@ -120,7 +118,7 @@ def check_executors(
     Later executors are not checked. The caller has locked the checkpoint.
 
     Raises:
-        streaming.failure.JobFailed: No executor exists, or an executor cannot work.
+        JobFailed: No executor exists, or an executor cannot work.
     """
     if not has_executors(spark):
         return
@@ -171,8 +169,7 @@ def wait_for_executor(context: SparkContext) -> None:
     """Wait until a cluster provides an executor.
 
     Raises:
-        streaming.failure.JobFailed: The cluster provides no executor, or has ended the
-            application.
+        JobFailed: The cluster provides no executor, or has ended the application.
     """
     scala: Any = context._jsc.sc()  # noqa: SLF001 - Python has no other name for it
     patience_s = scala.conf().getTimeAsSeconds(_WAIT, "30s")

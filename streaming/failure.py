@@ -1,9 +1,8 @@
 """Explains why a query failed, for the operator and for the exit code.
 
 Spark runs our code in several processes and forwards errors only as text. Where an
-error is raised, `hand_over` therefore derives the error's meaning from its class. The
-error passes through Spark as one marked line of JSON in the traceback, for
-`query_failure`.
+error is raised, `hand_over` therefore adds the error's meaning, as one marked line of
+JSON. `query_failure` finds this line in the traceback in Spark's text.
 """
 
 from __future__ import annotations
@@ -78,10 +77,8 @@ MORE_MEMORY = (
     "larger heap set PYSPARK_SUBMIT_ARGS='--driver-memory 2g pyspark-shell', for "
     "smaller batches --max-batch-bytes (docs/sizing.md, Memory)"
 )
-"""Remedy if the memory is too small for a batch."""
 
 _MEMORY_ERRORS = ("OutOfMemoryError", "UNABLE_TO_ACQUIRE_MEMORY")
-"""Text in errors of Spark."""
 
 _MARK = "sds-monitor failure: "
 _TRACEBACK = "Traceback (most recent call last):\n"
@@ -97,11 +94,9 @@ class JobFailed(RuntimeError):
     Attributes:
         cause: The error in one line.
         unreachable: Whether Kafka or the topic cannot be reached.
-        final: Whether another start would fail in the same way, so that a person is
-            needed.
+        final: Whether another start would fail in the same way.
         passes: Whether another start can succeed without a person; None if unknown.
-        too_large: Whether the batch is too large. The next starts then plan smaller
-            batches until a batch fits.
+        too_large: Whether the next starts must plan smaller batches.
     """
 
     cause: str
@@ -125,11 +120,7 @@ class NoWorker(JobFailed):
 def hand_over(
     function: Callable[_Parameters, _Result],
 ) -> Callable[_Parameters, _Result]:
-    """Decorate a function or generator that Spark calls.
-
-    An error that leaves the function gets a note, which `query_failure` finds in
-    Spark's text.
-    """
+    """Add a note to errors of a function or generator, for `query_failure`."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
@@ -156,8 +147,8 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
-    An error outside our code has no mark, for example if a worker cannot load our code.
-    If no mark is found, the cause is the line of Spark's message that names the error.
+    An error outside our code has no mark, for example if a worker cannot load our code:
+    the cause is then the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:

@@ -46,8 +46,7 @@ _OUTPUT_COLUMNS = pd.Index(OutputRow._fields)
 class Fold:
     """The function for ``applyInPandasWithState``.
 
-    The settings are those of the rules in docs/figures.md; `with_details` sets whether
-    events for `Outlet.DETAILS` leave the job.
+    `with_details` sets whether events for `Outlet.DETAILS` leave the job.
     """
 
     def __init__(

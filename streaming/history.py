@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -24,14 +24,13 @@ from connectors.history.schema import (
     KindTables,
     NumberedIncident,
     NumberedMinute,
-    NumberedVerdict,
     Row,
     incident_row,
     minute_row,
     verdict_row,
 )
 from connectors.history.topics import HistoryTopics
-from connectors.kafka.settings import InvalidTopic, SecurityUnusable
+from connectors.kafka.settings import InvalidTopic, KafkaSettings, SecurityUnusable
 from connectors.storage.disk import with_remedy
 from sds_core.observer.kinds import AnyKind
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
@@ -40,13 +39,12 @@ from streaming.damage import DamagedCheckpoint
 from streaming.directories import DirectoryUnwritable, locked_directory
 from streaming.ledger.findings import Destination, Findings, OutboxRow
 from streaming.ledger.stores import Stores
-from streaming.settings import HistorySettings, JobSettings
+from streaming.settings import HistorySettings
 
 _CHUNK_ROWS = 2_000
 """Maximum number of rows in memory: a minute of a channel takes about 2 kB."""
 
 _POLL_S = 1.0
-"""Time between two checks for due tasks."""
 
 _PARQUET_EVERY_S = 60.0
 """Time between two exports. An export writes one file for each table and day."""
@@ -59,11 +57,10 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay beside the checkpoint. The views forget incidents
-after a shorter time."""
+"""Event time for which incidents stay in the ledger; views forget them sooner."""
 
-_HISTORY_TIMEOUT_S = 10.0
-"""Maximum time that one write to the history's topics waits for Kafka, seconds."""
+_KAFKA_S = 10.0
+"""Maximum wait of one write for Kafka."""
 
 _REMAINING_TIME_S = 10.0
 """Maximum time for exporting the remaining rows if a user waits for the job's end."""
@@ -79,7 +76,6 @@ _FORESEEN = (
 """Errors whose text suffices for the log; other errors are logged with a traceback."""
 
 _NOT_EXPORTED = "the history waits"
-_NOT_MAINTAINED = "the history cannot be put in order"
 
 _log = logging.getLogger("sds-monitor")
 
@@ -101,20 +97,21 @@ class Outbox(NamedTuple):
     ) -> tuple[list[Row], list[Row], list[Row]]:
         """Return pending rows of all tables: incidents, minutes and verdicts."""
         kind = self.tables.kind
-        incidents = [one for one in pending if isinstance(one, NumberedIncident)]
-        minutes = [one for one in pending if isinstance(one, NumberedMinute)]
-        verdicts = [one for one in pending if isinstance(one, NumberedVerdict)]
-        return (
-            [incident_row(one, observer, kind) for one in incidents],
-            [minute_row(one, kind.published) for one in minutes],
-            [verdict_row(one, kind.published) for one in verdicts],
-        )
+        incidents, minutes, verdicts = [], [], []
+        for one in pending:
+            if isinstance(one, NumberedIncident):
+                incidents.append(incident_row(one, observer, kind))
+            elif isinstance(one, NumberedMinute):
+                minutes.append(minute_row(one, kind.published))
+            else:
+                verdicts.append(verdict_row(one, kind.published))
+        return incidents, minutes, verdicts
 
 
 class HistoryExporter:
     """Exports the outboxes to the history's destinations during the block of `running`.
 
-    `clock_ms` returns the event time of the job, Unix ms; 0 before it is known.
+    `clock_ms` returns the event time of the job, Unix ms; at first 0.
     """
 
     def __init__(
@@ -137,8 +134,7 @@ class HistoryExporter:
         """Lock the history, and export until the block ends; then export the rest.
 
         Raises:
-            DirectoryInUse: Another job writes to the history.
-            DirectoryUnwritable: The directory of the history cannot be written to.
+            Exception: See `locked_directory`.
         """
         directory = self._settings.directory
         tables = [table for one in self._outboxes for table in one.tables[1:]]
@@ -162,7 +158,8 @@ class HistoryExporter:
     def _run(self) -> None:
         to_parquet = _Task(self._export_to_parquet, _PARQUET_EVERY_S, _NOT_EXPORTED)
         to_topics = _Task(self._export_to_topics, _POLL_S, _NOT_EXPORTED)
-        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, _NOT_MAINTAINED)
+        trouble = "the history cannot be put in order"
+        maintenance = _Task(self._maintain, _MAINTENANCE_EVERY_S, trouble)
         tasks = [to_parquet, to_topics, maintenance]
         while not self._ending.wait(_POLL_S):
             for task in tasks:
@@ -180,23 +177,26 @@ class HistoryExporter:
     def _export_to_parquet(self) -> None:
         clock_ms = self._clock_ms()
         for outbox in self._outboxes:
-            self._export(outbox, Destination.PARQUET, self._write_files)
+            self._export(outbox, Destination.PARQUET)
             outbox.findings.forget_before(clock_ms - RECENT_MS)
 
     def _export_to_topics(self) -> None:
         for outbox in self._outboxes:
-            self._export(outbox, Destination.TOPICS, _write_records)
+            self._export(outbox, Destination.TOPICS)
 
-    def _export(self, outbox: Outbox, destination: Destination, write: _Write) -> None:
+    def _export(self, outbox: Outbox, destination: Destination) -> None:
         while pending := outbox.findings.pending(destination, _CHUNK_ROWS):
-            write(outbox, *outbox.rows(pending, self._observer))
+            rows = outbox.rows(pending, self._observer)
+            if destination is Destination.PARQUET:
+                for table, some in zip(outbox.tables[1:], rows, strict=True):
+                    self._parquet.write(table, some)
+            # Without topics, the rows are still confirmed, because only confirmed rows
+            # are deleted.
+            elif outbox.topics is not None:
+                outbox.topics.write(*rows)
             outbox.findings.confirm_delivered(destination, pending[-1].sequence)
             if time.monotonic() >= self._deadline_s:
                 return
-
-    def _write_files(self, outbox: Outbox, *rows: list[Row]) -> None:
-        for table, some in zip(outbox.tables[1:], rows, strict=True):
-            self._parquet.write(table, some)
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
@@ -209,42 +209,31 @@ class HistoryExporter:
         self._parquet.compact(time.time_ns() // 1_000_000)
 
 
-_Write = Callable[[Outbox, list[Row], list[Row], list[Row]], None]
-"""Writes the incidents, minutes and verdicts of an outbox to a destination."""
-
-
-def _write_records(outbox: Outbox, *rows: list[Row]) -> None:
-    # Without topics, the rows are still confirmed, because only confirmed rows are
-    # deleted.
-    if outbox.topics is not None:
-        outbox.topics.write(*rows)
-
-
+@dataclass
 class _Task:
     """A repeated task whose failure does not end the thread.
 
     The log line for a failure starts with `trouble`. Times are monotonic seconds.
     """
 
-    def __init__(self, work: Callable[[], None], every_s: float, trouble: str) -> None:
-        self._work = work
-        self._every_s = every_s
-        self._trouble = trouble
-        self.due_s = time.monotonic()
-        self.failed = False
+    work: Callable[[], None]
+    every_s: float
+    trouble: str
+    due_s: float = field(default_factory=time.monotonic)
+    failed: bool = False
 
     def attempt(self) -> None:
         """Do the work once; a failure is logged."""
         try:
-            self._work()
+            self.work()
         except Exception as error:  # Any error: the job continues.
             unforeseen = not isinstance(error, _FORESEEN)
             cause = with_remedy(str(error))
-            _log.warning("%s: %s", self._trouble, cause, exc_info=unforeseen)
+            _log.warning("%s: %s", self.trouble, cause, exc_info=unforeseen)
             self.failed = True
         else:
             self.failed = False
-        self.due_s = time.monotonic() + (_RETRY_S if self.failed else self._every_s)
+        self.due_s = time.monotonic() + (_RETRY_S if self.failed else self.every_s)
 
 
 def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
@@ -258,22 +247,17 @@ def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
 
 
 def exporting(
-    settings: JobSettings, stores: Stores, board: Board
+    history: HistorySettings | None, kafka: KafkaSettings, stores: Stores, board: Board
 ) -> AbstractContextManager[HistoryExporter | None]:
     """If a history is configured, exports findings to it while the block runs."""
-    history, kafka = settings.history, settings.source.kafka
     if history is None:
         return nullcontext()
+    brief = replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S))
 
     def topics(tables: KindTables) -> HistoryTopics | None:
-        if not history.has_topics:
-            return None
-        return HistoryTopics(
-            replace(kafka, timeout_s=min(kafka.timeout_s, _HISTORY_TIMEOUT_S)),
-            topic_names(history, tables.kind),
-            retention_ms=history.days * _DAY_MS,
-            tables=tables,
-        )
+        names = topic_names(history, tables.kind)
+        retention_ms = history.days * _DAY_MS
+        return HistoryTopics(brief, names, retention_ms, tables) if names else None
 
     return HistoryExporter(
         history,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
@@ -23,21 +25,19 @@ from connectors.storage.disk import NewFiles
 from sds_core import compiled
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
-from sds_core.observer.kinds import AnyProtocol, Kinds
+from sds_core.observer.kinds import AnyProtocol
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND, kinds_of
 from sds_core.observer.report import build_report
 from sds_core.observer.settings_table import settings_of
 from streaming.batch_log import SPARKS
 from streaming.board import Board
-from streaming.checkpoint import locked_checkpoint, own_files
+from streaming.checkpoint import locked_checkpoint
 from streaming.chunk import REVIEW
-from streaming.damage import LEDGER
 from streaming.executors import check_executors, location
 from streaming.failure import NoWorker, query_failure
 from streaming.fold import OUTPUT_SCHEMA, STATE_SCHEMA, Fold
 from streaming.history import HistoryExporter, exporting
 from streaming.ledger.stores import Stores
-from streaming.ledger.verdicts import VerdictStore
 from streaming.lookup import Stored
 from streaming.open_checkpoint import OpenCheckpoint, open_checkpoint
 from streaming.prime import find_unreviewed, read_views
@@ -53,13 +53,13 @@ _log = logging.getLogger("sds-monitor")
 
 QUERY_NAME = "sds-monitor"
 _NOTICE_S = 0.2
-"""Maximum time until a request to end is noticed, seconds."""
+"""Maximum time until a request to end is noticed."""
 
 _STARTS = 3
 """Maximum starts of a query, each of which waits 10 s for Spark's Python processes."""
 
 _STOP_TIMEOUT_S = 10.0
-"""Maximum time in which a stopped query finishes its batch, seconds."""
+"""Maximum time in which a stopped query finishes its batch."""
 
 
 @dataclass
@@ -159,19 +159,13 @@ def running_job(
 ) -> Iterator[Job]:
     """Start a job, and stop it when the block ends.
 
-    Args:
-        spark: The session that runs the query.
-        settings: Settings of the job.
-        board: Receives the figures, with the same protocols; None to create one. The
-            board may hold figures of an earlier job of this process on the same
-            checkpoint.
-        protocols: Protocols that the job observes.
-        watch: A watch of the topic with the same board; it must have its first answer.
-            None to create a watch.
+    `board` receives the figures, with the same protocols. The board may hold figures of
+    an earlier job of this process on the same checkpoint. `watch` must watch the topic
+    with the same board, and have its first answer. By default, both are created.
 
     Raises:
-        streaming.failure.JobFailed: Spark cannot read the state, or the executors of a
-            cluster cannot work.
+        JobFailed: Spark cannot read the state, or the executors of a cluster cannot
+            work.
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
@@ -179,55 +173,52 @@ def running_job(
     """
     board = Board(protocols) if board is None else board
     kinds = kinds_of(protocols)
+    kafka = settings.source.kafka
     with ExitStack() as stack:
         stack.enter_context(locked_checkpoint(settings.checkpoint))
         if watch is None:
-            watch = stack.enter_context(_watched(settings, board))
+            with closing(TopicOffsets(kafka)) as first:
+                first.partitions()
+            watch = stack.enter_context(watched_topic(kafka, board, settings.group))
         checkpoint = open_checkpoint(settings, kinds)
         stores = checkpoint.stores
         stack.callback(stores.ledger.close)
-        _show(spark, settings, board, checkpoint)
-        dead_letters, source = None, settings.source
+        if not board.snapshot.primed:
+            check_executors(spark, kafka, settings.checkpoint)
+            board.set(table=settings.channel_table)
+        _show(board, checkpoint)
+        dead_letters = None
         if (topic := settings.dead_letter_topic) is not None:
-            dead_letters = DeadLetterWriter(source.kafka, source.client, topic)
+            dead_letters = DeadLetterWriter(kafka, settings.source.client, topic)
             stack.callback(dead_letters.close)
-        sink = Sink(
-            board,
-            stores,
-            dead_letters,
-            settings.history is not None,
-            checkpoint.position_of,
-            protocols,
-            NewFiles(settings.checkpoint, SPARKS).sync,
-        )
+        sync = NewFiles(settings.checkpoint, SPARKS).sync
+        position_of = checkpoint.position_of
+        sink = Sink(board, stores, dead_letters, position_of, protocols, sync)
         # An earlier job of this process may have published an uncommitted batch, which
         # is now repeated. The checkpoint has older totals, with which counters would
         # seem to fall.
         if not board.snapshot.primed:
-            _prime(spark, settings, sink, board, checkpoint, kinds)
+            views = read_views(spark, settings.checkpoint, checkpoint.log, kinds)
+            sink.prime({key: view.totals for key, view in views.items()})
+            unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
+            stores.register.request((key, REVIEW) for key in unreviewed)
         for prefix, store in stores.by_kind.items():
             totals = board.snapshot.views[prefix].totals
             store.recent.begin(totals, board.snapshot.clock_ms)
-        exporter = stack.enter_context(exporting(settings, stores, board))
-        verdicts = VerdictRecorder(
-            {
-                prefix: VerdictStore(store.findings, settings.history is not None)
-                for prefix, store in stores.by_kind.items()
-            },
-            board,
-        )
-
-        def start() -> StreamingQuery:
-            return _start(spark, settings, checkpoint, sink, protocols)
-
+        export = exporting(settings.history, kafka, stores, board)
+        exporter = stack.enter_context(export)
+        recorded = {prefix: one.verdicts for prefix, one in stores.by_kind.items()}
+        verdicts = VerdictRecorder(recorded, board)
+        rules = settings_of(checkpoint.identity.observer)
+        rules = replace(rules, forget_ms=settings.forget_ms)
+        fold = Fold(rules, stores.details is not None, protocols)
+        tasks = settings.source.tasks or spark.sparkContext.defaultParallelism
+        source = make_source(replace(checkpoint.source, tasks=tasks), protocols)
+        place = location(spark, settings.checkpoint)
+        start = partial(_start, spark, source, fold, sink, place, settings.trigger)
         query = start()
         position = checkpoint.log.position
-        progress = Progress(
-            board,
-            watch,
-            position,
-            stores.count_pending if settings.history is not None else None,
-        )
+        progress = Progress(board, watch, position, stores.count_pending)
         job = Job(settings, board, query, progress, stores, start, verdicts)
         # All callbacks run, the last one first, even if one fails.
         stack.callback(board.set_job, running=False)
@@ -242,27 +233,13 @@ def running_job(
         yield job
 
 
-@contextmanager
-def _watched(settings: JobSettings, board: Board) -> Iterator[TopicWatch]:
-    kafka = settings.source.kafka
-    with closing(TopicOffsets(kafka)) as first:
-        first.partitions()
-    with watched_topic(kafka, board, settings.group) as watch:
-        yield watch
-
-
-def _show(
-    spark: SparkSession, settings: JobSettings, board: Board, checkpoint: OpenCheckpoint
-) -> None:
-    """Publish the job's known figures, after a check that its executors can work.
+def _show(board: Board, checkpoint: OpenCheckpoint) -> None:
+    """Publish the job's known figures.
 
     The job's own counters precede the totals. If the totals came first, a counter would
     start at 0 and jump to its old value, which looks like growth.
     """
     log, identity, stores = checkpoint[:3]
-    if not board.snapshot.primed:
-        check_executors(spark, settings.source.kafka, settings.checkpoint)
-        board.set(table=settings.channel_table)
     board.set(observer=settings_of(identity.observer))
     board.set_job(
         restarts=identity.starts - 1,
@@ -271,54 +248,23 @@ def _show(
     )
     if log.position is not None:
         board.set_position(log.position)
-    board.set_job(reading_checkpoint=log.committed is not None)
-    if settings.history is not None:
-        board.set_job(history_pending=stores.count_pending())
-
-
-def _prime(
-    spark: SparkSession,
-    settings: JobSettings,
-    sink: Sink,
-    board: Board,
-    checkpoint: OpenCheckpoint,
-    kinds: Kinds,
-) -> None:
-    stores = checkpoint.stores
-    views = read_views(spark, settings.checkpoint, checkpoint.log, kinds)
-    sink.publish({key: view.totals for key, view in views.items()})
-    for prefix, labels in stores.labels.items():
-        labels.vacate(board.names(prefix))
-    stores.register.set_keys(key for key in views if kinds.split(key)[0].remains)
-    unreviewed = find_unreviewed(views, kinds, settings.forget_ms)
-    stores.register.request((key, REVIEW) for key in unreviewed)
+    board.set_job(
+        reading_checkpoint=log.committed is not None,
+        history_pending=stores.count_pending(),
+    )
 
 
 def _start(
     spark: SparkSession,
-    settings: JobSettings,
-    checkpoint: OpenCheckpoint,
+    source: type[DataSource],
+    fold: Fold,
     sink: Sink,
-    protocols: tuple[AnyProtocol, ...],
+    checkpoint: str,
+    trigger: Mapping[str, Any],
 ) -> StreamingQuery:
-    spark.dataSource.register(make_source(protocols))
-    identity = checkpoint.identity
-    unfinished = identity.unfinished
-    parts = None if unfinished is None else unfinished.parts
-    fold = Fold(
-        replace(settings_of(identity.observer), forget_ms=settings.forget_ms),
-        checkpoint.stores.details is not None,
-        protocols,
-    )
-    source = replace(
-        settings.source,
-        requests=str(own_files(settings.checkpoint) / LEDGER),
-        limits=replace(settings.source.limits, parts=parts),
-        tasks=settings.source.tasks or spark.sparkContext.defaultParallelism,
-    )
+    spark.dataSource.register(source)
     rows = (
         spark.readStream.format(FORMAT)
-        .options(**source.to_options())
         .load()
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")
@@ -330,15 +276,14 @@ def _start(
             GroupStateTimeout.EventTimeTimeout,
         )
     )
-    writer = (
+    return (
         rows.writeStream.queryName(QUERY_NAME)
         .outputMode("update")
-        .option("checkpointLocation", location(spark, settings.checkpoint))
+        .option("checkpointLocation", checkpoint)
         .foreachBatch(sink)
+        .trigger(**trigger)
+        .start()
     )
-    if settings.until_caught_up:
-        return writer.trigger(availableNow=True).start()
-    return writer.trigger(processingTime=f"{settings.trigger_s:g} seconds").start()
 
 
 def _end_of(query: StreamingQuery) -> threading.Event:

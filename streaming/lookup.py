@@ -10,13 +10,19 @@ import msgspec
 from connectors.history.query import channel_minutes as query_minutes
 from connectors.history.query import channel_verdicts as query_verdicts
 from connectors.history.query import find_incidents as query_history
-from connectors.history.schema import Row, minute_row, shown_verdict
+from connectors.history.schema import (
+    NumberedMinute,
+    NumberedVerdict,
+    Row,
+    minute_row,
+    shown_verdict,
+)
 from sds_core.observer.growth import Recorded
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from sds_core.observer.shown_verdicts import ShownVerdict, day_begin_ms
 from streaming.ledger.findings import Destination
 from streaming.ledger.stores import Store
-from streaming.ledger.verdicts import VerdictStore, kept_since_ms
+from streaming.ledger.verdicts import kept_since_ms
 from streaming.settings import HistorySettings
 
 
@@ -24,11 +30,7 @@ from streaming.settings import HistorySettings
 class Stored:
     """Finds incidents and minutes of the views, or groups, of one kind.
 
-    Raises:
-        connectors.history.errors.DamagedHistory: Raised by methods: a file of the
-            history cannot be read.
-        connectors.history.errors.NoHistory: Raised by methods: the history's directory
-            does not exist.
+    Methods raise the errors in `connectors.history.errors`.
     """
 
     store: Store
@@ -73,15 +75,15 @@ class Stored:
         Each row must have these fields, beside key and ``told``; None for all fields.
         Without a history, rows have only the growing figures (`FigureTable.grown`).
         """
-        findings, recent, tables = self.store
+        findings, recent, _, tables = self.store
         if self.history is None:
             return recent.rows(channel, since_ms, until_ms)
         # A row may move from the outbox to the files at any time, so the outbox is read
         # first.
         pending = [
             minute_row(one, tables.kind.published)
-            for one in findings.pending_minutes(Destination.PARQUET, channel)
-            if since_ms <= one.minute_ms < until_ms
+            for one in findings.pending(Destination.PARQUET, channel=channel)
+            if isinstance(one, NumberedMinute) and since_ms <= one.minute_ms < until_ms
         ]
         rows: dict[int, Row] = {}
         stored = query_minutes(
@@ -110,30 +112,29 @@ class Stored:
 
         Times are Unix ms; the rows begin with the start of the first day.
         """
-        findings, _, tables = self.store
-        verdicts = VerdictStore(findings)
+        findings, _, verdicts, tables = self.store
         recent = verdicts.find(channels, since_ms, until_ms)
         if self.history is None or since_ms >= kept_since_ms(verdicts.observed_ms or 0):
             return recent
         begin_ms = day_begin_ms(since_ms)
         found = {}
         for channel in channels:
-            pending = findings.pending_verdicts(Destination.PARQUET, channel)
+            pending = findings.pending(Destination.PARQUET, channel=channel)
             rows = [
                 shown_verdict(row)
                 for row in query_verdicts(
                     self.history.directory, channel, begin_ms, until_ms, tables
                 )
             ]
-            rows += [
-                one.shown
-                for one in pending
-                if begin_ms <= one.shown.minute_ms < until_ms
-            ]
-            by_minute = {row.minute_ms: row for row in rows + recent[channel]}
+            rows += [one.shown for one in pending if isinstance(one, NumberedVerdict)]
+            by_minute = {
+                row.minute_ms: row
+                for row in rows + recent[channel]
+                if begin_ms <= row.minute_ms < until_ms
+            }
             found[channel] = [by_minute[minute] for minute in sorted(by_minute)]
         return found
 
     def verdicts_until_ms(self) -> int | None:
         """When verdicts were last observed; see `VerdictStore.observed_ms`."""
-        return VerdictStore(self.store.findings).observed_ms
+        return self.store.verdicts.observed_ms

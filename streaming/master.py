@@ -1,8 +1,4 @@
-"""Addresses of Spark masters: local masters, and clusters.
-
-This module does not import Spark, so that commands can check an address before they
-load it.
-"""
+"""Addresses of Spark masters, which commands check before they load Spark."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from streaming.history import locked_history
 from streaming.ledger.importing import open_ledger
 from streaming.ledger.ledger import check_ledger
 from streaming.ledger.stores import Stores
-from streaming.settings import JobSettings
+from streaming.settings import JobSettings, SourceSettings
 from streaming.state_files import check_state
 from streaming.unfinished import next_unfinished, plan_again
 
@@ -31,12 +32,15 @@ from streaming.unfinished import next_unfinished, plan_again
 class OpenCheckpoint(NamedTuple):
     """An opened checkpoint, whose number of starts includes this start.
 
-    `position_of` returns all values that determine the rows of a planned batch.
+    Attributes:
+        source: Settings of the reader, with what the checkpoint adds to them.
+        position_of: Returns all values that determine the rows of a planned batch.
     """
 
     log: BatchLog
     identity: CheckpointIdentity
     stores: Stores
+    source: SourceSettings
     position_of: Callable[[int], str]
 
 
@@ -47,69 +51,55 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     check_state(checkpoint, log)
     identity = _identity_of(settings, log, kinds)
     identity.unfinished = next_unfinished(log, identity.unfinished)
-    identity, ledger = open_ledger(
-        checkpoint,
-        identity,
-        kinds,
-        log.committed,
-        first_sequence=time.time_ns() // 1_000,
-    )
+    first = time.time_ns() // 1_000
+    identity, ledger = open_ledger(checkpoint, identity, kinds, log.committed, first)
     plan_again(checkpoint, log, identity.unfinished)
     complete(checkpoint, log)
 
-    # The package may be replaced while the job runs.
-    release = version("sds-monitor")
+    with_history = settings.history is not None
+    # A repeated batch has the same rows only under the same rules and options. The
+    # package may be replaced while the job runs.
+    rules = f"{version('sds-monitor')} {settings.forget_ms, with_history}"
 
     def position(batch: int) -> str:
-        # A repeated batch has the same rows only under the same rules and options.
-        options = settings.forget_ms, settings.history is not None
-        return f"{release} {options} {position_of(checkpoint, batch)}"
+        return f"{rules} {position_of(checkpoint, batch)}"
 
     batch = 0 if log.committed is None else log.committed + 1
     is_planned = (checkpoint / "offsets" / str(batch)).exists()
     ledger.begin(log.committed, position(batch) if is_planned else None)
-    stores = Stores.of(ledger, kinds, settings.label_budget, identity.report_detail)
+    stores = Stores.of(
+        ledger, kinds, settings.label_budget, identity.report_detail, with_history
+    )
     stores.register.begin(0 if log.position is None else log.position.requests)
-    return OpenCheckpoint(log, identity, stores, position)
+    source = replace(settings.source, requests=str(own_files(checkpoint) / LEDGER))
+    if identity.unfinished is not None:
+        limits = replace(source.limits, parts=identity.unfinished.parts)
+        source = replace(source, limits=limits)
+    return OpenCheckpoint(log, identity, stores, source, position)
 
 
-def check_start(settings: JobSettings) -> None:
-    """Check the disk for a job, with quick checks only.
+def check_start(settings: JobSettings, thorough: bool = False) -> None:
+    """Check the disk for a job, without Spark.
+
+    A thorough check also reads the state and the ledger of an existing checkpoint.
 
     Raises:
-        streaming.checkpoint.CheckpointMismatch: See `check_identity`.
-        streaming.damage.DamagedCheckpoint: The checkpoint is damaged.
-        streaming.directories.DirectoryInUse: Another job uses checkpoint or history.
-        streaming.directories.DirectoryUnwritable: Checkpoint or history cannot be
-            written to.
+        CheckpointMismatch: See `check_identity`.
+        DamagedCheckpoint: The checkpoint is damaged.
+        DirectoryInUse: Another job uses checkpoint or history.
+        DirectoryUnwritable: Checkpoint or history cannot be written to.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
     """
-    with _checked_start(settings):
-        pass
-
-
-def check_all(settings: JobSettings) -> None:
-    """Check an existing checkpoint without Spark; changes nothing.
-
-    Raises:
-        Exception: See `check_start`.
-    """
-    with _checked_start(settings) as (log, identity):
-        check_state(settings.checkpoint, log)
-        if LEDGER in identity.files:
-            check_ledger(own_files(settings.checkpoint) / LEDGER)
-
-
-@contextmanager
-def _checked_start(
-    settings: JobSettings,
-) -> Iterator[tuple[BatchLog, CheckpointIdentity]]:
-    with locked_checkpoint(settings.checkpoint), ExitStack() as stack:
-        log = read_batch_log(settings.checkpoint)
+    checkpoint = settings.checkpoint
+    with locked_checkpoint(checkpoint), ExitStack() as stack:
+        log = read_batch_log(checkpoint)
         identity = _identity_of(settings, log, kinds_of(PROTOCOLS))
         if settings.history is not None:
             stack.enter_context(locked_history(settings.history.directory))
-        yield log, identity
+        if thorough:
+            check_state(checkpoint, log)
+            if LEDGER in identity.files:
+                check_ledger(own_files(checkpoint) / LEDGER)
 
 
 def _identity_of(

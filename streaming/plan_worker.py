@@ -36,13 +36,10 @@ _END_OF_TIME_MS = 1 << 52
 
 
 class Order(msgspec.Struct):
-    """The forecasts to compute.
+    """The forecasts to compute from a history, at a wall time in Unix ms.
 
     Attributes:
-        directory: Directory of the history.
-        prefix: Prefix of the kind of view.
         hidden: Number of views in addition to `names`.
-        now_ms: Wall time, Unix ms.
         epoch_messages: Budget of a participant in a rate-limit epoch.
         seconds: Time after which no further view is started.
     """
@@ -66,8 +63,7 @@ def read_history(
 ) -> tuple[HourlyRows, int]:
     """Return the hours of views, and the end of the last whole hour, Unix ms.
 
-    If names are None, all views are read. The days end at `now_ms`, wall time. `config`
-    holds settings of DuckDB, see `hourly_rows`.
+    If names are None, all views are read. The days end at `now_ms`, wall time.
 
     Raises:
         NoHistory: The directory holds no history.

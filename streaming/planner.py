@@ -33,12 +33,11 @@ class Bounds(NamedTuple):
     """Limits of a computation.
 
     Attributes:
-        first_s: Time from the first figures to the first computation, seconds. Before
-            this time, a job may still catch up, or end soon.
-        every_s: Minimum time between two computations, seconds.
-        views: Maximum number of views of a kind; equal to the default label limit.
-        seconds: Maximum seconds for all views of a kind; one view takes about 1.5 s of
-            CPU time.
+        first_s: Time from the first figures to the first computation. Before this time,
+            a job may still catch up, or end soon.
+        every_s: Minimum time between two computations.
+        views: Maximum number of views of a kind: the default label limit.
+        seconds: Maximum for all views of a kind; one takes about 1.5 s of CPU time.
     """
 
     first_s: float = 60.0
@@ -48,13 +47,9 @@ class Bounds(NamedTuple):
 
 
 class Planner(Poll[Plans]):
-    """The newest forecasts, while the block runs.
+    """The newest forecasts, while the block runs; a job without a history has none.
 
-    Args:
-        history: The history; None for no history and no forecasts.
-        current: Returns the newest figures.
-        wall_ms: Returns wall time, Unix ms.
-        bounds: Limits of a computation.
+    `current` returns the newest figures, `wall_ms` wall time, Unix ms.
     """
 
     def __init__(
@@ -75,7 +70,7 @@ class Planner(Poll[Plans]):
 
     def _end(self) -> None:
         super()._end()
-        self._workers.end()
+        self._workers.close()
 
     def _look(self, history: HistorySettings) -> Plans:
         snapshot, plans = self._current(), self()
@@ -89,10 +84,8 @@ class Planner(Poll[Plans]):
         self._due_s = now_s + self._bounds.every_s
         directory = str(history.directory)
         return {
-            prefix: self._computed(
-                directory, views, snapshot, plans.get(prefix, Plan())
-            )
-            for prefix, views in snapshot.views.items()
+            prefix: self._computed(directory, one, snapshot, plans.get(prefix, Plan()))
+            for prefix, one in snapshot.views.items()
         }
 
     def _computed(
@@ -120,9 +113,8 @@ class Planner(Poll[Plans]):
         return plan
 
     def _made(self, order: Order) -> Plan:
+        limit_s = order.seconds + _GRACE_S
         try:
-            return self._workers.answer(
-                _COMMAND, order, Plan, order.seconds + _GRACE_S, _ENVIRONMENT
-            )
+            return self._workers.answer(_COMMAND, order, Plan, limit_s, _ENVIRONMENT)
         except WorkFailed as error:
             return Plan(problem=f"the last computation {error}")

@@ -1,7 +1,4 @@
-"""Position up to which the job has read the topic, and unread records.
-
-A position is the offset that Spark stores per batch.
-"""
+"""Positions, the offsets that Spark stores per batch, and unread records."""
 
 from __future__ import annotations
 
@@ -16,18 +13,14 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""Wall time without a record after which a partition does not hold T back.
-
-By event time, a partition would count as idle while its records are still in transit
-(docs/architecture.md, decision 3).
-"""
+"""Wall time without a record after which a partition does not hold T back. By event
+time, its records may still be in transit (docs/architecture.md, decision 3)."""
 
 
 class PartitionPosition(NamedTuple):
     """Position up to which the job has read one partition.
 
     Attributes:
-        next_offset: The next offset to read.
         newest_ms: Maximum record time before the offset, Unix ms; 0 if nothing was
             read. If the true maximum is not after the position's clock, `newest_ms` may
             be lower.
@@ -53,7 +46,6 @@ class Position:
             this time again to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
-        partitions: Position in each partition.
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
             position, or if the broker returns no id.
         ends: End of each partition when the previous batch was planned. If the topic is
@@ -76,22 +68,12 @@ class Position:
     quiet_ms: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object for Spark's offset log."""
-        return {
-            "clock_ms": self.clock_ms,
-            "admitted_ms": self.admitted_ms,
-            "records": self.records,
-            "skipped": self.skipped,
-            "partitions": {
-                str(partition): list(position)
-                for partition, position in sorted(self.partitions.items())
-            },
-            # Releases up to 0.6 ignore unknown names.
-            "topic_id": self.topic_id,
-            "ends": {str(p): end for p, end in sorted(self.ends.items())},
-            "requests": self.requests,
-            "quiet_ms": self.quiet_ms,
-        }
+        """JSON object for Spark's offset log; releases up to 0.6 skip unknown names."""
+        partitions = dict(sorted(self.partitions.items()))
+        ends = dict(sorted(self.ends.items()))
+        ordered = replace(self, partitions=partitions, ends=ends)
+        json_object: dict[str, Any] = msgspec.to_builtins(ordered, str_keys=True)
+        return json_object
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Position:
@@ -148,13 +130,11 @@ class _StoredPosition(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """The records that a batch may read.
+    """The records that a batch may read, by partition.
 
     Attributes:
-        start: Position of the first unread record.
-        ends: End of the unread records in each partition; at or after the start.
-        held: Where the partitions end.
-        looks: Earlier looks at the ends of the partitions.
+        ends: End of the unread records; at or after the start.
+        held: End of the partition.
         wall_ms: Wall time of the admission, Unix ms.
         believed_ms: Sum of `wall_ms` and the lead of the topic's clock.
     """
@@ -180,7 +160,7 @@ class Unread:
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
         """T if everything is read: the minimum newest time of all active partitions.
 
-        If all partitions are idle, T is the maximum newest time.
+        Without active partitions, T is the maximum newest time.
         """
         active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
         return min(active, default=max(newest_ms.values(), default=0))
@@ -191,13 +171,10 @@ class Unread:
         ends: Mapping[int, int],
         newest_ms: Mapping[int, int] | None = None,
     ) -> Position:
-        """The position after a batch.
+        """The position after a batch with T = `clock_ms`, read up to `ends`.
 
-        Args:
-            clock_ms: T of the batch, Unix ms.
-            ends: Next offset to read, by partition.
-            newest_ms: Maximum record time read, by partition, Unix ms. None if no read
-                record is later than T.
+        `newest_ms` has the maximum record time read, by partition; None if no read
+        record is later than T.
         """
         newest_ms = newest_ms or {}
         unread = set(self.partitions)

@@ -47,8 +47,8 @@ def find_unreviewed(
 ) -> list[str]:
     """Return keys of silent views that Spark would forget too late.
 
-    The timeout of such a view was set by a job with a longer `forget_ms`, or by a
-    release before 0.8.0. With a `forget_ms` of 0, no view is forgotten.
+    A job with a longer `forget_ms`, or a release before 0.8.0, set their timeout. With
+    a `forget_ms` of 0, no view is forgotten.
     """
     if not forget_ms:
         return []
@@ -74,7 +74,7 @@ def read_views(
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the state.
         DamagedCheckpoint: The state is damaged.
-        streaming.failure.JobFailed: Spark failed for a reason other than damage.
+        JobFailed: Spark failed for a reason other than damage.
     """
     if log.committed is None:
         return {}
@@ -99,9 +99,8 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
     """Return a path of the checkpoint that Spark's reader accepts.
 
     The reader does not find a checkpoint whose path has a space or a percent sign, so a
-    temporary link replaces the path. With executors, no link is used, because executors
-    do not see the driver's temporary files. Executors refuse such a path before this
-    call.
+    temporary link replaces the path. Executors would not see the link; with executors,
+    such a path was refused before this call.
     """
     if has_executors(spark):
         yield location(spark, checkpoint)

@@ -19,20 +19,14 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""After a count of waiting rows, the pause is this many times the duration of the
-count."""
+"""Pause after a count of waiting rows, divided by the duration of the count."""
 
 
 class Progress:
     """Measures one query, and passes its position to the watch of the topic.
 
-    Args:
-        board: Gets the figures.
-        watch: Measures the lag, and commits offsets.
-        position: End of the checkpoint's newest batch; None without a batch.
-        pending: Counts the rows that wait for the history; None without a history.
-
     Attributes:
+        position: End of the newest batch; None without a batch.
         fired_ms: Event time, Unix ms, before which every deadline has fired.
         batches: Batches that this query has finished.
         works: Whether the query finished a batch between the last two updates, or
@@ -44,8 +38,8 @@ class Progress:
         self,
         board: Board,
         watch: TopicWatch,
-        position: Position | None = None,
-        pending: Callable[[], int] | None = None,
+        position: Position | None,
+        pending: Callable[[], int],
     ) -> None:
         self._board = board
         self._watch = watch
@@ -84,7 +78,7 @@ class Progress:
                 batch_duration=self._durations.copy(), state_bytes=state_bytes
             )
         begun_s = time.monotonic()
-        if self._pending is not None and begun_s >= self._pending_due_s:
+        if begun_s >= self._pending_due_s:
             self._board.set_job(history_pending=self._pending())
             ended_s = time.monotonic()
             # Rows are counted one by one: 60 ms for a million rows.

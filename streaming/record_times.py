@@ -10,9 +10,6 @@ Entries of two kinds hide later records, and so make the index's answer useless:
 If the index returns an entry of these two kinds, the partition is *scanned*: the times
 of its records are read instead. If the records after an entry may show that the entry
 is from the future, the partition is also scanned (`sds_core.observer.ahead`).
-
-`RecordTimes` never changes. A lookup that scans returns new record times, which include
-the scans. Repeated lookups on the same record times give the same result.
 """
 
 from __future__ import annotations
@@ -74,7 +71,7 @@ class Scan(NamedTuple):
         offsets: Offset of each record, ascending, shape (n,).
         peaks: Maximum time up to and including each record, Unix ms, shape (n,); future
             records count as 0.
-        end: Offset after the last read record.
+        end: Offset after the scanned range.
     """
 
     offsets: list[int]
@@ -98,8 +95,9 @@ class Scan(NamedTuple):
 class RecordTimes:
     """Record times of each partition's unread range, seen at one wall time.
 
+    A lookup that scans returns new record times, which include the scans.
+
     Attributes:
-        offsets: The broker's index.
         read_times: Reads record times where the index cannot be trusted.
         is_record: Reads one offset; should be cached, because it is called repeatedly.
         unread: The unread ranges. The records up to the ends of the partitions, and
@@ -138,10 +136,7 @@ class RecordTimes:
         """The first unread record of each partition with at least this time.
 
         Partitions without a record since the time are omitted. A record may lie outside
-        the unread range.
-
-        Returns:
-            The records by partition, and the record times with the necessary scans.
+        the unread range. Also returns the record times with the necessary scans.
         """
         unread = [p for p in self.unread.partitions if p not in self.scans]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
@@ -164,14 +159,8 @@ class RecordTimes:
         """Maximum record time of each partition up to its end, Unix ms.
 
         Times after `last_ms` are returned as `last_ms`. Partitions that never had a
-        record are omitted.
-
-        Args:
-            newest: Result of `Offsets.newest`.
-
-        Returns:
-            The maximum times by partition, and a copy of these record times that
-            includes the new scans.
+        record are omitted. Also returns the record times with the necessary scans.
+        `newest` is the result of `Offsets.newest`.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {
@@ -244,8 +233,7 @@ class RecordTimes:
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
         """Whether later records may reveal that an entry is from the future.
 
-        Only a scan can show whether the entry is from the future, because a scan has
-        the clock before the entry.
+        Only a scan has the clock before the entry, which shows whether it is.
         """
         if at.timestamp_ms <= self._known_ms(partition) + MAX_AHEAD_MS or (
             was_written_by_then(at, self.unread.looks[partition])

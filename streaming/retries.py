@@ -21,13 +21,11 @@ class Retries:
     - The batch is too large: the next start plans a smaller batch.
     - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
-    - Unknown. Other failures. If the query has finished a batch since its start, the
-      next start may succeed as well. If the query has finished no batch, the next start
-      is assumed to fail in the same way.
+    - Unknown. The next start may succeed if the query has finished a batch since its
+      start.
 
-    Args:
-        longest_s: Maximum seconds from the first consecutive failure to the last start.
-            None: no limit. 0: no further start.
+    `longest_s` is the maximum time from the first consecutive failure to the last
+    start: None for no limit, 0 for no further start.
     """
 
     def __init__(self, longest_s: float | None = None) -> None:

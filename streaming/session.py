@@ -75,7 +75,6 @@ _M_ARENA_MAX = -8
 """A parameter of mallopt(3)."""
 
 _REMEMBERED = 10
-"""Maximum number of ended jobs, stages and queries that Spark remembers."""
 
 _RECORDING_TIMEOUT_S = 300
 """Writing an archive takes some 10 s, and far longer on a busy machine."""
@@ -281,8 +280,7 @@ def make_session(
 def _limit_arenas() -> None:
     """Keep the C library from spreading memory over eight arenas a core.
 
-    Each arena keeps the memory that its threads have freed, in this process and in
-    Spark's processes.
+    Each arena keeps the memory that its threads have freed.
     """
     if "MALLOC_ARENA_MAX" not in os.environ:
         os.environ["MALLOC_ARENA_MAX"] = _ARENAS
@@ -299,10 +297,9 @@ def stop_session(spark: SparkSession) -> None:
 
 
 def warm_up(spark: SparkSession) -> threading.Thread:
-    """Start the Python workers of a session, in the background; returns the thread.
+    """Start the Python workers of a session while the job plans its first batch.
 
-    The workers load their modules while the job plans its first batch. A local session
-    also gets the `BytesPickler`.
+    A local session also gets the `BytesPickler`. Returns the thread that does this.
     """
 
     def run() -> None:
@@ -335,8 +332,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
 def _search_no_packages(spark: SparkSession) -> None:
     """Make Spark assume that no installed package has a data source.
 
-    Without this assumption, each start of a query starts two Python processes to search
-    for a data source.
+    Otherwise, each start of a query starts two Python processes to search for one.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     collections = jvm.scala.collection.immutable

@@ -6,12 +6,9 @@ neither.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
 
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
@@ -45,12 +42,7 @@ COMMIT_GROUP = "sds-monitor"
 
 
 class Part(NamedTuple):
-    """Records that a checkpoint reads in small batches.
-
-    Attributes:
-        until: Number of records that the checkpoint has read when the part ends.
-        rows: Maximum records of a batch.
-    """
+    """Batches of at most `rows` until the checkpoint has read `until` records."""
 
     until: int
     rows: int
@@ -60,11 +52,8 @@ class Part(NamedTuple):
 class Parts:
     """Records of failed batches, which are read in smaller batches.
 
-    Attributes:
-        parts: The records. If parts are nested, the inner part has smaller batches than
-            the outer part.
-        begin: Start of the first batch, as `Position.to_json` returns it; None if the
-            checkpoint has finished a batch.
+    Of nested parts, the inner part has smaller batches. `begin` is the start of the
+    first batch, as `Position.to_json` returns it; None if a batch was finished.
     """
 
     parts: tuple[Part, ...]
@@ -80,7 +69,6 @@ class BatchLimits:
             batches catch up fastest (docs/architecture.md).
         size_bytes: Bytes of keys, values and headers, estimated from the mean size of
             the next records.
-        parts: Records that are read in smaller batches; None without such records.
     """
 
     rows: int = 300_000
@@ -116,14 +104,12 @@ class SourceSettings:
     Attributes:
         start: ``earliest``, ``latest`` or a Unix time in ms: where a new checkpoint
             starts to read.
-        tasks: Number of workers that read at the same time. 0 stands for the session's
-            number of cores when the query starts.
+        tasks: Number of workers that read at the same time; 0 for the session's number
+            of cores.
         skip_lost: Whether the job counts records that Kafka deletes before it has read
             them, and continues.
-        window: Record times to read, for a job that ends; replaces `start`. None
-            to read all times.
-        requests: File of the requests that a batch processes
-            (`streaming.ledger.view_register`); None for none.
+        window: Record times to read, for a job that ends; replaces `start`.
+        requests: File of requests (`streaming.ledger.view_register`).
     """
 
     kafka: KafkaSettings
@@ -135,40 +121,13 @@ class SourceSettings:
     window: Window | None = None
     requests: str | None = None
 
-    def to_options(self) -> dict[str, str]:
-        """Return the settings as options of Spark's ``readStream``."""
-        security = self.kafka.security
-        open_kafka = replace(
-            self.kafka, security=replace(security, password=None, key_password=None)
-        )
-        options = {
-            "settings": msgspec.json.encode(replace(self, kafka=open_kafka)).decode(),
-            # Spark prints plans with their options, but redacts options with these
-            # names.
-            "password": security.password,
-            "key_password": security.key_password,
-        }
-        return {name: value for name, value in options.items() if value is not None}
-
-    @classmethod
-    def from_options(cls, options: Mapping[str, str]) -> SourceSettings:
-        """Read the options that `to_options` returned."""
-        settings = msgspec.json.decode(options["settings"], type=cls)
-        security = replace(
-            settings.kafka.security,
-            password=options.get("password"),
-            key_password=options.get("key_password"),
-        )
-        return replace(settings, kafka=replace(settings.kafka, security=security))
-
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
     """Settings of the Spark session.
 
     Attributes:
-        master: Spark master. None for the master of ``spark-submit``, which has started
-            this program.
+        master: None for the master of ``spark-submit``, which has started this program.
         shuffle_partitions: Number of partitions of the state, which the first batch of
             a checkpoint fixes. None: the number of cores, because each partition costs
             memory and time in every batch.
@@ -200,7 +159,6 @@ class JobSettings:
     """Settings of one job.
 
     Attributes:
-        checkpoint: Directory of the checkpoint.
         trigger_s: Minimum time between two batches, seconds.
         until_caught_up: Whether the job ends when it has read everything that the topic
             holds at startup.
@@ -209,11 +167,10 @@ class JobSettings:
         group: Consumer group to which offsets are committed; None for no commits.
         history: None: no minutes are stored, and incidents stay only beside the
             checkpoint.
-        channel_table: Names, SLOs, labels and silence of channels at startup.
+        channel_table: Settings of channels at startup.
         observer: Settings of the model that the operator sets. The first start of a
             checkpoint fixes all settings.
-        forget_days: Days of event time after which a silent channel is forgotten; 0
-            for never.
+        forget_days: Counted in event time; 0 for never.
     """
 
     source: SourceSettings
@@ -233,3 +190,10 @@ class JobSettings:
     def forget_ms(self) -> int:
         """The value of `forget_days` in milliseconds."""
         return self.forget_days * 86_400_000
+
+    @property
+    def trigger(self) -> dict[str, Any]:
+        """Arguments of Spark's ``trigger``."""
+        if self.until_caught_up:
+            return {"availableNow": True}
+        return {"processingTime": f"{self.trigger_s:g} seconds"}

@@ -25,8 +25,7 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""After a capture gap begins, the tap's totals contain the gap within this event
-time."""
+"""Event time from the begin of a capture gap until the tap's totals contain it."""
 
 
 class _Output(NamedTuple):
@@ -37,8 +36,7 @@ class _Output(NamedTuple):
         totals: Encoded totals by key of a view.
         gone: Keys of views that are forgotten and have not returned.
         leaving: Prefix of a kind -> outlet -> name of a view or group -> events.
-        ended: Kind, name and last figures of views that were forgotten, whether or not
-            they have returned.
+        ended: Views that were forgotten, whether or not they have returned.
     """
 
     clock_ms: int
@@ -53,13 +51,8 @@ class Sink:
 
     Args:
         board: Receives the totals. The board has the T of the newest committed batch.
-        stores: Store the rows of a batch beside the checkpoint. A kind of view that
-            emits incidents or minutes needs a store.
         dead_letters: Receives the undecodable records; None to only count them.
-        with_history: Whether a history is configured, so that minutes are recorded.
-        position_of: Returns all values that determine the rows of a planned batch; see
-            `Ledger.batch`.
-        protocols: Protocols that the job observes.
+        position_of: Returns all values that determine the rows of a planned batch.
         sync: Makes Spark's writes durable before the ledger's commit; otherwise a power
             failure could lose batches that the ledger has.
 
@@ -72,7 +65,6 @@ class Sink:
         board: Board,
         stores: Stores,
         dead_letters: DeadLetterWriter | None,
-        with_history: bool,
         position_of: Callable[[int], str],
         protocols: Iterable[AnyProtocol] = PROTOCOLS,
         sync: Callable[[], None] = lambda: None,
@@ -81,7 +73,6 @@ class Sink:
         self._sync = sync
         self._stores = stores
         self._dead_letters = dead_letters
-        self._with_history = with_history
         self._position_of = position_of
         self._kinds = kinds_of(protocols)
         for kind in self._kinds:
@@ -110,10 +101,10 @@ class Sink:
         """Commit a batch of rows of `fold.OUTPUT_SCHEMA`.
 
         - First, undecodable records are copied to the dead-letter topic.
-        - Then one transaction of the ledger stores the rows of all other kinds. The
-          transaction also marks incidents that coincide with a capture gap. The taps'
-          totals after this batch show the gaps.
-        - Then the board gets the totals. Page, API and metrics read the board.
+        - Then one transaction of the ledger stores the rows of all other kinds, and
+          marks incidents that coincide with a capture gap. The taps' totals after this
+          batch show the gaps.
+        - Then the board gets the totals.
 
         If the process ends before Spark records its commit, Spark repeats the batch.
         A repetition does no harm: dead letters carry the offset of their record, the
@@ -135,9 +126,14 @@ class Sink:
         self._clock_ms = output.clock_ms
         self._board.publish(following)
 
-    def publish(self, packed: dict[str, bytes]) -> None:
-        """Publish encoded totals of views, by key, that belong to no batch."""
+    def prime(self, packed: dict[str, bytes]) -> None:
+        """Publish the encoded totals of all views of a checkpoint, by key."""
         self._board.publish(self._following(self._board.read(packed), ()))
+        for prefix, labels in self._stores.labels.items():
+            labels.vacate(self._board.names(prefix))
+        self._stores.register.set_keys(
+            key for key in packed if self._kinds.split(key)[0].remains
+        )
 
     def _sorted(self, rows: Iterable[Row]) -> _Output:
         clock_ms = self._clock_ms
@@ -171,7 +167,7 @@ class Sink:
                 minutes = stores.groups.join(kind, minutes)
             store.recent.record(minutes)
             # Without a history, nothing would delete the minutes.
-            if self._with_history:
+            if stores.with_history:
                 store.findings.record_minutes(minutes)
         for kind, name, _ in output.ended:
             if kind.prefix in stores.by_kind:

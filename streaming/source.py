@@ -45,8 +45,7 @@ _ARROW_SCHEMA = pa.schema(
 _SAMPLE_RECORDS = 20
 
 _LEAST_PASSED_BYTES = 8 * 1024 * 1024
-"""Minimum limit for the bytes that a worker may output in a batch. No record needs more
-than this."""
+"""Minimum limit of a worker's output in a batch. No record needs more than this."""
 
 _SMALL_BATCH_RECORDS = 64
 """Maximum records that a single worker reads: 10 ms of work, the cost of a task."""
@@ -56,10 +55,8 @@ _SMALL_BATCH_RECORDS = 64
 class ReadRange:
     """One partition's share of a batch.
 
-    Attributes:
-        clock_ms: The partition's clock before the offsets, Unix ms.
-        held: End of the partition at the admission.
-        look: An earlier look at the partition's end.
+    Before the offsets, the partition's clock is `clock_ms`, Unix ms. At the admission,
+    the partition ended at `held`.
     """
 
     offsets: OffsetRange
@@ -69,10 +66,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets after the range.
-
-        Their records limit when the range's last records were written.
-        """
+        """Offsets whose records limit when the range's last records were written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -83,7 +77,6 @@ class ReadTask(InputPartition):
     """The part of a batch that one worker reads.
 
     Attributes:
-        ranges: Offset ranges; each is the whole share of a Kafka partition.
         clock_ms: The batch's admission time T, Unix ms.
         admitted_ms: Wall time of the batch's admission, Unix ms.
         carries_clock: Whether the part also yields the row with T. The row moves the
@@ -98,10 +91,13 @@ class ReadTask(InputPartition):
     requests: Sequence[DigestRow] = ()
 
 
-def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource]:
+def make_source(
+    settings: SourceSettings, protocols: Iterable[AnyProtocol]
+) -> type[DataSource]:
     """Make the data source that Spark registers under the name `FORMAT`.
 
-    The protocols go to Spark's Python workers with the reader. The workers must be able
+    Settings and protocols go to Spark's Python workers with the reader. Settings are
+    not options, because Spark prints plans with their options. The workers must be able
     to import all modules of the protocols.
     """
     registered = without_figures(protocols)
@@ -120,7 +116,6 @@ def make_source(protocols: Iterable[AnyProtocol] = PROTOCOLS) -> type[DataSource
 
         def streamReader(self, schema: Any) -> DataSourceStreamReader:
             """A reader for one query."""
-            settings = SourceSettings.from_options(self.options)
             return SdsFramesReader(settings, registered)
 
     return SdsFramesSource
@@ -247,13 +242,10 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return _record_batch(rows, task.clock_ms)
 
         chunks = {
-            wanted.offsets.partition: Chunk(
-                wanted.offsets.partition,
-                wanted.clock_ms,
-                task.admitted_ms,
-                self._protocols,
+            one.offsets.partition: Chunk(
+                one.offsets.partition, one.clock_ms, self._protocols
             )
-            for wanted in task.ranges
+            for one in task.ranges
         }
         with _collector_paused():
             for record, written_ms in self._settled(task):
@@ -404,8 +396,8 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 def _collector_paused() -> Iterator[None]:
     """Stop Python's cyclic garbage collector from running.
 
-    Records and digests have no reference cycles. Because records and digests are many,
-    the collector would take up to half of the CPU time of a read.
+    Records and digests have no reference cycles, but are so many that the collector
+    would take up to half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,8 +1,8 @@
 """A home directory of Spark whose Python workers start faster.
 
 Spark puts a zip of pyspark first on the path of its workers. Python compiles modules
-from a zip again in every process. In each of five processes, this compilation takes 0.7
-s of CPU time. This home directory contains pyspark without a zip.
+from a zip again in each of five processes, which takes 0.7 s of CPU time. This home
+directory contains pyspark without a zip.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 ``state/0/P`` holds partition P of the state. ``V.changelog`` has the changes that batch
 V - 1 made. Some versions have a snapshot of RocksDB, ``V.zip``, with its large files in
-``SSTs``. To read version V, Spark takes the newest snapshot up to V and the changelogs
-after it. If the newest snapshot is damaged, Spark takes an older snapshot and more
-changelogs, or only changelogs.
+``SSTs``. To read version V, Spark takes the newest undamaged snapshot up to V, if any,
+and the changelogs after it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from streaming.batch_log import BatchLog
-from streaming.damage import DamagedCheckpoint, check_file, wrong_content
+from streaming.damage import DamagedCheckpoint, check_file, decoding
 
 _COMPRESSED = b"LZ4Block"
 _COMPRESSED_END = bytes(12)
@@ -150,11 +149,9 @@ def _check_metadata(path: Path) -> None:
         return
     remedy = "delete the damaged file; Spark makes a new one, and nothing is lost"
     check_file(path, remedy)
-    try:
+    with decoding(path, remedy):
         lines = path.read_bytes().decode().splitlines()
         msgspec.json.decode(lines[-1], type=_OperatorMetadata)
-    except (ValueError, LookupError) as error:
-        raise wrong_content(path, error, remedy) from error
 
 
 def _check_changelog(path: Path) -> None:
@@ -177,12 +174,9 @@ def _check_snapshot(path: Path) -> None:
 
 
 def _tables(snapshot: Path) -> list[tuple[Path, int]]:
-    try:
-        with zipfile.ZipFile(snapshot) as archive:
-            metadata = archive.read("metadata").splitlines()[-1]
-            found = msgspec.json.decode(metadata, type=_SnapshotMetadata)
-    except _BAD_ZIP as error:
-        raise wrong_content(snapshot, error) from error
+    with decoding(snapshot, errors=_BAD_ZIP), zipfile.ZipFile(snapshot) as archive:
+        metadata = archive.read("metadata").splitlines()[-1]
+        found = msgspec.json.decode(metadata, type=_SnapshotMetadata)
     directory = snapshot.parent / "SSTs"
     return [
         (directory / one.dfs_sst_file_name, one.size_bytes) for one in found.sst_files

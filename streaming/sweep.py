@@ -31,12 +31,9 @@ _LOOK_S: Final = 0.5
 def sweep(
     spark: SparkSession, runs: Iterable[Run], ending: threading.Event
 ) -> Iterator[Finished]:
-    """Yield each run when it is finished, in any order.
+    """Yield each run when it is finished, in any order; start the longest runs first.
 
-    Args:
-        spark: A session; on a cluster, its executors simulate.
-        runs: The runs, the longest first.
-        ending: Ends the sweep: runs that are not finished are cancelled.
+    If `ending` is set, runs that are not finished are cancelled.
 
     Raises:
         JobFailed: The cluster gives no executor, or a run failed.

@@ -1,8 +1,7 @@
 """Asks Kafka every second for the end of the topic, in a separate thread.
 
-No other part of the job waits for Kafka's answers. While Kafka is unreachable, the job
-can thus report the silence, and can be ended. The thread outlives the query: a query
-that failed because Kafka was unreachable is restarted when Kafka answers.
+While Kafka is unreachable, the job can thus report the silence, and can be ended. The
+thread outlives the query, which is restarted when Kafka answers.
 """
 
 from __future__ import annotations
@@ -38,11 +37,9 @@ WITHHELD_S = 60.0
 _log = logging.getLogger("sds-monitor")
 
 _EVERY_S = 1.0
-"""Time between two requests, seconds."""
 
 _SAMPLE_ANSWERS = 5
-"""New records are read once in this many requests, which is enough time for a
-heartbeat."""
+"""New records are read once in this many requests: enough time for a heartbeat."""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""
@@ -51,8 +48,7 @@ _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
-"""Number of consecutive refusals that count as final. A broker that shuts down may also
-refuse."""
+"""So many consecutive refusals are final. A broker that shuts down may also refuse."""
 
 _END_S = 5.0
 """Maximum wait for the thread's end, seconds."""
@@ -82,10 +78,8 @@ class Withheld:
     ) -> int:
         """Record the ends of all partitions; return the number of withheld records.
 
-        Args:
-            stable: Offset after the last record that can be read, by partition.
-            written: Offset after the last record.
-            now_s: Time of a monotonic clock, seconds.
+        `stable` and `written` are `TopicEnds.ends` and `TopicEnds.written`, and `now_s`
+        is the time of a monotonic clock.
         """
         held: dict[int, int] = {}
         for partition, offset in stable.items():
@@ -119,7 +113,6 @@ class TopicEnds(NamedTuple):
 
     Attributes:
         ends: Offset after the last record that can be read.
-        newest: Record with the greatest time; see `TopicOffsets.newest`.
         written: Offset after the last record.
     """
 
@@ -134,10 +127,7 @@ class TopicWatch:
 
     The thread also compares this machine's clock with the clocks of Kafka and of the
     taps, and commits offsets. The thread closes `offsets` and `tail`, which no other
-    part uses.
-
-    Attributes:
-        ends: The newest answer; None before the first.
+    part uses. Before the first answer, `ends` is None.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ class TraceFeed:
     Args:
         reader: Gets the digests.
         protocol: Name of the channel's protocol.
-        key: Key of the channel's records; None if the records have several keys.
+        key: Key of all records of the channel; None for several keys.
         admitted_ms: Wall time, Unix ms: later records are from the future.
     """
 
@@ -46,13 +46,11 @@ class TraceFeed:
         """Add the next record of a partition."""
         partition = record.partition
         if partition not in self._chunks:
-            self._chunks[partition] = Chunk(partition, 0, self._admitted_ms)
-        foresight = self._foresights.get(partition)
-        if foresight is None:
+            self._chunks[partition] = Chunk(partition, 0)
+        if partition not in self._foresights:
             clock_ms = self._chunks[partition].clock_ms
-            foresight = Foresight(clock_ms, self._admitted_ms)
-            self._foresights[partition] = foresight
-        for settled, written_ms in foresight.add(record):
+            self._foresights[partition] = Foresight(clock_ms, self._admitted_ms)
+        for settled, written_ms in self._foresights[partition].add(record):
             self._add(settled, written_ms)
 
     def admit(self, wall_ms: int) -> None:

@@ -1,9 +1,9 @@
 """If a batch cannot be processed, plans smaller parts.
 
-Spark repeats a planned, uncommitted batch exactly as it was planned. If a batch was
-repeated once without success, every start would fail in the same way. A failed batch is
-therefore planned again with an eighth of its records. Nothing of the batch was
-committed, so nothing is lost.
+Spark repeats a planned, uncommitted batch exactly as it was planned. After one
+repetition without success, every start would fail in the same way. The batch is
+therefore planned again with an eighth of its records. Nothing of it was committed, so
+nothing is lost.
 """
 
 from __future__ import annotations
@@ -25,13 +25,7 @@ _PARTS = 8
 
 
 class Unfinished(msgspec.Struct, frozen=True):
-    """The planned batch that the newest start found without a commit.
-
-    Attributes:
-        starts: Number of consecutive starts that found the batch.
-        parts: Records that are read in small batches; None if no batch was planned
-            again.
-    """
+    """The planned batch that `starts` consecutive starts found without a commit."""
 
     batch: int
     starts: int

@@ -55,13 +55,10 @@ class VerdictRecorder:
     def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
         """Store what is shown now; called about every second.
 
-        An error of the file is logged, and the rows wait for the next call.
-
-        Args:
-            snapshot: The figures that are shown, with verdicts that take blindness into
-                account.
-            now_ms: The time of the page, Unix ms: wall time, unless traffic is played.
-            wall_ms: Wall time, which shows a pause; None if equal to `now_ms`.
+        An error of the file is logged, and the rows wait for the next call. `snapshot`
+        has the figures that are shown, with verdicts that take blindness into account.
+        `now_ms` is the time of the page, Unix ms: wall time, unless traffic is played.
+        `wall_ms` is wall time, which shows a pause; None if equal to `now_ms`.
         """
         if not (self._is_open and now_ms):
             return

@@ -2,8 +2,8 @@
 
 A query without progress waits for a process that never continues, and no client's time
 limit ends the wait. Spark ends the tasks of a stopped query, but a stop waits for the
-process that plans batches. The process that plans batches is therefore killed, and the
-query restarts like any failed query.
+process that plans batches. This process is therefore killed, and the query restarts
+like any failed query.
 """
 
 from __future__ import annotations
@@ -18,15 +18,13 @@ from pyspark import SparkContext
 from streaming.failure import JobFailed
 
 STALL_S = 300.0
-"""Time without progress after which a query is ended, seconds. A batch takes far less
-time than this."""
+"""Time without progress after which a query is ended. A batch takes far less time."""
 
 _PAUSE_S = 30.0
-"""If more seconds than this lie between two checks, the process has paused."""
+"""If more time than this lies between two checks, the process has paused."""
 
 _SET_BACK_S = 5.0
-"""If the wall clock loses more seconds than this against the monotonic clock, the wall
-clock was set back."""
+"""If the wall clock loses more time than this, it was set back."""
 
 _PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
@@ -36,10 +34,8 @@ class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
     The watchdog also detects that the wall clock was set back. Before Spark plans the
-    next batch, Spark waits until the wall clock reaches a time.
-
-    Attributes:
-        limit_s: Time after which a query counts as stalled, seconds.
+    next batch, Spark waits until the wall clock reaches a time. After `limit_s`, a
+    query counts as stalled.
     """
 
     def __init__(self, limit_s: float = STALL_S) -> None:
@@ -61,7 +57,7 @@ class Watchdog:
             works: See `streaming.progress.Progress.works`.
             knows_topic: Whether Kafka answers and has the topic. If not, the query may
                 wait for the topic.
-            now_s: Time of a monotonic clock, seconds.
+            now_s: Time of a monotonic clock.
             wall_s: Wall time, Unix s.
 
         Raises:

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -40,15 +40,7 @@ class Workers:
         self._lock = threading.Lock()
         self._has_ended = False
 
-    def __enter__(self) -> Self:
-        """Do nothing: workers start with their orders."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """See `end`."""
-        self.end()
-
-    def end(self) -> None:
+    def close(self) -> None:
         """End all workers; a worker that starts later ends immediately."""
         with self._lock:
             self._has_ended = True
@@ -65,12 +57,8 @@ class Workers:
     ) -> Answer:
         """Return the answer of a new process to an order.
 
-        Args:
-            command: Command to start; it calls `work`.
-            order: The order.
-            kind: Type of the answer.
-            limit_s: Time limit, seconds.
-            environment: Further variables of the process.
+        The `command` calls `work`. MessagePack encodes the order. `kind` is the type of
+        the answer, and `environment` has further variables of the process.
 
         Raises:
             WorkFailed: The process gave no answer.

@@ -1,8 +1,8 @@
 """Daemon of Spark's Python workers that imports their common modules once.
 
-Each of Spark's own workers imports these modules, which takes a second of CPU time and
-80 MB. After every task, Spark's own worker collects garbage for 60 ms. Here the modules
-are loaded before the fork, and their objects are frozen and shared.
+Each of Spark's own workers takes a second of CPU time and 80 MB for these imports, and
+collects garbage for 60 ms after every task. Here the modules are loaded before the
+fork, and their objects are frozen and shared.
 """
 
 from __future__ import annotations

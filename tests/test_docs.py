@@ -292,9 +292,9 @@ def test_reasons_are_checked_in_the_documented_order() -> None:
         (_spec(message_id="m", content=b"c", channel_id="ch"), [], b"x", ahead_ms),
         (_spec(message_id="m", content=b"c", channel_id="ch"), [], b"ch", ahead_ms),
     ]
-    chunk = Chunk(0, NOW_MS, NOW_MS)
+    chunk = Chunk(0, NOW_MS)
     for offset, (value, headers, key, time_ms) in enumerate(faulty):
-        chunk.add(RawRecord(0, offset, time_ms, key, value, headers))
+        chunk.add(RawRecord(0, offset, time_ms, key, value, headers), NOW_MS)
     (row,) = chunk.take_rows()
     found = msgspec.msgpack.decode(row.digest, type=DeadLetterDigest)
     expected = [r for r in reasons_of_the_page() if r != Reason.MVDS_ERROR]
@@ -407,9 +407,9 @@ def test_producer_example_writes_what_the_monitor_reads(tmp_path: Path) -> None:
     assert len(heartbeats) >= 2 * len(ends) * len(Client)
     assert len(frames) == len(Client)
     wall_ms = time.time_ns() // 1_000_000
-    chunk = Chunk(0, 0, wall_ms)
+    chunk = Chunk(0, 0)
     for record in itertools.chain(frames[:1], heartbeats):
-        chunk.add(record)
+        chunk.add(record, wall_ms)
     rows = {row.key: row.digest for row in chunk.take_rows()}
     assert set(rows) == {CHANNELS.key("ch"), TAPS.key("my-tap-1")}
     (frame,) = frames_of(unpacked(rows[CHANNELS.key("ch")]))

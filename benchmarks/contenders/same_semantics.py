@@ -37,7 +37,8 @@ class Observer:
     """
 
     def __init__(self, admitted_ms: int, partitions: Iterable[int]) -> None:
-        self._chunks = {one: Chunk(one, 0, admitted_ms) for one in partitions}
+        self._admitted_ms = admitted_ms
+        self._chunks = {one: Chunk(one, 0) for one in partitions}
         # Up to which time each partition's records are in the views.
         self._reached_ms = dict.fromkeys(self._chunks, 0)
         self._views: dict[str, View[Any, Any, Any]] = {}
@@ -46,7 +47,7 @@ class Observer:
         """Read records of any partitions, each partition in order."""
         for record in records:
             chunk = self._chunks[record.partition]
-            chunk.add(record)
+            chunk.add(record, self._admitted_ms)
             if chunk.is_full:
                 self._apply(record.partition)
 

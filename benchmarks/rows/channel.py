@@ -59,11 +59,11 @@ def opened(records: Iterable[RawRecord], *counts: int) -> Iterator[Opened]:
         records: Records of the channel; all but frames are left out.
         counts: Numbers of frames, in order. A last one of 0 is for all but one.
     """
-    chunk, view, number, last = Chunk(0, 0, 1 << 62), ChannelView(), 0, None
+    chunk, view, number, last = Chunk(0, 0), ChannelView(), 0, None
     wanted = list(counts)
     for record in (record for record in records if record.value):
         if last is not None:
-            chunk.add(last)
+            chunk.add(last, 1 << 62)
             number += 1
         last = record
         if wanted and 0 < number == wanted[0]:
@@ -102,8 +102,8 @@ def healthy(count: int) -> Iterator[RawRecord]:
 
 
 def _opened(view: ChannelView, record: RawRecord) -> Opened:
-    chunk = Chunk(0, 0, 1 << 62)
-    chunk.add(record)
+    chunk = Chunk(0, 0)
+    chunk.add(record, 1 << 62)
     return Opened(view.to_blob(), _digests(chunk), chunk.clock_ms)
 
 

@@ -1,5 +1,1 @@
-"""Checks of everything that a job needs, each with a remedy.
-
-`sds-monitor doctor` makes all checks. Before Spark starts, `sds-monitor run` makes the
-cheap checks, and logs their findings.
-"""
+"""Checks of what a job needs, for `doctor`; `run` logs findings of the cheap checks."""

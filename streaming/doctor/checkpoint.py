@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from streaming.directories import DirectoryUnwritable
-from streaming.open_checkpoint import check_all
+from streaming.open_checkpoint import check_start
 from streaming.settings import JobSettings
 
 
@@ -18,7 +18,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
     """Yield why a job cannot use its checkpoint; creates no directory.
 
     Raises:
-        Exception: See `streaming.open_checkpoint.check_all`.
+        Exception: See `streaming.open_checkpoint.check_start`.
     """
     checkpoint, history = settings.checkpoint, settings.history
     for what, directory in (
@@ -38,7 +38,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
         return
     if history is not None and not history.directory.exists():
         history = None
-    check_all(replace(settings, history=history))
+    check_start(replace(settings, history=history), thorough=True)
 
 
 def _foreign_files(checkpoint: Path) -> Iterator[str]:

@@ -30,7 +30,7 @@ _RIGHTS = {"READ": "Read", "WRITE": "Write", "DESCRIBE": "Describe"}
 """Rights that a job may need: name in answers -> Kafka's own name."""
 
 _ANSWER_S = 10.0
-"""Maximum wait for an answer, seconds."""
+"""Maximum wait for an answer."""
 
 
 class _Use(NamedTuple):

@@ -75,9 +75,8 @@ def find_full_disks(
 ) -> Iterator[str]:
     """Yield a finding for each place without enough free space.
 
-    Args:
-        places: Option -> the directory that it names, which need not exist.
-        scratch: Directory of temporary files, by default Python's.
+    `places` has the directory of each option, which need not exist. `scratch` is the
+    directory of temporary files, by default Python's.
 
     Raises:
         OSError: No directory can hold a temporary file.

@@ -40,9 +40,7 @@ def find_in_alertmanager(url: str) -> Iterator[str]:
 def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]:
     """Yield a finding for each file with a certificate that has expired, or soon will.
 
-    Args:
-        files: Option -> PEM file that it names; None for none.
-        now_ms: Unix ms.
+    `files` has the PEM file of each option.
 
     Raises:
         OSError: A file cannot be read.

@@ -15,9 +15,7 @@ class DetailStore:
         self._ledger = ledger
 
     def record(
-        self,
-        prefix: str,
-        acknowledgements: Mapping[str, Iterable[Any]],
+        self, prefix: str, acknowledgements: Mapping[str, Iterable[Any]]
     ) -> None:
         """Store acknowledgements (`Outlet.DETAILS`) by name of a view of one kind."""
         rows = [

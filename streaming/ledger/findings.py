@@ -1,12 +1,11 @@
 """Stores incidents, and queues incidents and minutes for the history.
 
 The table ``incidents`` has the newest state of each recent incident. The *outbox* is a
-queue of rows for the lasting history (`connectors.history`). Each change of an
-incident, each minute and each change of a shown verdict is a row of the outbox. The
-transaction that stores the change also adds the row, which gets the next sequence
-number (column ``told``). A row is deleted once every destination has confirmed it. Each
-destination thus gets every row at least once and in order. Of rows with the same key,
-the one with the highest sequence number counts.
+queue of rows for the lasting history (`connectors.history`): each change of an
+incident, each minute and each change of a shown verdict. The transaction that stores
+the change also adds the row, with the next sequence number (column ``told``). A row is
+deleted once every destination has confirmed it. Each destination thus gets every row at
+least once and in order. Of rows with the same key, the highest number counts.
 """
 
 from __future__ import annotations
@@ -113,9 +112,6 @@ class Findings:
     """For one kind of view: incidents, and the outbox of incidents and minutes.
 
     Here, "channel" stands for a view of any kind.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -211,74 +207,26 @@ class Findings:
 
     def expire_before(self, found_ms: int) -> None:
         """Remove incidents found before an event time, Unix ms; outbox rows stay."""
-        self.ledger.write(
-            "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?",
-            self.prefix,
-            found_ms,
-        )
+        delete = "DELETE FROM incidents WHERE prefix = ? AND found_ms < ?"
+        self.ledger.write(delete, self.prefix, found_ms)
 
     @property
     def forgotten_before_ms(self) -> int | None:
         """Event time, Unix ms, before which incidents were removed; None for never."""
-        before_ms: int | None = self.ledger.value(
-            "SELECT before_ms FROM forgotten WHERE prefix = ?", self.prefix
-        )
+        query = "SELECT before_ms FROM forgotten WHERE prefix = ?"
+        before_ms: int | None = self.ledger.value(query, self.prefix)
         return before_ms
 
-    def pending(self, destination: Destination, limit: int) -> list[OutboxRow]:
-        """The first rows, at most ``limit``, that a destination has not confirmed."""
-        return self._pending(destination, limit=limit)
-
-    def pending_minutes(
-        self, destination: Destination, channel: str
-    ) -> list[NumberedMinute]:
-        """A channel's minutes that a destination has not confirmed, in order."""
-        rows = self._pending(destination, channel=channel)
-        return [row for row in rows if isinstance(row, NumberedMinute)]
-
-    def pending_verdicts(
-        self, destination: Destination, channel: str
-    ) -> list[NumberedVerdict]:
-        """A channel's shown verdicts that a destination has not confirmed."""
-        rows = self._pending(destination, channel=channel)
-        return [row for row in rows if isinstance(row, NumberedVerdict)]
-
-    def confirm_delivered(self, destination: Destination, sequence: int) -> None:
-        """Record that a destination has all rows up to a sequence number."""
-        with self.ledger.transaction():
-            self.ledger.write(
-                "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)",
-                self.prefix,
-                destination,
-                sequence,
-            )
-            delivered = dict(
-                self.ledger.rows(
-                    "SELECT destination, told FROM delivered WHERE prefix = ?",
-                    self.prefix,
-                )
-            )
-            everywhere = min(delivered.get(one, 0) for one in Destination)
-            self.ledger.write(
-                "DELETE FROM outbox WHERE prefix = ? AND told <= ?",
-                self.prefix,
-                everywhere,
-            )
-
-    def count_pending(self) -> int:
-        """Number of rows that at least one destination has not confirmed."""
-        return int(
-            self.ledger.value(
-                "SELECT count(*) FROM outbox WHERE prefix = ?", self.prefix
-            )
-        )
-
-    def _pending(
+    def pending(
         self,
         destination: Destination,
-        channel: str | None = None,
         limit: int | None = None,
+        channel: str | None = None,
     ) -> list[OutboxRow]:
+        """The first rows, of one channel or all, that a destination has not confirmed.
+
+        A ``limit`` of None is no limit.
+        """
         asked = {
             "prefix": self.prefix,
             "destination": destination,
@@ -291,6 +239,22 @@ class Findings:
             _outbox_row(sequence, channel, self._decode(packed, self._type), tap_hole)
             for sequence, channel, packed, tap_hole in rows
         ]
+
+    def confirm_delivered(self, destination: Destination, sequence: int) -> None:
+        """Record that a destination has all rows up to a sequence number."""
+        store = "INSERT OR REPLACE INTO delivered VALUES (?, ?, ?)"
+        query = "SELECT destination, told FROM delivered WHERE prefix = ?"
+        delete = "DELETE FROM outbox WHERE prefix = ? AND told <= ?"
+        with self.ledger.transaction():
+            self.ledger.write(store, self.prefix, destination, sequence)
+            delivered = dict(self.ledger.rows(query, self.prefix))
+            everywhere = min(delivered.get(one, 0) for one in Destination)
+            self.ledger.write(delete, self.prefix, everywhere)
+
+    def count_pending(self) -> int:
+        """Number of rows that at least one destination has not confirmed."""
+        query = "SELECT count(*) FROM outbox WHERE prefix = ?"
+        return int(self.ledger.value(query, self.prefix))
 
     def _decode(self, packed: bytes, type_: Any) -> Any:
         with self.ledger.decoding("a finding"):

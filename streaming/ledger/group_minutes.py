@@ -1,11 +1,8 @@
 """Joins the minutes of views into minutes of groups.
 
-A view emits a minute of a group only if the view's part of the group has changed. If a
-view emits no minute, the view's part in its last emitted minute counts. Parts are
-stored beside the checkpoint.
-
-If a part's minute is older than the newest minute of its group, the part counts in the
-newest minute.
+A view emits a minute of a group only if the view's part of the group has changed.
+Otherwise, the part in the view's last emitted minute counts. If a part's minute is
+older than the newest minute of its group, the part counts in the newest minute.
 """
 
 from __future__ import annotations
@@ -32,12 +29,7 @@ _EMITTED = tuple[str, GroupMinute[Any]]
 
 
 class GroupMinutes:
-    """The parts of the minutes of one checkpoint.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise
-            `DamagedCheckpoint` too.
-    """
+    """The parts of the minutes of one checkpoint."""
 
     def __init__(self, ledger: Ledger, kinds: Kinds) -> None:
         self._ledger = ledger

@@ -1,8 +1,8 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-Releases up to 0.15 had a file for each concern and kind of view. One transaction copies
-all files and records the import. A later step removes the files. If the process ends
-before the removal, the next start copies the files again, or only removes them.
+These releases had a file for each concern and kind of view. One transaction copies all
+files and records the import; then the files are removed. If the process ends before the
+removal, the next start copies the files again, or only removes them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import msgspec
 from sds_core.observer.kinds import Kinds
 from sds_core.observer.protocols import ROOT_KIND
 from streaming.checkpoint import CheckpointIdentity, own_files, record_start
-from streaming.damage import LEDGER, do_without, read_file, wrong_content
+from streaming.damage import LEDGER, decoding, do_without, read_file
 from streaming.ledger import schema
 from streaming.ledger.ledger import Ledger, check_database, told_damage
 
@@ -31,8 +31,8 @@ class _Copy(NamedTuple):
 
     Attributes:
         file: Name of the file, or its suffix after the prefix of a kind.
-        table: The table; a file of an early release may lack it.
-        columns: The table's columns, in the order used here, without the prefix.
+        table: A file of an early release may lack it.
+        columns: In the order used here, without the prefix.
         rest: Rest of the statement. Releases up to 0.15 stored the rows of the newest
             batches separately, because Spark may repeat the last batch.
     """
@@ -95,11 +95,8 @@ def open_ledger(
     of a new outbox. The number must exceed all numbers that another job has written to
     the same history, so that the rows of the new job count.
 
-    Returns:
-        The identity and the ledger; the identity's `starts` includes this start.
-
     Raises:
-        streaming.damage.DamagedCheckpoint: A file is damaged.
+        DamagedCheckpoint: A file is damaged.
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
     """
     directory = own_files(checkpoint)
@@ -139,25 +136,18 @@ def _path(directory: Path, prefix: str, name: str) -> Path:
     return directory / (name if at_root else f"{prefix}-{name}")
 
 
-class _OlderFiles:
+class _OlderFiles(NamedTuple):
     """Copies older files; known files must be unchanged since a job wrote them."""
 
-    def __init__(
-        self,
-        directory: Path,
-        known: Collection[str],
-        kinds: Kinds,
-        connection: sqlite3.Connection,
-    ) -> None:
-        self._directory = directory
-        self._known = known
-        self._kinds = kinds
-        self._connection = connection
+    directory: Path
+    known: Collection[str]
+    kinds: Kinds
+    connection: sqlite3.Connection
 
     def copy(self, committed: int, first_sequence: int) -> None:
         paths = {
-            kind.prefix: _path(self._directory, kind.prefix, _INCIDENTS)
-            for kind in self._kinds
+            kind.prefix: _path(self.directory, kind.prefix, _INCIDENTS)
+            for kind in self.kinds
             if kind.has_findings
         }
         newest = [first_sequence - 1]
@@ -165,21 +155,21 @@ class _OlderFiles:
             with self._opened(path) as old:
                 if _has(old, "outbox"):
                     newest += [number for (number,) in old.execute(_SEQUENCE)]
-        self._connection.execute(
+        self.connection.execute(
             "INSERT INTO sqlite_sequence VALUES ('outbox', ?)", (max(newest),)
         )
         for prefix, path in paths.items():
             for one in _OF_KIND:
-                self._rows(_path(self._directory, prefix, one.file), one, (prefix,))
+                self._rows(_path(self.directory, prefix, one.file), one, (prefix,))
             self._outbox(path, prefix)
-        path = self._directory / _AT_ROOT.file
+        path = self.directory / _AT_ROOT.file
         self._rows(path, _AT_ROOT, (ROOT_KIND.prefix,))
         for one in _OF_ALL:
-            self._rows(self._directory / one.file, one, committed=committed)
-        for kind in self._kinds:
-            path = self._directory / kind.label_file
+            self._rows(self.directory / one.file, one, committed=committed)
+        for kind in self.kinds:
+            path = self.directory / kind.label_file
             if kind.label_file and path.exists():
-                self._connection.execute(
+                self.connection.execute(
                     "INSERT INTO labels VALUES (?, ?)",
                     (kind.prefix, json.dumps(read_labels(path))),
                 )
@@ -195,7 +185,7 @@ class _OlderFiles:
                 {"committed": committed},
             )
             values = ", ".join("?" * (len(first) + one.columns.count(",") + 1))
-            self._connection.executemany(
+            self.connection.executemany(
                 f"INSERT INTO {one.table} VALUES ({values})",  # noqa: S608 - ours
                 (first + row for row in rows),
             )
@@ -203,7 +193,7 @@ class _OlderFiles:
     def _outbox(self, path: Path, prefix: str) -> None:
         with self._opened(path) as old:
             if _has(old, "outbox"):
-                ((before,),) = self._connection.execute(_SEQUENCE)
+                ((before,),) = self.connection.execute(_SEQUENCE)
                 rows: Any = old.execute(
                     "SELECT channel, finding, tap_hole FROM outbox ORDER BY told"
                 )
@@ -211,7 +201,7 @@ class _OlderFiles:
                     "SELECT destination, (SELECT count(*) FROM outbox "
                     "WHERE outbox.told <= delivered.told) FROM delivered"
                 ).fetchall()
-                self._connection.executemany(
+                self.connection.executemany(
                     "INSERT INTO delivered VALUES (?, ?, ?)",
                     [(prefix, to, before + count) for to, count in delivered],
                 )
@@ -224,7 +214,7 @@ class _OlderFiles:
                 )
             else:
                 return
-            self._connection.executemany(
+            self.connection.executemany(
                 "INSERT INTO outbox (prefix, name, finding, tap_hole) "
                 "VALUES (?, ?, ?, ?)",
                 ((prefix, *row) for row in rows),
@@ -234,23 +224,17 @@ class _OlderFiles:
     def _opened(self, path: Path) -> Iterator[sqlite3.Connection]:
         place = path if path.exists() else Path(":memory:")
         with told_damage(path), closing(sqlite3.connect(place)) as connection:
-            if path.name in self._known:
+            if path.name in self.known:
                 check_database(connection, path)
             yield connection
 
 
 def read_labels(path: Path) -> list[str]:
-    """Return the names in an older file of labels, in the order of labelling.
-
-    Raises:
-        DamagedCheckpoint: The file cannot be read, or has the wrong content.
-    """
+    """Return the names in an older file of labels, in the order of labelling."""
     remedy = do_without(path)
     data = read_file(path, remedy)
-    try:
+    with decoding(path, remedy):
         return msgspec.json.decode(data, type=list[str])
-    except ValueError as error:
-        raise wrong_content(path, error, remedy) from error
 
 
 def _has(connection: sqlite3.Connection, table: str) -> bool:

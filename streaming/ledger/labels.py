@@ -1,11 +1,10 @@
 """Decides which channels and taps have a metric label of their own.
 
-If the limit allows, a name gets a label when it is first seen. A name keeps its label
+If the limit allows, a name gets a label when it is first seen, and keeps its label
 until the name is forgotten. If the limit is reached, further names are exported as
 ``other``. A series never moves into ``other``. A series leaves ``other`` only if a job
-starts with a larger limit or another channel table. These rules about labels keep
-counters from falling. At startup, freed labels go only to names that were not in
-``other`` yet.
+starts with a larger limit or another channel table. At startup, freed labels go only to
+names that were not in ``other`` yet. These rules keep counters from falling.
 """
 
 from __future__ import annotations
@@ -25,11 +24,7 @@ EXTRA_LABELS = 200
 
 
 class LabelLedger:
-    """The labels given so far to the views of one kind; their number is limited.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: The file has invalid content.
-    """
+    """The labels given so far to the views of one kind; their number is limited."""
 
     def __init__(self, ledger: Ledger, prefix: str, budget: int) -> None:
         self._ledger = ledger
@@ -60,9 +55,9 @@ class LabelLedger:
 
         Args:
             names: Known and new names.
-            wish: The operator's setting for a name. True: the name gets a label before
-                other names, even above the limit. False: no label. None: a label if the
-                limit allows.
+            wish: The operator's setting for a name. True: a label before other names,
+                even above the limit. False: no label. None: a label if the limit
+                allows.
         """
         before = dict(self._labels)
         names = list(names)

@@ -1,11 +1,11 @@
-"""One SQLite file beside the checkpoint, with one commit for each batch.
+"""One SQLite file beside the checkpoint, with all that the driver stores.
 
-The file contains everything that the driver stores. Each neighbouring module has the
-statements for its own tables; only this module handles repeated batches:
+Each neighbouring module has the statements for its own tables; only this module handles
+repeated batches:
 
 - One commit stores all rows of a batch, with the batch's number and position.
-- If Spark repeats a batch as planned, the batch is recognised by number and position,
-  and adds nothing.
+- A batch that Spark repeats as planned has the same number and position, and adds
+  nothing.
 - If a batch is planned again with another position, its changes are undone first.
 
 Commands, the exporter of the history and the recorder of verdicts write outside
@@ -52,14 +52,10 @@ _LOG_BYTES = 4 * 1024 * 1024
 
 
 class Ledger:
-    """The file of one checkpoint.
+    """The file of one checkpoint; it and its directory are created if they are missing.
 
-    The changes of a block of `transaction` or `batch` are durable when it ends.
-
-    Args:
-        path: The file; it and its directory are created if they are missing.
-        expected: Whether the file existed before; an existing file must have its
-            tables.
+    The changes of a block of `transaction` or `batch` are durable when it ends. An
+    `expected` file existed before, so it must have its tables.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -95,9 +91,8 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, committed when the block ends.
 
-        If the thread is already in a batch or transaction, the block uses the same
-        connection, and commits with the outer block. An error rolls the transaction
-        back.
+        If the thread is already in a batch or transaction, the block belongs to it. An
+        error rolls the transaction back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -135,7 +130,7 @@ class Ledger:
             return connection.execute(query, values).fetchall()
 
     def value(self, query: str, *values: object) -> Any:
-        """Return the value that a query finds in one row; None if it finds no row."""
+        """Return the only value that a query finds; None without a row."""
         rows = self.rows(query, *values)
         return rows[0][0] if rows else None
 
@@ -158,9 +153,7 @@ class Ledger:
         and the block writes only what may be written twice. A batch that changes
         nothing is not committed.
 
-        Args:
-            number: Number of the batch.
-            position: All values that determine the batch's rows, as text.
+        The `position` has all values that determine the batch's rows, as text.
 
         Raises:
             ValueError: A later batch is stored, or the batch is stored with another
@@ -205,12 +198,11 @@ class Ledger:
         """At startup, undo the newest batch if Spark does not repeat it unchanged.
 
         Call this before stored values are read into memory. `committed` is the newest
-        batch that Spark has committed. `position` is the position of the next batch;
-        None if no batch is planned.
+        batch that Spark has committed. `position` is that of the next batch; None if no
+        batch is planned.
 
-        If views were forgotten in the batch, the batch is also undone. Until Spark
-        repeats the batch, the state still contains the forgotten views, so sums over
-        forgotten views must omit them.
+        If views were forgotten in the batch, it is also undone: until Spark repeats the
+        batch, the state contains these views, so sums over forgotten views omit them.
 
         Raises:
             DamagedCheckpoint: Spark has lost several batches, but only one batch can be
@@ -307,7 +299,7 @@ def _newest(connection: sqlite3.Connection) -> tuple[int, str] | None:
 
 @contextmanager
 def told_damage(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite that means damage into an error with a remedy.
+    """Turn an error of SQLite into an error with a remedy.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -342,13 +334,7 @@ def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:
 
 
 def check_ledger(path: Path) -> None:
-    """Check the ledger of a checkpoint that no job uses.
-
-    Raises:
-        DirectoryUnwritable: The ledger cannot be written to.
-        DamagedCheckpoint: It is damaged.
-        sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.
-    """
+    """Check the ledger of a checkpoint that no job uses; errors as for `Ledger`."""
     with told_damage(path), closing(sqlite3.connect(path)) as connection:
         schema.stored_version(connection)
         check_database(connection, path)

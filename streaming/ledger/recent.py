@@ -1,6 +1,5 @@
-"""Stores the figures of views per minute for the last hour.
+"""Stores the figures of views per minute for the last hour, also without a history.
 
-The page can use the figures without a history, and without reading the history's files.
 Minutes are in the order of time. The rows of one minute, over all channels, are thus on
 few pages of the file. For each channel, ``baseline`` has the newest figures before the
 stored minutes. ``fields`` contains the names of the values in ``figures``.
@@ -47,11 +46,6 @@ SELECT name FROM baseline WHERE prefix = ?
 
 _DELETE_MOVED = "DELETE FROM minutes WHERE prefix = ? AND end_ms <= ?"
 
-_DELETE_ALL = [
-    f"DELETE FROM {table} WHERE prefix = ?"  # noqa: S608 - ours
-    for table in ("minutes", "baseline", "fields")
-]
-
 _BASELINE = "SELECT name, end_ms, figures FROM baseline WHERE prefix = ?"
 
 _AT = """
@@ -73,10 +67,6 @@ class RecentMinutes:
 
     Here, "channel" stands for a view or group of any kind. If a release stored other
     figures of the kind, the stored minutes are dropped.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: The file is damaged. Methods raise
-            `DamagedCheckpoint` too.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -89,11 +79,10 @@ class RecentMinutes:
         self._steps: tuple[tuple[int, ...], dict[str, list[Recorded]]] = (), {}
         names = " ".join(self._table.counted)
         with ledger.transaction():
-            known = ledger.value(
-                "SELECT names FROM fields WHERE prefix = ?", self._prefix
-            )
-            if known != names:
-                for delete in _DELETE_ALL:
+            query = "SELECT names FROM fields WHERE prefix = ?"
+            if ledger.value(query, self._prefix) != names:
+                for table in ("minutes", "baseline", "fields"):
+                    delete = f"DELETE FROM {table} WHERE prefix = ?"  # noqa: S608 - ours
                     ledger.write(delete, self._prefix)
                 ledger.write("INSERT INTO fields VALUES (?, ?)", self._prefix, names)
 
@@ -134,20 +123,17 @@ class RecentMinutes:
     def forget(self, channel: str) -> None:
         """Drop all figures of a channel."""
         with self._ledger.transaction():
+            where = "WHERE prefix = ? AND name = ?"
             for table in ("minutes", "baseline"):
-                where = "WHERE prefix = ? AND name = ?"
-                self._ledger.write(
-                    f"DELETE FROM {table} {where}",  # noqa: S608 - ours
-                    self._prefix,
-                    channel,
-                )
+                delete = f"DELETE FROM {table} {where}"  # noqa: S608 - ours
+                self._ledger.write(delete, self._prefix, channel)
             self._ledger.after_commit(self._drop_answers)
 
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
         """Return the last figures of all channels up to a moment in the last hour.
 
-        The moment is in Unix ms. The result is cached, because the page requests the
-        same moment for five minutes.
+        The result is cached, because the page requests the same moment for five
+        minutes.
         """
         with self._lock:
             if self._found is None or self._found[0] != at_ms:
@@ -229,10 +215,8 @@ class RecentMinutes:
         return found
 
     def _newest_ms(self) -> int:
-        newest_ms: int | None = self._ledger.value(
-            "SELECT max(end_ms) FROM minutes WHERE prefix = ?", self._prefix
-        )
-        return newest_ms or 0
+        query = "SELECT max(end_ms) FROM minutes WHERE prefix = ?"
+        return int(self._ledger.value(query, self._prefix) or 0)
 
     def _ends(self, since_ms: int) -> str:
         newest_ms = self._newest_ms()

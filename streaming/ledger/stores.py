@@ -1,4 +1,7 @@
-"""The tables of the ledger, opened for one job."""
+"""The tables of the ledger, opened for one job.
+
+Methods of all tables raise `streaming.damage.DamagedCheckpoint` if the file is damaged.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,31 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from connectors.history.schema import KindTables, tables_of
-from sds_core.observer.kinds import Kinds
+from sds_core.observer.kinds import AnyKind, Kinds
 from streaming.ledger.details import DetailStore
 from streaming.ledger.findings import Findings
 from streaming.ledger.group_minutes import GroupMinutes
 from streaming.ledger.labels import LabelLedger
 from streaming.ledger.ledger import Ledger
 from streaming.ledger.recent import RecentMinutes
+from streaming.ledger.verdicts import VerdictStore
 from streaming.ledger.view_register import ViewRegister
 
 
 class Store(NamedTuple):
-    """The stored data of one kind of view, or of the kind's groups.
-
-    Attributes:
-        findings: Recent incidents, and rows that the history does not have yet.
-        recent: Figures of the last hour.
-        tables: The kind's tables in the history.
-    """
+    """The stored data of one kind of view, or of the kind's groups."""
 
     findings: Findings
     recent: RecentMinutes
+    verdicts: VerdictStore
     tables: KindTables
+
+    @classmethod
+    def of(cls, ledger: Ledger, kind: AnyKind, with_history: bool) -> Store:
+        """Return the stores of a kind in a ledger."""
+        findings = Findings(ledger, kind)
+        verdicts = VerdictStore(findings, with_history)
+        return cls(findings, RecentMinutes(ledger, kind), verdicts, tables_of(kind))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +43,9 @@ class Stores:
 
     Attributes:
         by_kind: Stores of each kind that has incidents or minutes, by prefix.
-        labels: Metric labels given so far, by prefix.
-        register: Names of views, and sums over forgotten views.
-        groups: Per-minute parts that views contribute to their groups.
-        details: Definite acknowledgements; None if the checkpoint stores none.
+        labels: By prefix.
+        details: None if the checkpoint stores no definite acknowledgements.
+        with_history: Whether the job has a history, which gets minutes and verdicts.
     """
 
     ledger: Ledger
@@ -49,18 +54,22 @@ class Stores:
     register: ViewRegister
     groups: GroupMinutes
     details: DetailStore | None
+    with_history: bool
 
     @classmethod
     def of(
-        cls, ledger: Ledger, kinds: Kinds, label_budget: int, report_detail: bool
+        cls,
+        ledger: Ledger,
+        kinds: Kinds,
+        label_budget: int,
+        report_detail: bool,
+        with_history: bool,
     ) -> Stores:
         """Return the stores of a ledger; each kind may override the limit of labels."""
         return cls(
             ledger,
             {
-                kind.prefix: Store(
-                    Findings(ledger, kind), RecentMinutes(ledger, kind), tables_of(kind)
-                )
+                kind.prefix: Store.of(ledger, kind, with_history)
                 for kind in kinds
                 if kind.has_findings
             },
@@ -76,8 +85,11 @@ class Stores:
             ViewRegister(ledger),
             GroupMinutes(ledger, kinds),
             DetailStore(ledger) if report_detail else None,
+            with_history,
         )
 
     def count_pending(self) -> int:
         """Number of rows that some destination of the history does not have yet."""
+        if not self.with_history:
+            return 0
         return sum(one.findings.count_pending() for one in self.by_kind.values())

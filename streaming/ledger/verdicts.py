@@ -14,8 +14,7 @@ from sds_core.observer.shown_verdicts import DAY_MS, ShownVerdict, day_begin_ms
 from streaming.ledger.findings import QUEUE, Findings
 
 _CHUNK_ROWS = 5_000
-"""Maximum rows of one transaction, because a batch of the job waits for the
-transaction."""
+"""Maximum rows of one transaction, for which a batch of the job waits."""
 
 _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)"
 
@@ -41,7 +40,7 @@ def kept_since_ms(observed_ms: int) -> int:
 class VerdictStore:
     """The shown verdicts of one kind of view, or of the kind's groups."""
 
-    def __init__(self, findings: Findings, with_history: bool = False) -> None:
+    def __init__(self, findings: Findings, with_history: bool) -> None:
         self._ledger = findings.ledger
         self._prefix = findings.prefix
         self._with_history = with_history
@@ -95,9 +94,8 @@ class VerdictStore:
     @property
     def observed_ms(self) -> int | None:
         """Stored time of the last observation of verdicts; None if none is stored."""
-        found: int | None = self._ledger.value(
-            "SELECT observed_ms FROM observed WHERE prefix = ?", self._prefix
-        )
+        query = "SELECT observed_ms FROM observed WHERE prefix = ?"
+        found: int | None = self._ledger.value(query, self._prefix)
         return found
 
     def newest(self, observed_ms: int) -> dict[str, ShownVerdict]:
@@ -107,16 +105,10 @@ class VerdictStore:
 
     def expire(self, before_ms: int) -> None:
         """Remove the rows before a time, Unix ms."""
-        self._ledger.write(
-            "DELETE FROM verdicts WHERE prefix = ? AND minute_ms < ?",
-            self._prefix,
-            before_ms,
-        )
+        delete = "DELETE FROM verdicts WHERE prefix = ? AND minute_ms < ?"
+        self._ledger.write(delete, self._prefix, before_ms)
 
     def take_back(self, after_ms: int) -> None:
         """Remove the rows after a time, Unix ms, because the clock was wrong."""
-        self._ledger.write(
-            "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?",
-            self._prefix,
-            after_ms,
-        )
+        delete = "DELETE FROM verdicts WHERE prefix = ? AND minute_ms > ?"
+        self._ledger.write(delete, self._prefix, after_ms)

@@ -3,9 +3,8 @@
 The register contains three things, for kinds with `Kind.remains`:
 
 - The keys of all views, for commands that run without Spark.
-- *Requests*: rows that the source adds to the next batch. They are numbered. The
-  position of each batch contains the number of its last request, so that a replayed
-  batch processes the same requests.
+- *Requests*: numbered rows that the source adds to the next batch. The position of a
+  batch contains the number of its last request, so a replayed batch processes the same.
 - The *remainder*: sums over forgotten views.
 """
 
@@ -43,11 +42,7 @@ class ForgottenView(NamedTuple):
 
 
 class ViewRegister:
-    """The register of one checkpoint, for a running job and commands at the same time.
-
-    Raises:
-        streaming.damage.DamagedCheckpoint: Raised by methods: the file is damaged.
-    """
+    """The register of one checkpoint, for a running job and commands together."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

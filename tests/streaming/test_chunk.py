@@ -32,7 +32,7 @@ class Feed:
     """Puts records into a chunk, one offset after the other, and takes its rows."""
 
     def __init__(self, clock_ms: int = 0) -> None:
-        self.chunk = Chunk(PARTITION, clock_ms, WALL_MS)
+        self.chunk = Chunk(PARTITION, clock_ms)
         self._offset = 0
 
     def add(
@@ -44,9 +44,10 @@ class Feed:
         headers: Headers | None = None,
     ) -> None:
         """Add a record at a time relative to `START_MS`."""
-        self.chunk.add(
-            RawRecord(PARTITION, self._offset, START_MS + at, key, value, headers or ())
+        record = RawRecord(
+            PARTITION, self._offset, START_MS + at, key, value, headers or ()
         )
+        self.chunk.add(record, WALL_MS)
         self._offset += 1
 
     def rows(self) -> dict[str, bytes]:

@@ -14,7 +14,6 @@ from connectors.prometheus.collector import SnapshotCollector
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources
-from streaming.ledger.verdicts import VerdictStore
 from streaming.lookup import Stored
 from streaming.verdicts import VerdictRecorder
 from tests.support.toy.pipeline import Pipeline
@@ -30,9 +29,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     pipeline.batch([], BEGIN_MS + 600_001)
     snapshot = replace(pipeline.board.snapshot, clock_ms=BEGIN_MS + 600_001)
     pipeline.board.set_job(running=True)
-    recorder = VerdictRecorder(
-        {"league": VerdictStore(pipeline.store.findings)}, pipeline.board
-    )
+    recorder = VerdictRecorder({"league": pipeline.store.verdicts}, pipeline.board)
     recorder.look(
         replace(snapshot, job=pipeline.board.snapshot.job), BEGIN_MS + 600_001
     )

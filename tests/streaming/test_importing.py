@@ -95,7 +95,7 @@ def test_every_row_and_label_is_taken_over_and_the_files_go(checkpoint: Path) ->
     } == before
     left = {one.name for one in monitor.iterdir() if "ledger" not in one.name}
     assert left == {"job.json"}
-    stores = Stores.of(ledger, KINDS, 200, report_detail=True)
+    stores = Stores.of(ledger, KINDS, 200, True, False)
     assert list(stores.labels["sds"].labels) == labels
     findings = stores.by_kind["sds"].findings
     known = findings.find_incidents(IncidentQuery())
@@ -104,7 +104,9 @@ def test_every_row_and_label_is_taken_over_and_the_files_go(checkpoint: Path) ->
     assert told == sorted(told)
     assert all(number >= FIRST for number in told)
     again = opened(checkpoint)
-    assert Stores.of(again, KINDS, 200, True).labels["sds"].labels == tuple(labels)
+    assert Stores.of(again, KINDS, 200, True, False).labels["sds"].labels == tuple(
+        labels
+    )
 
 
 def test_rows_that_a_destination_has_are_not_sent_again(tmp_path: Path) -> None:

@@ -70,10 +70,10 @@ class Feed:
     """A sink with its stores, fed row by row."""
 
     def __init__(self, findings: Findings) -> None:
-        stores = Stores.of(findings.ledger, kinds_of(PROTOCOLS), 9, True)
+        stores = Stores.of(findings.ledger, kinds_of(PROTOCOLS), 9, True, True)
         assert stores.details is not None
         self.details = stores.details
-        self._sink = Sink(Board(), stores, None, True, str)
+        self._sink = Sink(Board(), stores, None, str)
         self._batches = itertools.count()
 
     def batch(

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from connectors.history.query import channel_minutes, find_incidents
+from connectors.history.schema import NumberedMinute
 from sds_core.observer.blindness import judge_blindness
 from sds_core.observer.freshness import Arrivals
 from sds_core.observer.incidents import IncidentQuery
@@ -67,7 +68,8 @@ def outcome(pipeline: Pipeline) -> Any:
     minutes = {
         (one.channel, one.minute_ms): one.totals
         for name in totals
-        for one in pipeline.store.findings.pending_minutes(Destination.PARQUET, name)
+        for one in pipeline.store.findings.pending(Destination.PARQUET, channel=name)
+        if isinstance(one, NumberedMinute)
     }
     incidents = pipeline.store.findings.find_incidents(EVERYTHING)
     return dict(totals), minutes, incidents

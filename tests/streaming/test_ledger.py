@@ -43,7 +43,7 @@ def content(ledger: Ledger) -> dict[str, list[tuple[object, ...]]]:
 
 def stores_of(ledger: Ledger) -> Stores:
     """The stores of all protocols."""
-    return Stores.of(ledger, KINDS, 9, report_detail=True)
+    return Stores.of(ledger, KINDS, 9, True, True)
 
 
 def test_batches_that_spark_has_lost_are_not_undone_in_part(tmp_path: Path) -> None:

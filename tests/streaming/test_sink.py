@@ -21,22 +21,22 @@ from tests.support.toy.league import LEAGUE
 def test_table_decides_the_labels_of_channels_that_are_new(tmp_path: Path) -> None:
     """One that is in ``other`` stays there: no counter that is exported falls."""
     board = Board()
-    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 0, False)
-    sink = Sink(board, stores, None, False, str)
-    sink.publish(_totals("known"))
+    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 0, False, False)
+    sink = Sink(board, stores, None, str)
+    sink.prime(_totals("known"))
     assert board.snapshot.views["sds"].labels == ()
     board.set(table=ChannelTable([ChannelEntry("*", label=True)]))
-    sink.publish(_totals("known", "new"))
+    sink.prime(_totals("known", "new"))
     assert board.snapshot.views["sds"].labels == ("new",)
 
 
 def test_kind_without_a_store_is_refused(tmp_path: Path) -> None:
     """Its incidents would be lost silently."""
-    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 0, False)
+    stores = Stores.of(ledger_in(tmp_path), kinds_of(PROTOCOLS), 0, False, False)
     with pytest.raises(
         ValueError, match="no store is given for the findings of kind league"
     ):
-        Sink(Board(), stores, None, False, str, (*PROTOCOLS, LEAGUE))
+        Sink(Board(), stores, None, str, (*PROTOCOLS, LEAGUE))
 
 
 def _totals(*channels: str) -> dict[str, bytes]:

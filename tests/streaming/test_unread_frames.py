@@ -46,9 +46,9 @@ SEGMENT = nim_segments(1, 2)[1]
 
 def rows(records: Iterable[RawRecord], **options: Any) -> dict[str, Any]:
     """The rows of some records; frames in full in place of their digests."""
-    chunk = Chunk(0, 0, WALL_MS, **options)
+    chunk = Chunk(0, 0, **options)
     for record in records:
-        chunk.add(record)
+        chunk.add(record, WALL_MS)
     found: dict[str, Any] = {"clock": chunk.clock_ms}
     for key, digest in chunk.take_rows():
         found[key] = list(_in_full(digest)) if key.startswith("sds:") else digest

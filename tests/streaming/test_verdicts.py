@@ -288,7 +288,7 @@ def test_history_has_what_the_checkpoint_has_no_more(monitor: Monitor) -> None:
 
 def test_job_without_a_history_queues_nothing(monitor: Monitor) -> None:
     """Nothing would delete the rows."""
-    store = VerdictStore(monitor.checkpoint.findings)
+    store = VerdictStore(monitor.checkpoint.findings, with_history=False)
     store.record([("town", ShownVerdict(at(0), "ok", "ok"))], at(0))
     assert monitor.checkpoint.findings.count_pending() == 0
     assert monitor.rows() == [(0, "ok")]

@@ -125,7 +125,7 @@ class Monitor:
         digests: defaultdict[str, list[bytes]] = defaultdict(list)
         for record, latest_ms in itertools.zip_longest(records, written_ms):
             chunk = self._chunks.setdefault(
-                record.partition, Chunk(record.partition, 0, self._wall_ms)
+                record.partition, Chunk(record.partition, 0)
             )
             chunk.add(
                 RawRecord(
@@ -136,7 +136,7 @@ class Monitor:
                     record.value,
                     record.headers,
                 ),
-                latest_ms,
+                self._wall_ms if latest_ms is None else latest_ms,
             )
             if chunk.is_full:
                 _pass_on(chunk, digests)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -56,7 +56,7 @@ def tracing(kafka: KafkaSettings) -> Iterator[Callable[[TraceQuestion], Trace]]:
     """Yield the function for `Sources.trace`; the end of the block ends traces."""
     # A broker that does not answer must be reported within the time of a trace.
     kafka = replace(kafka, timeout_s=min(kafka.timeout_s, LIMIT_S / 2))
-    with Workers() as workers:
+    with closing(Workers()) as workers:
         yield partial(_made, workers, kafka)
 
 

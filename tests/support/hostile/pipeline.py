@@ -28,14 +28,14 @@ class Pipeline:
     """
 
     def __init__(self) -> None:
-        self._chunk = Chunk(0, 0, 1 << 62)
+        self._chunk = Chunk(0, 0)
         self.blobs: dict[str, bytes] = {}
         self.deadlines: dict[str, int] = {}
 
     def take(self, records: Iterable[RawRecord]) -> None:
         """Handle a batch, and the deadlines that it passes."""
         for record in records:
-            self._chunk.add(record)
+            self._chunk.add(record, 1 << 62)
         self._apply(self._chunk.take_rows(), self._chunk.clock_ms)
 
     def wait(self, seconds: int) -> None:

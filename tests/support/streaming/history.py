@@ -15,6 +15,7 @@ from streaming.history import HistoryExporter, Outbox
 from streaming.ledger.findings import Destination, Findings
 from streaming.ledger.recent import RecentMinutes
 from streaming.ledger.stores import Store
+from streaming.ledger.verdicts import VerdictStore
 from streaming.lookup import Stored
 from streaming.settings import HistorySettings
 from tests.support.streaming.ledger import ledger_in
@@ -74,7 +75,8 @@ class Checkpoint:
 
     def stored(self, with_history: bool = True) -> Stored:
         """What finds incidents, minutes and verdicts."""
-        store = Store(self.findings, self.recent, CHANNEL_TABLES)
+        verdicts = VerdictStore(self.findings, with_history)
+        store = Store(self.findings, self.recent, verdicts, CHANNEL_TABLES)
         return Stored(store, self.settings if with_history else None)
 
     def export(

@@ -107,13 +107,12 @@ class Pipeline:
         self.board.set_position(Position(self.clock_ms))
         self.ledger = ledger_in(self.directory)
         self.ledger.begin(self._committed, self._planned.get(self._next))
-        self.stores = Stores.of(self.ledger, kinds, self._label_budget, True)
+        self.stores = Stores.of(self.ledger, kinds, self._label_budget, True, True)
         self.store = self.stores.by_kind[LEAGUES.prefix]
         self._sink = Sink(
             self.board,
             self.stores,
             self.dead_letters,
-            True,
             self._planned.__getitem__,
             self._protocols,
         )
@@ -124,12 +123,7 @@ class Pipeline:
             if state.stored is not None
         }
         if not self.board.snapshot.primed:
-            self._sink.publish(totals)
-            for prefix, labels in self.stores.labels.items():
-                labels.vacate(self.board.names(prefix))
-            self.stores.register.set_keys(
-                key for key in totals if kinds.split(key)[0].remains
-            )
+            self._sink.prime(totals)
         for prefix, store in self.stores.by_kind.items():
             views = self.board.snapshot.views[prefix].totals
             store.recent.begin(views, self.board.snapshot.clock_ms)
@@ -195,9 +189,9 @@ class Pipeline:
     def _run(self, records: Iterable[RawRecord], clock_ms: int) -> dict[str, KeyState]:
         records = list(records)
         self.plan(records, clock_ms)
-        chunk = Chunk(0, 0, ADMITTED_MS, by_name(self._protocols))
+        chunk = Chunk(0, 0, by_name(self._protocols))
         for record in records:
-            chunk.add(record)
+            chunk.add(record, ADMITTED_MS)
         digests: dict[str, list[bytes]] = {}
         for row in chunk.take_rows():
             digests.setdefault(row.key, []).append(row.digest)

@@ -1,4 +1,4 @@
-"""Options of the Spark source, and that they show no secret."""
+"""That the Spark source shows no secret."""
 
 from __future__ import annotations
 
@@ -10,35 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from connectors.kafka.producer import TopicRecord, write
-from connectors.kafka.settings import KafkaSecurity, KafkaSettings, Mechanism, Protocol
-from streaming.settings import SourceSettings
+from connectors.kafka.settings import KafkaSecurity, KafkaSettings
 from streaming.source import FORMAT
 from tests.support.streaming.jobs import wait_until
 
 TELLTALE = "Hu5h-7719"
-SETTINGS = SourceSettings(
-    KafkaSettings(
-        "127.0.0.1:1",
-        security=KafkaSecurity(
-            Protocol.SASL_SSL,
-            ca_file="ca.pem",
-            certificate_file="own.pem",
-            key_file="own.key",
-            key_password=f"key-{TELLTALE}",
-            mechanism=Mechanism.PLAIN,
-            username="alice",
-            password=f"of-alice-{TELLTALE}",
-        ),
-    )
-)
-
-
-def test_options_have_all_settings_and_secrets_are_separate() -> None:
-    """The reader in a worker needs the same access as the driver."""
-    options = SETTINGS.to_options()
-    assert SourceSettings.from_options(options) == SETTINGS
-    holding = {name for name, value in options.items() if TELLTALE in value}
-    assert holding == {"password", "key_password"}
 
 
 @pytest.mark.kafka
@@ -64,12 +40,10 @@ def test_spark_shows_no_secret(
         job.query.explain(extended=True)
         plans = capfd.readouterr().out
         progress = "".join(one.json for one in job.query.recentProgress)
-    frames = spark.readStream.format(FORMAT).options(
-        **SourceSettings(kafka).to_options()
-    )
-    analyzed = frames.load()._jdf.queryExecution().analyzed()  # noqa: SLF001 - as Spark's own page does
+    frames = spark.readStream.format(FORMAT).load()
+    analyzed = frames._jdf.queryExecution().analyzed()  # noqa: SLF001 - as Spark's own page does
     configuration = str(spark.sparkContext.getConf().getAll())
     shown = (plans, progress, analyzed.treeString(), configuration)
     assert "Physical Plan" in plans
-    assert "redacted" in analyzed.treeString()  # Options are shown there.
+    assert FORMAT in analyzed.treeString()
     assert [text for text in shown if TELLTALE in text] == []
