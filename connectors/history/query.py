@@ -277,8 +277,10 @@ def _query(
     while True:
         listed = _listed(directory / table.name)
         try:
-            paths = _all(select(listed))
-            return table.rows(_run_sql(table, paths, sql, values, config))
+            with duckdb.connect(":memory:", config={**config, **_SETTINGS}) as database:
+                database.register(table.name, dataset_of(table, _all(select(listed))))
+                found = database.sql(sql, params=dict(values)).to_arrow_table()
+            return table.rows(found)
         except (duckdb.Error, pa.ArrowException, OSError):
             # Retry if files were compacted or expired since they were listed.
             if _listed(directory / table.name) == listed:
@@ -308,30 +310,16 @@ def _relevant(listed: _Days, since_ms: int | None) -> _Days:
         return listed
     return dict(
         dropwhile(
-            lambda one: span_of(one[0]).stop <= since_ms and not _has_open(one[1]),
+            lambda one: (
+                span_of(one[0]).stop <= since_ms and not any(map(_has_open, one[1]))
+            ),
             listed.items(),
         )
     )
 
 
-def _has_open(paths: Sequence[Path]) -> bool:
-    return any(_has_null(pq.read_metadata(path), "ended") for path in paths)
-
-
-def _has_null(file: pq.FileMetaData, field: str) -> bool:
-    column = file.schema.names.index(field)
+def _has_open(path: Path) -> bool:
+    file = pq.read_metadata(path)
+    column = file.schema.names.index("ended")
     groups = (file.row_group(n).column(column) for n in range(file.num_row_groups))
     return any(group.statistics.null_count for group in groups)
-
-
-def _run_sql(
-    table: HistoryTable,
-    paths: Sequence[Path],
-    sql: str,
-    values: Mapping[str, Any],
-    config: _Config,
-) -> pa.Table:
-    settings = {**config, **_SETTINGS}
-    with duckdb.connect(":memory:", config=settings) as connection:
-        connection.register(table.name, dataset_of(table, paths))
-        return connection.sql(sql, params=dict(values)).to_arrow_table()

@@ -58,10 +58,6 @@ class SnapshotCollector(Collector):
     def __init__(self, current: Callable[[], Snapshot]) -> None:
         self._current = current
 
-    def describe(self) -> Iterable[Family]:
-        """Return nothing: the registry must not read a snapshot when registering."""
-        return ()
-
     def collect(self) -> Iterator[Family]:
         """Yield all declared families; before priming, only families about the job."""
         snapshot = self._current()
@@ -98,10 +94,6 @@ class PlanCollector(Collector):
     ) -> None:
         self._current, self._plans = current, plans
 
-    def describe(self) -> Iterable[Family]:
-        """Return nothing; see `SnapshotCollector.describe`."""
-        return ()
-
     def collect(self) -> Iterator[Family]:
         """Yield the families of each kind that has been computed."""
         snapshot = self._current()
@@ -123,12 +115,11 @@ class MirrorCollector(Collector):
 
     def collect(self) -> Iterator[Family]:
         """Yield all families of the mirror and of its nodes."""
-        figures = self._figures
         nodes: Labelled[NodeFigures] = [
-            ((name,), node) for name, node in figures.nodes.items()
+            ((name,), node) for name, node in self._figures.nodes.items()
         ]
         yield from _families(NODE_METRICS, ("node",), nodes)
-        yield from _families(MIRROR_METRICS, (), [((), figures)])
+        yield from _families(MIRROR_METRICS, (), [((), self._figures)])
 
 
 class FiguresCollector(Collector, Generic[Source]):
@@ -144,7 +135,9 @@ class FiguresCollector(Collector, Generic[Source]):
 
 
 def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
-    own, rest = _split_views(views)
+    own, rest = _split(views.totals, views.labels)
+    if views.remainder is not None and views.remainder.other is not None:
+        rest.append(views.remainder.other)
     yield from _view_families(views.figures, own, rest)
     if not views.kind.in_channel_table:
         return
@@ -168,13 +161,6 @@ def _view_families(
     for metric in table.metrics:
         sources = own + other if metric.summable else own
         yield _family(metric, (table.names.label,), sources)
-
-
-def _split_views(views: Views[Source]) -> tuple[Labelled[Source], list[Source]]:
-    own, rest = _split(views.totals, views.labels)
-    if views.remainder is not None and views.remainder.other is not None:
-        rest.append(views.remainder.other)
-    return own, rest
 
 
 def _split(
