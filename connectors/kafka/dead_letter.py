@@ -96,7 +96,7 @@ class DeadLetterWriter:
             producer = self._connected()
             sent: list[_Sent] = []
             size = unwritten = 0
-            for record in read_places(self._client, self._settings, wanted):
+            for record in read_places(self._settings, wanted, self._client):
                 letter = wanted[record.partition, record.offset]
                 sent.append(self._send(producer, record, letter, self._limit_bytes))
                 size += min(record.size_bytes, self._limit_bytes)

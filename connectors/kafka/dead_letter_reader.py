@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
-from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.dead_letter import (
     CUT_HEADER,
     REASON_HEADER,
@@ -126,14 +126,13 @@ class DeadLetterReader:
         self.strangers = 0
         seen: set[RecordSource] = set()
         ranges = [OffsetRange(p, starts[p], ends[p]) for p in partitions]
-        for records in fetch(self._client, self._settings, ranges):
-            for record in records:
-                letter = read_letter(record)
-                if letter is None:
-                    self.strangers += 1
-                elif letter.source not in seen:
-                    seen.add(letter.source)
-                    yield letter
+        for record in read_ranges(self._settings, ranges, self._client):
+            letter = read_letter(record)
+            if letter is None:
+                self.strangers += 1
+            elif letter.source not in seen:
+                seen.add(letter.source)
+                yield letter
 
     def _partitions(self, offsets: TopicOffsets) -> list[int]:
         try:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from sds_core.audit.mirrored import MirroredMessage, Unidentified, mirrored_message
 from sds_core.observer.record import RawRecord
 
@@ -66,6 +66,5 @@ def read_between(
     """
     found = Mirrored()
     ranges = [OffsetRange(p, start, ends[p]) for p, start in starts.items()]
-    for records in fetch(Client.CONFLUENT, kafka, ranges):
-        found.take(records)
+    found.take(read_ranges(kafka, ranges))
     return found

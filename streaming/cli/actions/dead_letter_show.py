@@ -13,7 +13,7 @@ from connectors.kafka.dead_letter_reader import (
     described,
 )
 from connectors.kafka.record_source import RecordSource, read_source
-from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
+from connectors.kafka.settings import KafkaSettings, TopicMissing
 from sds_core.observer.record import RawRecord
 from sds_core.text import printable
 from sds_core.wire import Reason
@@ -101,7 +101,7 @@ def whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None
     if letter.is_whole:
         return letter.record
     try:
-        record = read_source(Client.CONFLUENT, kafka, letter.source)
+        record = read_source(kafka, letter.source)
     except TopicMissing:
         return None
     return record if record and is_whole(record, letter.cuts) else None

@@ -115,12 +115,8 @@ def test_missing_record_gives_none(kafka_topic: TopicMaker) -> None:
     topic.write_transaction([3])
     topic.delete_before(1)
     held = {
-        offset: read_source(
-            Client.CONFLUENT, topic.settings, RecordSource(name, 0, offset)
-        )
+        offset: read_source(topic.settings, RecordSource(name, 0, offset))
         for offset in range(5)
     }
     assert {offset for offset, record in held.items() if record} == {1, 2}
-    assert (
-        read_source(Client.CONFLUENT, topic.settings, RecordSource(name, 1, 0)) is None
-    )
+    assert read_source(topic.settings, RecordSource(name, 1, 0)) is None
