@@ -127,14 +127,9 @@ def own_brokers() -> Iterator[FoundBroker]:
     """Yield the embedded brokers of this user."""
     own_uid = os.getuid()
     for process in psutil.process_iter():
-        try:
-            broker = (
-                FoundBroker.read(process) if process.uids().real == own_uid else None
-            )
-        except psutil.Error:
-            continue
-        if broker is not None:
-            yield broker
+        with suppress(psutil.Error):
+            if process.uids().real == own_uid and (found := FoundBroker.read(process)):
+                yield found
 
 
 def _shares_pid_namespace(pid: int) -> bool:

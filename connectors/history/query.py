@@ -72,14 +72,8 @@ WHERE ($since_ms IS NULL OR epoch_ms(found) >= $since_ms OR ended IS NULL)
     AND (
         $after_found_ms IS NULL OR epoch_ms(found) < $after_found_ms
         OR (
-            epoch_ms(found) = $after_found_ms AND (
-                {label} > $after_channel
-                OR ({label} = $after_channel AND kind > $after_kind)
-                OR (
-                    {label} = $after_channel AND kind = $after_kind
-                    AND message_id > $after_message_id
-                )
-            )
+            epoch_ms(found) = $after_found_ms AND ({label}, kind, message_id)
+                > ($after_channel, $after_kind, $after_message_id)
         )
     )
 ORDER BY found DESC, {label}, kind, message_id

@@ -146,11 +146,6 @@ def shown_verdict(row: Mapping[str, Any]) -> ShownVerdict:
     return ShownVerdict(row["minute"], row["verdict"], row["reason"])
 
 
-def description(field: pa.Field) -> str:
-    """Return the description of a field."""
-    return str(field.metadata[b"description"].decode())
-
-
 _TIME = pa.timestamp("ms", "UTC")
 _TIMES = pa.map_(pa.string(), _TIME)
 _NAMES = pa.list_(pa.field("element", pa.string()))

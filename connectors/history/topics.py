@@ -10,12 +10,7 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.history.schema import CHANNEL_TABLES, HistoryTable, KindTables, Row
-from connectors.kafka.clients import (
-    abandon,
-    failure,
-    kafka_python_options,
-    wait_for_acknowledgements,
-)
+from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.settings import (
     INCIDENTS_TOPIC,
     MAX_MESSAGE_BYTES,
@@ -67,7 +62,10 @@ class HistoryTopics:
                 for (topic, table), some in zip(self._topics, rows, strict=False)
                 for future in _send(producer, topic, table, some)
             ]
-            wait_for_acknowledgements(producer, sent)
+            producer.flush()
+            # `flush` does not raise for records that failed.
+            for future in sent:
+                future.get()
         except KafkaError as error:
             self.close()
             raise failure(self._settings, error) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +18,6 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     RecordListTooLargeError,
 )
-from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
@@ -150,20 +149,6 @@ def record_refusal(settings: KafkaSettings, error: KafkaError) -> RecordRefused:
     if not isinstance(refusal, RecordRefused):
         raise error
     return refusal
-
-
-def wait_for_acknowledgements(
-    producer: KafkaProducer, sent: Iterable[FutureRecordMetadata]
-) -> None:
-    """Wait until the brokers have acknowledged all records.
-
-    Raises:
-        KafkaError: A record failed.
-    """
-    producer.flush()
-    # `flush` does not raise for records that failed.
-    for future in sent:
-        future.get()
 
 
 def abandon(producer: KafkaProducer) -> None:

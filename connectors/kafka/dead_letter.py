@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
@@ -16,7 +17,7 @@ from connectors.kafka.clients import (
     kafka_python_options,
     record_refusal,
 )
-from connectors.kafka.dead_letter_cut import encode_cuts, fit
+from connectors.kafka.dead_letter_cut import fit
 from connectors.kafka.record_source import RecordSource, read_places
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
@@ -147,7 +148,7 @@ class DeadLetterWriter:
             size = fitted.cuts["value"].bytes
             headers.append((SIZE_HEADER, str(size).encode()))
         if fitted.cuts:
-            headers.append((CUT_HEADER, encode_cuts(fitted.cuts)))
+            headers.append((CUT_HEADER, msgspec.json.encode(fitted.cuts)))
         future = producer.send(
             self._topic,
             key=fitted.key,

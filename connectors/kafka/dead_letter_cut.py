@@ -91,11 +91,6 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     return Fitted(key, value, headers, _cuts_of(record, cut))
 
 
-def encode_cuts(cuts: Cuts) -> bytes:
-    """Return the content of the header that lists the cut parts."""
-    return msgspec.json.encode(cuts)
-
-
 def decode_cuts(content: bytes | None) -> Cuts:
     """Return the cut parts that a header lists; none if it is absent or invalid."""
     try:

@@ -24,7 +24,6 @@ from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, InvalidTopic, KafkaSettings
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
 """Settings for topics with old event times (replays, recordings), whose records the
 broker would soon delete with the default retention."""
@@ -45,7 +44,7 @@ def ensure_topic(
     settings: KafkaSettings,
     topic: str,
     partitions: int = 1,
-    configuration: Mapping[str, str] = _NOTHING,
+    configuration: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
     """Create a topic if it does not exist; return whether it was created.
 

@@ -52,9 +52,6 @@ class FiringAlerts(NamedTuple):
     problem: str = ""
 
 
-NOT_ASKED = FiringAlerts()
-
-
 class _Alert(msgspec.Struct):
     labels: dict[str, str]
     annotations: dict[str, str] = {}

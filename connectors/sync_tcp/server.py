@@ -89,10 +89,7 @@ class SyncServer:
     async def listening(self, address: Address) -> AsyncIterator[Address]:
         """Listen until the block ends; yield the address with the actual port.
 
-        Raises:
-            PortInUse: Another program listens on the port.
-            AddressUnusable: The server cannot listen on the address, but no other
-                program uses the port.
+        For errors, see `connectors.sockets.listener.listen`.
         """
         self._listener = listen(*address, _MAX_HANDSHAKES)
         has_tls = self._tls is not None
