@@ -90,7 +90,6 @@ ORDER BY minute
 
 # Aggregates ignore null, because old rows lack fields that were added later.
 _ROWS_BY_HOUR = """
-SELECT {fields}
 FROM {table}
 WHERE ($channels IS NULL OR list_contains($channels, {label}))
     AND epoch_ms(minute) >= $since_ms AND epoch_ms(minute) < $until_ms
@@ -119,10 +118,8 @@ def incident_rows(
     directory: Path, query: IncidentQuery, tables: KindTables
 ) -> list[Row]:
     """Return the latest row of each matching incident, newest incident first."""
-    table = tables.incidents
     select = partial(_relevant, since_ms=query.since_ms)
-    sql = _sql(_FIND, table, tables)
-    return _query(directory, table, sql, query.sql_values, select)
+    return _query(directory, tables.incidents, _FIND, query.sql_values, select)
 
 
 def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
@@ -130,9 +127,8 @@ def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
     found: set[str] = set()
     label = tables.label
     for table in (tables.incidents, tables.minutes):
-        sql = _sql("SELECT DISTINCT {label} FROM {table}", table, tables)
         only = replace(table, schema=pa.schema([table.schema.field(label)]))
-        rows = _query(directory, only, sql, {})
+        rows = _query(directory, only, "SELECT DISTINCT {label} FROM {table}", {})
         found.update(row[label] for row in rows)
     return sorted(found)
 
@@ -150,7 +146,7 @@ def channel_minutes(
     Rows have these fields besides the key and `told`; None reads all fields.
     """
     table = tables.minutes if fields is None else _narrowed(tables.minutes, fields)
-    return _by_minute(directory, table, channel, since_ms, until_ms, tables)
+    return _by_minute(directory, table, channel, since_ms, until_ms)
 
 
 def hourly_rows(
@@ -178,11 +174,8 @@ def hourly_rows(
         for name in table.schema.names
     }
     fields[tables.label] = f'"{tables.label}"'
-    sql = _ROWS_BY_HOUR.format(
-        label=fields[tables.label],
-        table=f'"{table.name}"',
-        fields=", ".join(f'{value} AS "{name}"' for name, value in fields.items()),
-    )
+    selected = ", ".join(f'{value} AS "{name}"' for name, value in fields.items())
+    sql = f"SELECT {selected}{_ROWS_BY_HOUR}"
     values = {"channels": channels, "since_ms": since_ms, "until_ms": until_ms}
     found: dict[str, list[Row]] = {}
     between = _days_between(since_ms, until_ms)
@@ -200,8 +193,7 @@ def newest_minute_ms(
     """Return the newest minute with a row up to a time; None if no row exists."""
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
-    sql = _sql(_NEWEST, table, tables)
-    rows = _query(directory, only, sql, {"until_ms": until_ms}, config=config)
+    rows = _query(directory, only, _NEWEST, {"until_ms": until_ms}, config=config)
     return rows[0]["minute"] if rows else None
 
 
@@ -213,24 +205,15 @@ def channel_verdicts(
     tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
     """Return a channel's rows of shown verdicts in a range, in order."""
-    return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms, tables)
+    return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms)
 
 
 def _by_minute(
-    directory: Path,
-    table: HistoryTable,
-    channel: str,
-    since_ms: int,
-    until_ms: int,
-    tables: KindTables,
+    directory: Path, table: HistoryTable, channel: str, since_ms: int, until_ms: int
 ) -> list[Row]:
-    return _query(
-        directory,
-        table,
-        _sql(_ROWS_BY_MINUTE, table, tables),
-        {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
-        _days_between(since_ms, until_ms),
-    )
+    values = {"channel": channel, "since_ms": since_ms, "until_ms": until_ms}
+    between = _days_between(since_ms, until_ms)
+    return _query(directory, table, _ROWS_BY_MINUTE, values, between)
 
 
 def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
@@ -245,12 +228,6 @@ def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
     return select
 
 
-def _sql(template: str, table: HistoryTable, tables: KindTables) -> str:
-    # The names come from this program, not from users. Names are quoted because a name
-    # may be a keyword of SQL.
-    return template.format(table=f'"{table.name}"', label=f'"{tables.label}"')
-
-
 def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:
     wanted = {*table.key, "told", *fields}
     schema = pa.schema([field for field in table.schema if field.name in wanted])
@@ -260,7 +237,7 @@ def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:
 def _query(
     directory: Path,
     table: HistoryTable,
-    sql: str,
+    template: str,
     values: Mapping[str, Any],
     select: Callable[[_Days], _Days] = lambda listed: listed,
     config: _Config = _SETTINGS,
@@ -268,6 +245,9 @@ def _query(
     if not _is_history(directory):
         inner = directory / "history"
         raise NoHistory(directory, inner if _is_history(inner) else None)
+    # The names come from this program, not from users. Names are quoted because a name
+    # may be a keyword of SQL.
+    sql = template.format(table=f'"{table.name}"', label=f'"{table.key[0]}"')
     while True:
         listed = _listed(directory / table.name)
         try:

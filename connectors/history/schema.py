@@ -36,7 +36,8 @@ class HistoryTable:
 
     Attributes:
         schema: Fields of the table; the metadata of each has a ``description``.
-        key: Names of the fields that identify the subject of a row.
+        key: Names of the fields that identify the subject of a row; first the field
+            that names the view.
         time: Name of the time field whose UTC day selects the partition.
     """
 

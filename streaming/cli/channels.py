@@ -11,11 +11,7 @@ from types import FrameType
 
 import click
 
-from connectors.files.channel_table import (
-    BadChannelTable,
-    read_channel_table,
-    read_entries,
-)
+from connectors.files.channel_table import BadChannelTable, read_entries
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.log import logger
 from streaming.cli.settings import Panel, setting
@@ -38,7 +34,7 @@ def channel_table(path: Path | None) -> ChannelTable:
     if path is None:
         return ChannelTable()
     try:
-        return read_channel_table(path)
+        return ChannelTable(read_entries(path))
     except BadChannelTable as error:
         message = f"--channels: {error}"
         raise click.UsageError(message) from error

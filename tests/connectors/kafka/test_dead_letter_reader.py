@@ -7,7 +7,7 @@ import pytest
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.dead_letter_reader import DeadLetterReader, read_letter
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
-from connectors.kafka.settings import Client, TopicMissing
+from connectors.kafka.settings import TopicMissing
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
@@ -58,7 +58,7 @@ def test_repeated_letters_are_read_once_and_other_records_counted(
     )
     other = KafkaTopic(type(topic.settings)(topic.settings.bootstrap, name))
     other.write(b"no dead letter")
-    reader = DeadLetterReader(topic.settings, name, Client.KAFKA_PYTHON)
+    reader = DeadLetterReader(topic.settings, name)
     for _ in range(2):
         found = list(reader)
         assert [one.source.offset for one in found] == [0, 1]
