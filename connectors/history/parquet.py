@@ -40,13 +40,9 @@ class ParquetHistory:
     """Writes rows and compacts files.
 
     Only one thread of one process may use the object. Methods raise `OSError` if a file
-    cannot be written, or a directory cannot be removed.
-
-    Args:
-        directory: Directory of the history; created if missing.
-        file_limit: If a day has more files than this limit, `compact` merges the files
-            of the day.
-        tables: Tables whose files are compacted and whose rows expire.
+    cannot be written, or a directory cannot be removed. The directory is created if it
+    is missing. If a day has more than `file_limit` files, `compact` merges the files.
+    `tables` are the tables whose files are compacted and whose rows expire.
     """
 
     def __init__(

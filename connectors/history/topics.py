@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
-from kafka.producer.future import FutureRecordMetadata
 
-from connectors.history.schema import CHANNEL_TABLES, HistoryTable, KindTables, Row
+from connectors.history.schema import CHANNEL_TABLES, KindTables, Row
 from connectors.kafka.clients import abandon, failure, kafka_python_options
 from connectors.kafka.settings import (
     INCIDENTS_TOPIC,
@@ -58,9 +57,13 @@ class HistoryTopics:
         try:
             producer = self._connected()
             sent = [
-                future
+                producer.send(
+                    topic,
+                    key=msgspec.json.encode([row[name] for name in table.key]),
+                    value=msgspec.json.encode(row),
+                )
                 for (topic, table), some in zip(self._topics, rows, strict=False)
-                for future in _send(producer, topic, table, some)
+                for row in some
             ]
             producer.flush()
             # `flush` does not raise for records that failed.
@@ -95,16 +98,3 @@ class HistoryTopics:
                 request_timeout_ms=min(timeout_ms, 30_000),
             )
         return self._producer
-
-
-def _send(
-    producer: KafkaProducer, topic: str, table: HistoryTable, rows: Iterable[Row]
-) -> list[FutureRecordMetadata]:
-    return [
-        producer.send(
-            topic,
-            key=msgspec.json.encode([row[name] for name in table.key]),
-            value=msgspec.json.encode(row),
-        )
-        for row in rows
-    ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any
 
 from kafka import KafkaProducer
@@ -33,34 +32,32 @@ from connectors.sockets.tls import reason_of
 _ABANDON_S = 5.0
 """Time limit for the thread of a stopped producer, seconds."""
 
-_REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
-    {
-        MessageSizeTooLargeError: (
-            "which is too large",
-            "see max.message.bytes of the topic; more than "
-            f"{MAX_MESSAGE_BYTES:,} bytes are never written",
-        ),
-        RecordListTooLargeError: (
-            "which is larger than a segment",
-            "see segment.bytes of the topic",
-        ),
-        InvalidTimestampError: (
-            "whose time is too far from the broker's clock",
-            "see message.timestamp.before.max.ms and message.timestamp.after.max.ms "
-            "of the topic, and the clock of whoever stamped the record",
-        ),
-        InvalidRecordError: (
-            "which does not pass its checks",
-            "see message.timestamp.before.max.ms, message.timestamp.after.max.ms and "
-            "cleanup.policy of the topic: with compact it takes no record without a "
-            "key",
-        ),
-        CorruptRecordError: (
-            "which is corrupt",
-            "see max.message.bytes and cleanup.policy of the topic, and the network",
-        ),
-    }
-)
+_REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
+    MessageSizeTooLargeError: (
+        "which is too large",
+        "see max.message.bytes of the topic; more than "
+        f"{MAX_MESSAGE_BYTES:,} bytes are never written",
+    ),
+    RecordListTooLargeError: (
+        "which is larger than a segment",
+        "see segment.bytes of the topic",
+    ),
+    InvalidTimestampError: (
+        "whose time is too far from the broker's clock",
+        "see message.timestamp.before.max.ms and message.timestamp.after.max.ms "
+        "of the topic, and the clock of whoever stamped the record",
+    ),
+    InvalidRecordError: (
+        "which does not pass its checks",
+        "see message.timestamp.before.max.ms, message.timestamp.after.max.ms and "
+        "cleanup.policy of the topic: with compact it takes no record without a "
+        "key",
+    ),
+    CorruptRecordError: (
+        "which is corrupt",
+        "see max.message.bytes and cleanup.policy of the topic, and the network",
+    ),
+}
 """Reason why the broker rejects a record, and what to check, by error class."""
 
 _OF_A_BATCH = "it was part of a batch"

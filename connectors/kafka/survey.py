@@ -56,8 +56,7 @@ def survey(
     """Describe topics, and the rights of the settings' user on topics and on a group.
 
     Raises:
-        connectors.kafka.settings.KafkaUnreachable: No broker answered, or a broker
-            refuses the request.
+        KafkaUnreachable: No broker answered, or a broker refuses the request.
     """
     try:
         wait_until_listening(settings)

@@ -176,7 +176,7 @@ class Stage:
 
     def _check(self) -> None:
         if not self.has_history:
-            raise NoHistory(Path("nowhere"))
+            raise NoHistory(Path("nowhere"), None)
 
 
 @pytest.fixture
