@@ -71,8 +71,7 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     """
     jars = cache_dir.absolute() / _NAME
     try:
-        # Jars are renamed into the directory, so an existing jar is complete and this
-        # check needs no lock.
+        # Jars are renamed into the directory, so this check needs no lock.
         if not _missing_jars(jars):
             return jars
         jars.mkdir(parents=True, exist_ok=True)
@@ -153,8 +152,7 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
         *(java, "-jar", _ivy_jar()),
         *("-cache", work_dir / "ivy"),
         *("-ivy", "ivy.xml"),
-        # The path is relative: Ivy would parse brackets in an absolute path as its
-        # syntax.
+        # Ivy would parse brackets in an absolute path as its syntax.
         *("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"),
         # scala-logging is published with type `bundle`.
         *("-types", "jar", "bundle"),

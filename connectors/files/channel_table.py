@@ -38,8 +38,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # The type is Any, because TOML has four types of time, of which only one is
-    # accepted.
+    # TOML has four types of time, of which only one is accepted.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 

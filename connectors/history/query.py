@@ -46,8 +46,7 @@ _SETTINGS: _Config = {
 }
 
 SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
-"""Settings of DuckDB for queries beside a running job, because the job needs cores and
-memory."""
+"""Settings of DuckDB for queries beside a job, which needs cores and memory itself."""
 
 # A parameter that is NULL sets no condition.
 _FIND = """
@@ -161,9 +160,8 @@ def hourly_rows(
 ) -> dict[str, list[Row]]:
     """Return, by channel, a row for each hour in which a figure changed, in order.
 
-    The ``minute`` of an hour is the last minute that has a row. A row has the last
-    value of each counter in its hour, and the maximum of each gauge. `channels` None:
-    all.
+    The ``minute`` of an hour is its last minute with a row. A row has the last value of
+    each counter in its hour, and the maximum of each gauge. `channels` None: all.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -278,8 +276,7 @@ def _all(listed: _Days) -> list[Path]:
 
 
 def _relevant(listed: _Days, since_ms: int | None) -> _Days:
-    # A later row of an incident is in the same day or, if it was found again, in a
-    # later day.
+    # A later row of an incident is in the same day or, if found again, in a later one.
     if since_ms is None:
         return listed
     return dict(

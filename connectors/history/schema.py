@@ -36,8 +36,7 @@ class HistoryTable:
 
     Attributes:
         schema: Fields of the table; the metadata of each has a ``description``.
-        key: Names of the fields that identify the subject of a row; first the field
-            that names the view.
+        key: Fields that identify the subject of a row; first the name of the view.
         time: Name of the time field whose UTC day selects the partition.
     """
 
@@ -290,8 +289,7 @@ class KindTables(NamedTuple):
 
     Attributes:
         incidents: One row each time an incident changed, with all its fields.
-        minutes: One row of absolute figures per view and minute in which a figure
-            changed.
+        minutes: One row of absolute figures per view and minute with a changed figure.
         verdicts: One row per view and minute in which the shown verdict changed.
     """
 

@@ -60,9 +60,6 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
 }
 """Reason why the broker rejects a record, and what to check, by error class."""
 
-_OF_A_BATCH = "it was part of a batch"
-"""Text in the error of a record that is rejected because of another record."""
-
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
     """Return the arguments for all classes of kafka-python that connect to brokers.
@@ -127,7 +124,8 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
         if isinstance(error, refusal):
             why = f"{cause} ({error!s:.240})"
             return RecordRefused(settings.bootstrap, why, remedy)
-    if _OF_A_BATCH in str(error):
+    # The broker rejects the record because of another record in its batch.
+    if "it was part of a batch" in str(error):
         return RecordRefused(
             settings.bootstrap,
             "which came in one batch with another that it does not take",
@@ -166,8 +164,7 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
     """Return TLS settings that verify certificates and host names of brokers.
 
     Raises:
-        SecurityUnusable: A file is not PEM, or key, certificate and password do not
-            match.
+        SecurityUnusable: A file is not PEM, or the files and password do not match.
     """
     try:
         context = ssl.create_default_context(cafile=security.ca_file)

@@ -46,8 +46,7 @@ _TOPIC = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 _UNKNOWN_LIMIT_BYTES = 1_000_000
-"""Size of a dead letter if the topic's limit is unknown: a little below Kafka's
-default."""
+"""Size of a dead letter if the topic's limit is unknown; Kafka's default is larger."""
 
 _SMALLEST_BYTES = 4_096
 """Size of a dead letter after the broker has refused a larger dead letter."""
@@ -122,8 +121,7 @@ class DeadLetterWriter:
             self._producer = KafkaProducer(
                 **kafka_python_options(self._settings),
                 acks="all",
-                # After a refused record, an idempotent client refuses all other
-                # records.
+                # After a refused record, an idempotent client refuses all others.
                 enable_idempotence=False,
                 max_request_size=MAX_MESSAGE_BYTES,
             )

@@ -17,8 +17,7 @@ _OWN_BYTES = 2_048
 """Upper limit for the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""Length of a cut header name in characters, and of cut content or a cut key in
-bytes."""
+"""Kept characters of a header name, and kept bytes of content or of a key."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 

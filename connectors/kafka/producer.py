@@ -36,8 +36,7 @@ class TopicRecord:
         timestamp_ms: When the tap received the frame, Unix ms.
         key: Channel id; None for heartbeats.
         value: The frame as on the wire; empty for heartbeats.
-        headers: Names as `sds_core.observer.record.header_name` returns them, and
-            values.
+        headers: Names, as `sds_core.observer.record.header_name` returns, and values.
     """
 
     partition: int
@@ -63,8 +62,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
     """Return a record to write to a partition.
 
-    Absent values of headers and records become empty, because the client cannot send
-    them.
+    Absent values become empty, because the client cannot send them.
     """
     return TopicRecord(
         partition,

@@ -52,8 +52,7 @@ def read_in_order_of_time(
         if size <= slice_records:
             yield from _merged(fetched, peaks_ms)
         else:
-            # All records have the same millisecond, so any order of partitions is
-            # right.
+            # All records share a millisecond, so any order of partitions is right.
             for record in fetched:
                 _peak_ms(record, peaks_ms)
                 yield record

@@ -50,9 +50,10 @@ def ensure_topic(
 
     `configuration` is added to the settings of docs/records.md.
     """
-    contract = {
+    configs = {
         "max.message.bytes": str(MAX_MESSAGE_BYTES),
         "message.timestamp.type": "CreateTime",
+        **configuration,
     }
     try:
         wait_until_listening(settings)
@@ -61,7 +62,6 @@ def ensure_topic(
             # A user who may write to a topic may lack the right to create one.
             if topic in admin.list_topics():
                 return False
-            configs = contract | {**configuration}
             new_topic = NewTopic(topic, partitions, -1, topic_configs=configs)
             admin.create_topics([new_topic])
     except TopicAlreadyExistsError:

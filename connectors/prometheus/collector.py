@@ -1,8 +1,7 @@
 """Converts a snapshot to Prometheus metric families.
 
 The collector stores nothing between scrapes: each scrape reads the snapshot once. All
-samples of a scrape are thus from one moment. A series ends when the snapshot no longer
-has the series.
+samples of a scrape are thus from one moment, and a series ends with its source.
 """
 
 from __future__ import annotations
@@ -64,9 +63,8 @@ class SnapshotCollector(Collector):
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
         if not snapshot.primed:
-            # The job's counters continue from the checkpoint. Before the checkpoint is
-            # read, the counters would be 0. Prometheus would take a jump from 0 for an
-            # increase.
+            # The job's counters continue from the checkpoint. Before it is read, they
+            # would be 0, and Prometheus would take the jump from 0 for an increase.
             early = [
                 metric
                 for metric in overall
@@ -200,8 +198,7 @@ _AnyFamily = (
 )
 
 _NEW_FAMILY: Mapping[MetricKind, type[_AnyFamily]] = {
-    # The family accepts a name with or without `_total`, and appends `_total` if
-    # missing.
+    # The family appends `_total` to a name without it.
     MetricKind.COUNTER: CounterMetricFamily,
     MetricKind.GAUGE: GaugeMetricFamily,
     MetricKind.HISTOGRAM: HistogramMetricFamily,

@@ -63,8 +63,7 @@ class SqliteFile:
     Args:
         path: The file; it is created if it is missing.
         survives_power_loss: Whether to wait for the disk at each change. If False, a
-            power failure may lose the last changes. If the process ends, no change is
-            lost.
+            power failure may lose the last changes; the end of the process loses none.
     """
 
     def __init__(self, path: Path, form: Format, *, survives_power_loss: bool) -> None:

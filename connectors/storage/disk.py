@@ -135,8 +135,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a file that durably replaces another file when the block ends.
 
     Until the block ends without an error, the replaced file stays unchanged. The new
-    file is at `unfinished`, on the same disk. After an error, no unfinished file is
-    left.
+    file is at `unfinished`, on the same disk; after an error, it is removed.
     """
     unfinished = unfinished or path.with_name(f"{path.name}.new")
     try:
