@@ -160,6 +160,26 @@ def abandon(producer: KafkaProducer) -> None:
         producer.close(timeout=0)
 
 
+class LazyProducer:
+    """Base of writers: connects at the first write, and again after `close`."""
+
+    _producer: KafkaProducer | None = None
+
+    def close(self) -> None:
+        """Close the connection without waiting for unacknowledged records."""
+        if self._producer is not None:
+            abandon(self._producer)
+            self._producer = None
+
+    def _connected(self) -> KafkaProducer:
+        if self._producer is None:
+            self._producer = self._connect()
+        return self._producer
+
+    def _connect(self) -> KafkaProducer:
+        raise NotImplementedError
+
+
 def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
     """Return TLS settings that verify certificates and host names of brokers.
 

@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import (
-    abandon,
+    LazyProducer,
     failure,
     kafka_python_options,
     record_refusal,
@@ -61,7 +61,7 @@ class _Sent(NamedTuple):
     future: FutureRecordMetadata
 
 
-class DeadLetterWriter:
+class DeadLetterWriter(LazyProducer):
     """Reads undecodable records again, and writes them to the dead-letter topic.
 
     Duplicates after a crash have the same ``dead-letter-source``.
@@ -76,7 +76,6 @@ class DeadLetterWriter:
         self._settings = settings
         self._client = client
         self._topic = topic
-        self._producer: KafkaProducer | None = None
         self._limit_bytes = _UNKNOWN_LIMIT_BYTES
         self._has_logged = False
 
@@ -107,25 +106,17 @@ class DeadLetterWriter:
         except KafkaError as error:
             raise failure(self._settings, error) from error
 
-    def close(self) -> None:
-        """Close the producer without waiting for unacknowledged records."""
-        if self._producer is not None:
-            abandon(self._producer)
-            self._producer = None
-
-    def _connected(self) -> KafkaProducer:
-        if self._producer is None:
-            ensure_topic(self._settings, self._topic, configuration=_TOPIC)
-            limit = find_max_message_bytes(self._settings, self._topic)
-            self._limit_bytes = min(limit or _UNKNOWN_LIMIT_BYTES, MAX_MESSAGE_BYTES)
-            self._producer = KafkaProducer(
-                **kafka_python_options(self._settings),
-                acks="all",
-                # After a refused record, an idempotent client refuses all others.
-                enable_idempotence=False,
-                max_request_size=MAX_MESSAGE_BYTES,
-            )
-        return self._producer
+    def _connect(self) -> KafkaProducer:
+        ensure_topic(self._settings, self._topic, configuration=_TOPIC)
+        limit = find_max_message_bytes(self._settings, self._topic)
+        self._limit_bytes = min(limit or _UNKNOWN_LIMIT_BYTES, MAX_MESSAGE_BYTES)
+        return KafkaProducer(
+            **kafka_python_options(self._settings),
+            acks="all",
+            # After a refused record, an idempotent client refuses all others.
+            enable_idempotence=False,
+            max_request_size=MAX_MESSAGE_BYTES,
+        )
 
     def _send(
         self,

@@ -89,12 +89,12 @@ class SyncServer:
         For errors, see `connectors.sockets.listener.listen`.
         """
         self._listener = listen(*address, _MAX_HANDSHAKES)
-        tls = self._tls and NewestContext(self._tls)
+        has_tls = self._tls is not None
         server = await asyncio.start_server(
             self._connected,
             sock=self._listener,
-            ssl=tls,
-            ssl_handshake_timeout=self._timeouts.first_s if tls else None,
+            ssl=None if self._tls is None else NewestContext(self._tls),
+            ssl_handshake_timeout=self._timeouts.first_s if has_tls else None,
         )
         try:
             port = server.sockets[0].getsockname()[1]
