@@ -38,14 +38,9 @@ class ClassArchive:
         return cls(directory / f"{program}-{known.hexdigest()[:16]}.jsa")
 
     @property
-    def exists(self) -> bool:
-        """Whether the file exists."""
-        return self.path.exists()
-
-    @property
     def options(self) -> list[str]:
         """Options of a JVM that uses the archive; none if it does not exist."""
-        return [f"-XX:SharedArchiveFile={self.path}"] if self.exists else []
+        return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
 
     @contextmanager
     def recording(self) -> Iterator[list[str]]:

@@ -1,7 +1,6 @@
 """Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
-Logs, errors and the list of processes show URLs and command lines, so these contain no
-logins.
+Logs, errors and lists of processes show URLs and commands: these contain no logins.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ def claim_scratch(root: Path | None = None) -> Path:
     """Create a scratch directory for this process and a JVM that it starts.
 
     The directory exists until this process and all processes that name the directory in
-    their command line have ended. `root` is the parent of the directory, by default
-    `scratch_root`.
+    their command line have ended. Its parent is `root`, by default `scratch_root`.
 
     Raises:
         OSError: The directory cannot be made.

@@ -83,7 +83,10 @@ class SweepResults:
 
 
 class SweepWriter:
-    """Adds finished runs to a directory and to `results`."""
+    """Adds finished runs to a directory and to `results`.
+
+    Methods raise `SweepRefused` if the directory cannot be written to.
+    """
 
     def __init__(self, directory: Path, results: SweepResults, file: FileIO) -> None:
         self.results = results
@@ -91,11 +94,7 @@ class SweepWriter:
         self._file = file
 
     def add(self, run: Finished) -> None:
-        """Store a run durably.
-
-        Raises:
-            SweepRefused: The directory cannot be written to.
-        """
+        """Store a run durably."""
         with _explained(self._directory):
             line = msgspec.json.encode(run) + b"\n"
             if self._file.write(line) < len(line):
@@ -104,11 +103,7 @@ class SweepWriter:
         self.results.runs[run.number] = run
 
     def finish(self) -> None:
-        """Write the table of all runs, completely or not at all.
-
-        Raises:
-            SweepRefused: The directory cannot be written to.
-        """
+        """Write the table of all runs, completely or not at all."""
         with _explained(self._directory), replacing(self._directory / TABLE) as file:
             pq.write_table(_table(self.results), file)
 

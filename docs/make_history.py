@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 from pathlib import Path
 
+import pyarrow as pa
+
 from connectors.history.parquet import FILE_LIMIT, QUIET_MS
 from connectors.history.schema import (
     CHANNEL_MINUTES,
     CHANNEL_VERDICTS,
     INCIDENTS,
     HistoryTable,
-    description,
     tables_of,
 )
 from connectors.history.topics import RETENTION_MS
@@ -279,8 +280,8 @@ def fields(table: HistoryTable, figures: Set[str]) -> str:
         figures: Names of the fields that figures.md explains.
     """
 
-    def described(name: str, meaning: str) -> str:
-        return _FIGURE if name in figures else meaning
+    def described(name: str, field: pa.Field) -> str:
+        return _FIGURE if name in figures else field.metadata[b"description"].decode()
 
     plain: dict[tuple[str, str], list[str]] = {}
     histograms: dict[str, list[str]] = {}
@@ -289,10 +290,10 @@ def fields(table: HistoryTable, figures: Set[str]) -> str:
             continue
         stem, _, part = field.name.rpartition("_")
         if f"{stem}_buckets" not in table.schema.names or part not in _PARTS:
-            meaning = described(field.name, description(field))
+            meaning = described(field.name, field)
             plain.setdefault((meaning, str(field.type)), []).append(field.name)
         elif part == _PARTS[0]:
-            meaning = described(stem, description(field))
+            meaning = described(stem, field)
             histograms.setdefault(meaning, []).append(stem)
     rows = [
         f"| {_names(names)}{_kind(kind)} | {meaning} |"

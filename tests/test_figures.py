@@ -16,7 +16,6 @@ from connectors.history.schema import (
     HistoryTable,
     NumberedMinute,
     Row,
-    description,
     minute_row,
     minutes_schema,
 )
@@ -31,6 +30,7 @@ from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.kind import CHANNELS
 from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.snapshot import JobFigures
+from tests.support.history.rows import description
 from tests.support.snapshots import snapshot_of
 from tests.support.web.stored import stored
 

@@ -75,8 +75,7 @@ _JVM_FLAGS = (
     "-Xmx512m",
     # Measured on two cores with records of 390 B and 29 kB: the fast compiler and the
     # serial collector reduce a start from 2.0 s to 1.5 s, and memory from 340 MB to 210
-    # MB. Each of the first million records needs less CPU time than without these
-    # flags.
+    # MB. Each of the first million records needs less CPU time, too.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     # A broker that runs out of memory would continue without some threads.
@@ -334,8 +333,7 @@ def _format(data_dir: Path, run_kafka: list[str]) -> None:
 def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
     log = data_dir / _LOG
     if log.exists():
-        # Keep one older log: the log of a broker that ended unexpectedly shows the
-        # cause.
+        # The log of a broker that ended unexpectedly shows the cause.
         log.replace(log.with_name(f"{_LOG}.1"))
     with log.open("wb") as log_file:
         return subprocess.Popen(  # noqa: S603 - fixed arguments, no shell

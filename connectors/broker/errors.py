@@ -38,7 +38,6 @@ class DataDirInUse(BrokerError):
             f"a broker (process {pid}) already runs on {data_dir}: use this broker, "
             "stop it, or give another directory"
         )
-        self.pid = pid
 
 
 class BrokerStartFailed(BrokerError):
@@ -47,4 +46,3 @@ class BrokerStartFailed(BrokerError):
     def __init__(self, reason: str, log_tail: str) -> None:
         end = f"; its log ends:\n{log_tail}" if log_tail else "; Kafka wrote no log"
         super().__init__(f"{reason}{end}")
-        self.log_tail = log_tail

@@ -14,6 +14,7 @@ import logging
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -68,18 +69,15 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
             cache cannot be used. Jars with a wrong checksum are deleted, and the next
             call fetches them again.
     """
-    pinned = pinned_checksums()
     jars = cache_dir.absolute() / _NAME
     try:
-        # Jars are renamed into the directory, so an existing jar is complete and this
-        # check needs no lock.
-        if not _missing_jars(jars, pinned):
+        # Jars are renamed into the directory, so this check needs no lock.
+        if not _missing_jars(jars):
             return jars
         jars.mkdir(parents=True, exist_ok=True)
         with locked(jars.parent / f"{_NAME}.lock", waits=True):
-            missing = _missing_jars(jars, pinned)
-            if missing:
-                _fetch(jars, missing, pinned, java)
+            if missing := _missing_jars(jars):
+                _fetch(jars, missing, java)
     except OSError as error:
         reason = f"the cache {jars} cannot be used ({error})"
         remedy = "make this cache readable and writable, or use another cache"
@@ -99,27 +97,28 @@ def archive_of(jars: Path, java: Path) -> ClassArchive:
     )
 
 
-def pinned_checksums() -> dict[str, str]:
+@cache
+def pinned_checksums() -> Mapping[str, str]:
     """Return the SHA-256, in hex, of each jar of the broker by its file name."""
     lines = Path(__file__).with_name(f"{_NAME}.sha256").read_text().splitlines()
     return {name: sha256 for sha256, name in (line.split() for line in lines)}
 
 
-def _missing_jars(jars: Path, pinned: Mapping[str, str]) -> list[str]:
+def _missing_jars(jars: Path) -> list[str]:
     """Return the names of absent jars; delete and report jars with a wrong checksum."""
-    present = [name for name in pinned if (jars / name).exists()]
-    wrong = _wrong_jars(jars, present, pinned)
-    for name in wrong:
-        (jars / name).unlink(missing_ok=True)
-    if wrong:
+    present = [name for name in pinned_checksums() if (jars / name).exists()]
+    if wrong := _wrong_jars(jars, present):
+        for name in wrong:
+            (jars / name).unlink(missing_ok=True)
         reason = (
             f"files in {jars} had a wrong checksum and were deleted: {', '.join(wrong)}"
         )
         raise BrokerJarsUnavailable(reason, "start again to fetch the deleted files")
-    return [name for name in pinned if name not in present]
+    return [name for name in pinned_checksums() if name not in present]
 
 
-def _wrong_jars(jars: Path, names: list[str], pinned: Mapping[str, str]) -> list[str]:
+def _wrong_jars(jars: Path, names: list[str]) -> list[str]:
+    pinned = pinned_checksums()
     return [name for name in names if _sha256(jars / name) != pinned[name]]
 
 
@@ -128,21 +127,17 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _fetch(
-    jars: Path, missing: list[str], pinned: Mapping[str, str], java: Path
-) -> None:
+def _fetch(jars: Path, missing: list[str], java: Path) -> None:
     """Fetch all jars beside `jars`, then move missing jars to their place."""
     _log.info("fetching Kafka %s (41 MB, only once) into %s", KAFKA_VERSION, jars)
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetch-") as name:
         work_dir = Path(name)
         _run_ivy(work_dir, java)
         fetched = work_dir / "jars"
-        absent = [name for name in missing if not (fetched / name).exists()]
-        if absent:
+        if absent := [name for name in missing if not (fetched / name).exists()]:
             reason = f"the Maven repository has no {', '.join(absent)}"
             raise BrokerJarsUnavailable(reason, _remedy(jars))
-        wrong = _wrong_jars(fetched, missing, pinned)
-        if wrong:
+        if wrong := _wrong_jars(fetched, missing):
             reason = f"fetched with a wrong checksum and discarded: {', '.join(wrong)}"
             remedy = "check whether a proxy or mirror changes files"
             raise BrokerJarsUnavailable(reason, remedy)
@@ -157,8 +152,7 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
         *(java, "-jar", _ivy_jar()),
         *("-cache", work_dir / "ivy"),
         *("-ivy", "ivy.xml"),
-        # The path is relative: Ivy would parse brackets in an absolute path as its
-        # syntax.
+        # Ivy would parse brackets in an absolute path as its syntax.
         *("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"),
         # scala-logging is published with type `bundle`.
         *("-types", "jar", "bundle"),

@@ -20,9 +20,9 @@ TEMPORARY_PREFIX = "sds-monitor-broker-"
 
 _POLL_S = 0.05
 
-_PARENT_MARK = "-Dsds_monitor.parent="
-_DATA_DIR_MARK = "-Dsds_monitor.data_dir="
-_TEMPORARY_MARK = "-Dsds_monitor.temporary=yes"
+_PARENT_MARK = "-Dsds_monitor.parent"
+_DATA_DIR_MARK = "-Dsds_monitor.data_dir"
+_TEMPORARY_MARK = "-Dsds_monitor.temporary"
 
 
 def end_left_over_brokers() -> list[int]:
@@ -56,28 +56,25 @@ class FoundBroker:
         """Return the marks on the command line of a broker that this process starts."""
         parent = psutil.Process()
         marks = [
-            f"{_PARENT_MARK}{parent.pid}@{parent.create_time()!r}",
-            f"{_DATA_DIR_MARK}{data_dir}",
+            f"{_PARENT_MARK}={parent.pid}@{parent.create_time()!r}",
+            f"{_DATA_DIR_MARK}={data_dir}",
         ]
-        return [*marks, _TEMPORARY_MARK] if temporary else marks
+        return [*marks, f"{_TEMPORARY_MARK}=yes"] if temporary else marks
 
     @classmethod
     def read(cls, process: psutil.Process) -> FoundBroker | None:
         """Return the broker; None if the process is no embedded broker."""
-        arguments = process.cmdline()
-        parents = [a for a in arguments if a.startswith(_PARENT_MARK)]
-        data_dirs = [a for a in arguments if a.startswith(_DATA_DIR_MARK)]
-        if "kafka.Kafka" not in arguments or not parents or not data_dirs:
-            return None
-        parent = re.fullmatch(r"(\d+)@([\d.]+)", parents[0].removeprefix(_PARENT_MARK))
-        if parent is None:
+        parts = (argument.partition("=") for argument in process.cmdline())
+        marks = {name: value for name, _, value in parts}
+        parent = re.fullmatch(r"(\d+)@([\d.]+)", marks.get(_PARENT_MARK, ""))
+        if "kafka.Kafka" not in marks or _DATA_DIR_MARK not in marks or parent is None:
             return None
         return cls(
             process=process,
             parent_pid=int(parent[1]),
             parent_started_s=float(parent[2]),
-            data_dir=Path(data_dirs[0].removeprefix(_DATA_DIR_MARK)),
-            temporary=_TEMPORARY_MARK in arguments,
+            data_dir=Path(marks[_DATA_DIR_MARK]),
+            temporary=_TEMPORARY_MARK in marks,
         )
 
     def is_left_over(self) -> bool:
@@ -127,14 +124,9 @@ def own_brokers() -> Iterator[FoundBroker]:
     """Yield the embedded brokers of this user."""
     own_uid = os.getuid()
     for process in psutil.process_iter():
-        try:
-            broker = (
-                FoundBroker.read(process) if process.uids().real == own_uid else None
-            )
-        except psutil.Error:
-            continue
-        if broker is not None:
-            yield broker
+        with suppress(psutil.Error):
+            if process.uids().real == own_uid and (found := FoundBroker.read(process)):
+                yield found
 
 
 def _shares_pid_namespace(pid: int) -> bool:

@@ -102,8 +102,7 @@ class ChannelDriver(Driver):
         on_event: Takes one event.
         store: Stores the changes, for example `ParticipantStore.append`. After an error
             of `store`, all later calls raise `NotStored`.
-        clock_ms: Returns Unix ms. While the clock is set back, the driver's time does
-            not change.
+        clock_ms: Returns Unix ms. If it is set back, the driver's time stands still.
     """
 
     def __init__(
@@ -160,8 +159,7 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     async def _run(self) -> None:
-        # After a restore, this first call covers the time since the last call before
-        # the restore.
+        # After a restore, this call covers the time since the last call before it.
         await self._perform(self._channel.advance(self._now_ms()))
         while True:
             now_ms = self._now_ms()

@@ -47,8 +47,7 @@ class NodeDriver(Driver):
         on_event: Takes one event. The driver's caller gets the errors of `on_event`; an
             error in an epoch ends the driver (see `wait_closed`).
         storage: Stores the changes of the node; None for a node that is not stored.
-            After an error of the storage, all later calls raise `NotStored` (see
-            `driver`).
+            After an error of the storage, all later calls raise `driver.NotStored`.
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time for each call of `send`, s.
         clock_s: Returns Unix s.

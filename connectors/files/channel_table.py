@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 
 from connectors.toml_file import UnreadableToml, read_toml
-from sds_core.observer.channel_table import ChannelEntry, ChannelTable, Objectives
+from sds_core.observer.channel_table import ChannelEntry, Objectives
 from sds_core.reading import Table, TableError, read
 from sds_core.text import did_you_mean, shown
 
@@ -38,8 +38,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # The type is Any, because TOML has four types of time, of which only one is
-    # accepted.
+    # TOML has four types of time, of which only one is accepted.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 
@@ -74,18 +73,13 @@ class _Entry(Table, frozen=True, rename="kebab"):
                 raise ValueError(message) from None
 
 
-def read_channel_table(path: Path) -> ChannelTable:
-    """Read a channel table; a file without entries gives an empty table.
+def read_entries(path: Path) -> list[ChannelEntry]:
+    """Return the entries of a channel table; the file may have no entries.
 
     Raises:
         BadChannelTable: The file cannot be read, is not TOML, or has anything that
             docs/channels.md does not allow.
     """
-    return ChannelTable(read_entries(path))
-
-
-def read_entries(path: Path) -> list[ChannelEntry]:
-    """Return the entries of a channel table; raises as `read_channel_table`."""
     try:
         document = read_toml(path)
     except UnreadableToml as error:

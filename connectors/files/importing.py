@@ -91,20 +91,18 @@ def import_file(
             f"most {MAX_PARTITIONS:,} partitions: give --partitions"
         )
         raise UnreadableFile(path, 0, detail)
-    shift_ms = 0
-    if restamp:
-        shift_ms = _shift_ms(survey, speed, now_ms)
-    else:
-        _check_times(path, survey, speed, now_ms)
+    shift_ms = _shift_ms(survey, speed, now_ms)
+    if not restamp:
+        _check_ahead(path, survey.last_ms, -shift_ms)
+        shift_ms = 0
     count = ensure_frames_topic(settings, partitions or survey.partitions)
     return write(_records(path, count, shift_ms), settings, speed, stop)
 
 
-def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
-    ahead_ms = -_shift_ms(survey, speed, now_ms)
+def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
     if ahead_ms > _MAX_AHEAD_MS:
         detail = (
-            f"the timestamp {survey.last_ms} of a record would be "
+            f"the timestamp {last_ms} of a record would be "
             f"{ahead_ms // 1000:,} s in the future, but Kafka allows at most "
             f"{_MAX_AHEAD_MS // 1000:,} s: move all times with "
             f"--restamp, or set the clock"
@@ -114,8 +112,7 @@ def _check_times(path: Path, survey: Survey, speed: float, now_ms: int) -> None:
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
     # No record may have a time later than its writing. The last record gets the time of
-    # its writing. If the import is slower than real time, the first record gets the
-    # time of its writing.
+    # its writing, or the first one, if the import is slower than real time.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

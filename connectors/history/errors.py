@@ -8,15 +8,10 @@ from pathlib import Path
 class NoHistory(LookupError):
     """The directory does not exist, or no monitor has written a history to it.
 
-    Attributes:
-        path: The directory.
-        other: A directory other than `path` that has a history; None if no such
-            directory exists.
+    If another directory has a history, the message names the directory.
     """
 
-    def __init__(self, path: Path, other: Path | None = None) -> None:
-        self.path = path
-        self.other = other
+    def __init__(self, path: Path, other: Path | None) -> None:
         remedy = (
             "give the directory to which the monitor writes its history"
             if other is None

@@ -39,13 +39,10 @@ _FORMAT = ds.ParquetFileFormat(
 class ParquetHistory:
     """Writes rows and compacts files.
 
-    Only one thread of one process may use the object.
-
-    Args:
-        directory: Directory of the history; created if missing.
-        file_limit: If a day has more files than this limit, `compact` merges the files
-            of the day.
-        tables: Tables whose files are compacted and whose rows expire.
+    Only one thread of one process may use the object. Methods raise `OSError` if a file
+    cannot be written, or a directory cannot be removed. The directory is created if it
+    is missing. If a day has more than `file_limit` files, `compact` merges the files.
+    `tables` are the tables whose files are compacted and whose rows expire.
     """
 
     def __init__(
@@ -63,9 +60,6 @@ class ParquetHistory:
         """Add rows, one file per day; all are durable when this returns.
 
         After a crash or an error, some days may lack rows: write all rows again.
-
-        Raises:
-            OSError: A file cannot be written.
         """
         # Rows are converted first, so that nothing is written if a row is invalid.
         arrow = table.arrow(rows)
@@ -87,7 +81,6 @@ class ParquetHistory:
         Raises:
             DamagedHistory: A file cannot be read. The day of the file stays unchanged;
                 all other days are compacted.
-            OSError: A file cannot be written.
         """
         damaged: list[DamagedHistory] = []
         for table in self._tables:
@@ -102,11 +95,7 @@ class ParquetHistory:
             raise damaged[0]
 
     def expire(self, before: date) -> None:
-        """Remove all days before `before`.
-
-        Raises:
-            OSError: A directory cannot be removed.
-        """
+        """Remove all days before `before`."""
         for table in self._tables:
             self._remove_leftovers(table)
             for day, directory in days(self._directory / table.name).items():

@@ -46,8 +46,7 @@ _SETTINGS: _Config = {
 }
 
 SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
-"""Settings of DuckDB for queries beside a running job, because the job needs cores and
-memory."""
+"""Settings of DuckDB for queries beside a job, which needs cores and memory itself."""
 
 # A parameter that is NULL sets no condition.
 _FIND = """
@@ -72,14 +71,8 @@ WHERE ($since_ms IS NULL OR epoch_ms(found) >= $since_ms OR ended IS NULL)
     AND (
         $after_found_ms IS NULL OR epoch_ms(found) < $after_found_ms
         OR (
-            epoch_ms(found) = $after_found_ms AND (
-                {label} > $after_channel
-                OR ({label} = $after_channel AND kind > $after_kind)
-                OR (
-                    {label} = $after_channel AND kind = $after_kind
-                    AND message_id > $after_message_id
-                )
-            )
+            epoch_ms(found) = $after_found_ms AND ({label}, kind, message_id)
+                > ($after_channel, $after_kind, $after_message_id)
         )
     )
 ORDER BY found DESC, {label}, kind, message_id
@@ -96,7 +89,6 @@ ORDER BY minute
 
 # Aggregates ignore null, because old rows lack fields that were added later.
 _ROWS_BY_HOUR = """
-SELECT {fields}
 FROM {table}
 WHERE ($channels IS NULL OR list_contains($channels, {label}))
     AND epoch_ms(minute) >= $since_ms AND epoch_ms(minute) < $until_ms
@@ -125,10 +117,8 @@ def incident_rows(
     directory: Path, query: IncidentQuery, tables: KindTables
 ) -> list[Row]:
     """Return the latest row of each matching incident, newest incident first."""
-    table = tables.incidents
     select = partial(_relevant, since_ms=query.since_ms)
-    sql = _sql(_FIND, table, tables)
-    return _query(directory, table, sql, query.sql_values, select)
+    return _query(directory, tables.incidents, _FIND, query.sql_values, select)
 
 
 def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
@@ -136,9 +126,8 @@ def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
     found: set[str] = set()
     label = tables.label
     for table in (tables.incidents, tables.minutes):
-        sql = _sql("SELECT DISTINCT {label} FROM {table}", table, tables)
         only = replace(table, schema=pa.schema([table.schema.field(label)]))
-        rows = _query(directory, only, sql, {})
+        rows = _query(directory, only, "SELECT DISTINCT {label} FROM {table}", {})
         found.update(row[label] for row in rows)
     return sorted(found)
 
@@ -156,7 +145,7 @@ def channel_minutes(
     Rows have these fields besides the key and `told`; None reads all fields.
     """
     table = tables.minutes if fields is None else _narrowed(tables.minutes, fields)
-    return _by_minute(directory, table, channel, since_ms, until_ms, tables)
+    return _by_minute(directory, table, channel, since_ms, until_ms)
 
 
 def hourly_rows(
@@ -171,9 +160,8 @@ def hourly_rows(
 ) -> dict[str, list[Row]]:
     """Return, by channel, a row for each hour in which a figure changed, in order.
 
-    The ``minute`` of an hour is the last minute that has a row. A row has the last
-    value of each counter in its hour, and the maximum of each gauge. `channels` None:
-    all.
+    The ``minute`` of an hour is its last minute with a row. A row has the last value of
+    each counter in its hour, and the maximum of each gauge. `channels` None: all.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -184,11 +172,8 @@ def hourly_rows(
         for name in table.schema.names
     }
     fields[tables.label] = f'"{tables.label}"'
-    sql = _ROWS_BY_HOUR.format(
-        label=fields[tables.label],
-        table=f'"{table.name}"',
-        fields=", ".join(f'{value} AS "{name}"' for name, value in fields.items()),
-    )
+    selected = ", ".join(f'{value} AS "{name}"' for name, value in fields.items())
+    sql = f"SELECT {selected}{_ROWS_BY_HOUR}"
     values = {"channels": channels, "since_ms": since_ms, "until_ms": until_ms}
     found: dict[str, list[Row]] = {}
     between = _days_between(since_ms, until_ms)
@@ -206,8 +191,7 @@ def newest_minute_ms(
     """Return the newest minute with a row up to a time; None if no row exists."""
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
-    sql = _sql(_NEWEST, table, tables)
-    rows = _query(directory, only, sql, {"until_ms": until_ms}, config=config)
+    rows = _query(directory, only, _NEWEST, {"until_ms": until_ms}, config=config)
     return rows[0]["minute"] if rows else None
 
 
@@ -219,24 +203,15 @@ def channel_verdicts(
     tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
     """Return a channel's rows of shown verdicts in a range, in order."""
-    return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms, tables)
+    return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms)
 
 
 def _by_minute(
-    directory: Path,
-    table: HistoryTable,
-    channel: str,
-    since_ms: int,
-    until_ms: int,
-    tables: KindTables,
+    directory: Path, table: HistoryTable, channel: str, since_ms: int, until_ms: int
 ) -> list[Row]:
-    return _query(
-        directory,
-        table,
-        _sql(_ROWS_BY_MINUTE, table, tables),
-        {"channel": channel, "since_ms": since_ms, "until_ms": until_ms},
-        _days_between(since_ms, until_ms),
-    )
+    values = {"channel": channel, "since_ms": since_ms, "until_ms": until_ms}
+    between = _days_between(since_ms, until_ms)
+    return _query(directory, table, _ROWS_BY_MINUTE, values, between)
 
 
 def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
@@ -251,12 +226,6 @@ def _days_between(since_ms: int, until_ms: int) -> Callable[[_Days], _Days]:
     return select
 
 
-def _sql(template: str, table: HistoryTable, tables: KindTables) -> str:
-    # The names come from this program, not from users. Names are quoted because a name
-    # may be a keyword of SQL.
-    return template.format(table=f'"{table.name}"', label=f'"{tables.label}"')
-
-
 def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:
     wanted = {*table.key, "told", *fields}
     schema = pa.schema([field for field in table.schema if field.name in wanted])
@@ -266,7 +235,7 @@ def _narrowed(table: HistoryTable, fields: Collection[str]) -> HistoryTable:
 def _query(
     directory: Path,
     table: HistoryTable,
-    sql: str,
+    template: str,
     values: Mapping[str, Any],
     select: Callable[[_Days], _Days] = lambda listed: listed,
     config: _Config = _SETTINGS,
@@ -274,11 +243,16 @@ def _query(
     if not _is_history(directory):
         inner = directory / "history"
         raise NoHistory(directory, inner if _is_history(inner) else None)
+    # The names come from this program, not from users. Names are quoted because a name
+    # may be a keyword of SQL.
+    sql = template.format(table=f'"{table.name}"', label=f'"{table.key[0]}"')
     while True:
         listed = _listed(directory / table.name)
         try:
-            paths = _all(select(listed))
-            return table.rows(_run_sql(table, paths, sql, values, config))
+            with duckdb.connect(":memory:", config={**config, **_SETTINGS}) as database:
+                database.register(table.name, dataset_of(table, _all(select(listed))))
+                found = database.sql(sql, params=dict(values)).to_arrow_table()
+            return table.rows(found)
         except (duckdb.Error, pa.ArrowException, OSError):
             # Retry if files were compacted or expired since they were listed.
             if _listed(directory / table.name) == listed:
@@ -302,36 +276,21 @@ def _all(listed: _Days) -> list[Path]:
 
 
 def _relevant(listed: _Days, since_ms: int | None) -> _Days:
-    # A later row of an incident is in the same day or, if it was found again, in a
-    # later day.
+    # A later row of an incident is in the same day or, if found again, in a later one.
     if since_ms is None:
         return listed
     return dict(
         dropwhile(
-            lambda one: span_of(one[0]).stop <= since_ms and not _has_open(one[1]),
+            lambda one: (
+                span_of(one[0]).stop <= since_ms and not any(map(_has_open, one[1]))
+            ),
             listed.items(),
         )
     )
 
 
-def _has_open(paths: Sequence[Path]) -> bool:
-    return any(_has_null(pq.read_metadata(path), "ended") for path in paths)
-
-
-def _has_null(file: pq.FileMetaData, field: str) -> bool:
-    column = file.schema.names.index(field)
+def _has_open(path: Path) -> bool:
+    file = pq.read_metadata(path)
+    column = file.schema.names.index("ended")
     groups = (file.row_group(n).column(column) for n in range(file.num_row_groups))
     return any(group.statistics.null_count for group in groups)
-
-
-def _run_sql(
-    table: HistoryTable,
-    paths: Sequence[Path],
-    sql: str,
-    values: Mapping[str, Any],
-    config: _Config,
-) -> pa.Table:
-    settings = {**config, **_SETTINGS}
-    with duckdb.connect(":memory:", config=settings) as connection:
-        connection.register(table.name, dataset_of(table, paths))
-        return connection.sql(sql, params=dict(values)).to_arrow_table()

@@ -36,7 +36,7 @@ class HistoryTable:
 
     Attributes:
         schema: Fields of the table; the metadata of each has a ``description``.
-        key: Names of the fields that identify the subject of a row.
+        key: Fields that identify the subject of a row; first the name of the view.
         time: Name of the time field whose UTC day selects the partition.
     """
 
@@ -146,11 +146,6 @@ def shown_verdict(row: Mapping[str, Any]) -> ShownVerdict:
     return ShownVerdict(row["minute"], row["verdict"], row["reason"])
 
 
-def description(field: pa.Field) -> str:
-    """Return the description of a field."""
-    return str(field.metadata[b"description"].decode())
-
-
 _TIME = pa.timestamp("ms", "UTC")
 _TIMES = pa.map_(pa.string(), _TIME)
 _NAMES = pa.list_(pa.field("element", pa.string()))
@@ -179,68 +174,71 @@ _TOLD = _key(
 )
 
 
+def _schema(names: Names, *fields: pa.Field) -> pa.Schema:
+    """Return the fields of a table, between the name of the view and `told`."""
+    label = _key(names.label, pa.string(), f"{names.one.capitalize()} id.")
+    return pa.schema([label, *fields, _TOLD])
+
+
 def _incidents_schema(names: Names) -> pa.Schema:
-    return pa.schema(
-        [
-            _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
-            _key("kind", pa.string(), "`lost`, `undelivered` or `unacknowledged`."),
-            _key("message_id", pa.string(), "Id of the message."),
-            _field("sender", pa.string(), "Id of the sender; null if unknown."),
-            _field(
-                "since",
-                _TIME,
-                "`lost`: when the message was first named. `undelivered`: when a frame "
-                "first showed that a participant lacked the message. "
-                "`unacknowledged`: when the first copy was seen.",
-            ),
-            _key(
-                "found",
-                _TIME,
-                "When the monitor found the incident, by the channel's clock.",
-            ),
-            _field(
-                "ended",
-                _TIME,
-                "When the message arrived, was delivered to every participant that "
-                "lacked the message, or was acknowledged; null until then.",
-            ),
-            _field(
-                "lacking",
-                _TIMES,
-                "Participants that lack the message, as their frames show, and when a "
-                "frame first showed this lack.",
-            ),
-            _field(
-                "lacking_others",
-                pa.int64(),
-                "Number of further participants that lack the message: `lacking` names "
-                "the first 100.",
-            ),
-            _field(
-                "named_by",
-                _NAMES,
-                "Participants whose causal history named a lost message.",
-            ),
-            _field(
-                "waku_hash",
-                pa.string(),
-                "Waku hash of the first copy: `0x` and 64 hexadecimal digits; null if "
-                "no tap saw the message or the tap wrote no hash.",
-            ),
-            _field(
-                "retrieval_hint",
-                pa.string(),
-                "Hint from a causal history, hexadecimal; null without one.",
-            ),
-            _field(
-                "tap_hole",
-                pa.bool_(),
-                "Whether every tap of the channel had a capture gap during the "
-                "incident; if so, the taps may be the cause.",
-            ),
-            _field("why", pa.string(), "The evidence in words."),
-            _TOLD,
-        ]
+    return _schema(
+        names,
+        _key("kind", pa.string(), "`lost`, `undelivered` or `unacknowledged`."),
+        _key("message_id", pa.string(), "Id of the message."),
+        _field("sender", pa.string(), "Id of the sender; null if unknown."),
+        _field(
+            "since",
+            _TIME,
+            "`lost`: when the message was first named. `undelivered`: when a frame "
+            "first showed that a participant lacked the message. "
+            "`unacknowledged`: when the first copy was seen.",
+        ),
+        _key(
+            "found",
+            _TIME,
+            "When the monitor found the incident, by the channel's clock.",
+        ),
+        _field(
+            "ended",
+            _TIME,
+            "When the message arrived, was delivered to every participant that "
+            "lacked the message, or was acknowledged; null until then.",
+        ),
+        _field(
+            "lacking",
+            _TIMES,
+            "Participants that lack the message, as their frames show, and when a "
+            "frame first showed this lack.",
+        ),
+        _field(
+            "lacking_others",
+            pa.int64(),
+            "Number of further participants that lack the message: `lacking` names "
+            "the first 100.",
+        ),
+        _field(
+            "named_by",
+            _NAMES,
+            "Participants whose causal history named a lost message.",
+        ),
+        _field(
+            "waku_hash",
+            pa.string(),
+            "Waku hash of the first copy: `0x` and 64 hexadecimal digits; null if "
+            "no tap saw the message or the tap wrote no hash.",
+        ),
+        _field(
+            "retrieval_hint",
+            pa.string(),
+            "Hint from a causal history, hexadecimal; null without one.",
+        ),
+        _field(
+            "tap_hole",
+            pa.bool_(),
+            "Whether every tap of the channel had a capture gap during the "
+            "incident; if so, the taps may be the cause.",
+        ),
+        _field("why", pa.string(), "The evidence in words."),
     )
 
 
@@ -253,43 +251,36 @@ _TYPES = {
 
 def minutes_schema(table: FigureTable[Any]) -> pa.Schema:
     """Return the fields of a table with the figures at the end of each minute."""
-    names = table.names
-    return pa.schema(
-        [
-            _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
-            _key(
-                "minute",
-                _TIME,
-                "When the minute began; the row has the figures at the minute's end.",
-            ),
-            *(
-                _field(column.name, _TYPES[column.type], column.help)
-                for column in table.columns
-            ),
-            _TOLD,
-        ]
+    return _schema(
+        table.names,
+        _key(
+            "minute",
+            _TIME,
+            "When the minute began; the row has the figures at the minute's end.",
+        ),
+        *(
+            _field(column.name, _TYPES[column.type], column.help)
+            for column in table.columns
+        ),
     )
 
 
 def _verdicts_schema(names: Names) -> pa.Schema:
-    return pa.schema(
-        [
-            _key(names.label, pa.string(), f"{names.one.capitalize()} id."),
-            _key(
-                "minute",
-                _TIME,
-                "When the minute began, in wall time; the row holds until the next row "
-                "of the channel on the same day.",
-            ),
-            _field(
-                "verdict",
-                pa.string(),
-                "The worst verdict that was shown in each of these minutes, or "
-                "`not_watched`.",
-            ),
-            _field("reason", pa.string(), "Why, as one word."),
-            _TOLD,
-        ]
+    return _schema(
+        names,
+        _key(
+            "minute",
+            _TIME,
+            "When the minute began, in wall time; the row holds until the next row "
+            "of the channel on the same day.",
+        ),
+        _field(
+            "verdict",
+            pa.string(),
+            "The worst verdict that was shown in each of these minutes, or "
+            "`not_watched`.",
+        ),
+        _field("reason", pa.string(), "Why, as one word."),
     )
 
 
@@ -298,8 +289,7 @@ class KindTables(NamedTuple):
 
     Attributes:
         incidents: One row each time an incident changed, with all its fields.
-        minutes: One row of absolute figures per view and minute in which a figure
-            changed.
+        minutes: One row of absolute figures per view and minute with a changed figure.
         verdicts: One row per view and minute in which the shown verdict changed.
     """
 
@@ -322,6 +312,7 @@ def tables_of(kind: AnyKind) -> KindTables:
     """
     names = kind.names
     label, one = names.label, names.one
+    by_minute = (label, "minute"), "minute"
     return KindTables(
         kind,
         HistoryTable(
@@ -330,18 +321,8 @@ def tables_of(kind: AnyKind) -> KindTables:
             key=(label, "kind", "message_id"),
             time="found",
         ),
-        HistoryTable(
-            f"{one}_minutes",
-            minutes_schema(kind.published),
-            key=(label, "minute"),
-            time="minute",
-        ),
-        HistoryTable(
-            f"{one}_verdicts",
-            _verdicts_schema(names),
-            key=(label, "minute"),
-            time="minute",
-        ),
+        HistoryTable(f"{one}_minutes", minutes_schema(kind.published), *by_minute),
+        HistoryTable(f"{one}_verdicts", _verdicts_schema(names), *by_minute),
     )
 
 

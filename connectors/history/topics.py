@@ -7,15 +7,9 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
-from kafka.producer.future import FutureRecordMetadata
 
-from connectors.history.schema import CHANNEL_TABLES, HistoryTable, KindTables, Row
-from connectors.kafka.clients import (
-    abandon,
-    failure,
-    kafka_python_options,
-    wait_for_acknowledgements,
-)
+from connectors.history.schema import CHANNEL_TABLES, KindTables, Row
+from connectors.kafka.clients import LazyProducer, failure, kafka_python_options
 from connectors.kafka.settings import (
     INCIDENTS_TOPIC,
     MAX_MESSAGE_BYTES,
@@ -29,7 +23,7 @@ RETENTION_MS = 30 * 86_400_000
 _BATCH_BYTES = 1024 * 1024
 
 
-class HistoryTopics:
+class HistoryTopics(LazyProducer):
     """Writes rows to three topics, which are created if they are missing.
 
     A record's key is a JSON array of the row's key fields; its value is the row as a
@@ -51,7 +45,6 @@ class HistoryTopics:
             "cleanup.policy": "compact,delete",
             "retention.ms": str(retention_ms),
         }
-        self._producer: KafkaProducer | None = None
 
     def write(self, *rows: Iterable[Row]) -> None:
         """Write rows of each table in turn; return when all are acknowledged.
@@ -63,50 +56,36 @@ class HistoryTopics:
         try:
             producer = self._connected()
             sent = [
-                future
+                producer.send(
+                    topic,
+                    key=msgspec.json.encode([row[name] for name in table.key]),
+                    value=msgspec.json.encode(row),
+                )
                 for (topic, table), some in zip(self._topics, rows, strict=False)
-                for future in _send(producer, topic, table, some)
+                for row in some
             ]
-            wait_for_acknowledgements(producer, sent)
+            producer.flush()
+            # `flush` does not raise for records that failed.
+            for future in sent:
+                future.get()
         except KafkaError as error:
             self.close()
             raise failure(self._settings, error) from error
 
-    def close(self) -> None:
-        """Close the producer without waiting for unacknowledged records."""
-        if self._producer is not None:
-            abandon(self._producer)
-            self._producer = None
-
-    def _connected(self) -> KafkaProducer:
-        if self._producer is None:
-            for topic, _ in self._topics:
-                ensure_topic(self._settings, topic, configuration=self._configuration)
-            timeout_ms = int(self._settings.timeout_s * 1000)
-            self._producer = KafkaProducer(
-                **kafka_python_options(self._settings),
-                acks="all",
-                enable_idempotence=True,
-                max_request_size=MAX_MESSAGE_BYTES,
-                # Rows are similar, so batches of this size take a third of the time and
-                # a tenth of the space of default batches.
-                batch_size=_BATCH_BYTES,
-                compression_type="gzip",
-                max_block_ms=timeout_ms,
-                delivery_timeout_ms=timeout_ms,
-                request_timeout_ms=min(timeout_ms, 30_000),
-            )
-        return self._producer
-
-
-def _send(
-    producer: KafkaProducer, topic: str, table: HistoryTable, rows: Iterable[Row]
-) -> list[FutureRecordMetadata]:
-    return [
-        producer.send(
-            topic,
-            key=msgspec.json.encode([row[name] for name in table.key]),
-            value=msgspec.json.encode(row),
+    def _connect(self) -> KafkaProducer:
+        for topic, _ in self._topics:
+            ensure_topic(self._settings, topic, configuration=self._configuration)
+        timeout_ms = int(self._settings.timeout_s * 1000)
+        return KafkaProducer(
+            **kafka_python_options(self._settings),
+            acks="all",
+            enable_idempotence=True,
+            max_request_size=MAX_MESSAGE_BYTES,
+            # Rows are similar, so batches of this size take a third of the time and a
+            # tenth of the space of default batches.
+            batch_size=_BATCH_BYTES,
+            compression_type="gzip",
+            max_block_ms=timeout_ms,
+            delivery_timeout_ms=timeout_ms,
+            request_timeout_ms=min(timeout_ms, 30_000),
         )
-        for row in rows
-    ]

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
-from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.record import RawRecord
-
-
-class Slice(NamedTuple):
-    """Records since `from_ms`, Unix ms, in offset order within each partition."""
-
-    from_ms: int
-    records: Iterator[RawRecord]
 
 
 def slices_backward(
@@ -25,15 +17,12 @@ def slices_backward(
     first_ms: int,
     last_ms: int,
     length_ms: int,
-) -> Iterator[Slice]:
+) -> Iterator[Iterator[RawRecord]]:
     """Yield slices of partitions, newest first, each twice as long as the previous.
 
     The first slice has `length_ms` and ends at `last_ms`; the oldest slice begins at
-    `first_ms`. `first_ms` and `last_ms` are record times, Unix ms.
-
-    Raises:
-        KafkaUnreachable: No broker answered.
-        RecordsLost: Kafka deleted a record before it was read.
+    `first_ms`. `first_ms` and `last_ms` are record times, Unix ms. Slices are read, and
+    raise errors, as `consumer.fetch` does.
     """
     ends = offsets_at(offsets, partitions, last_ms + 1)
     until_ms = last_ms
@@ -41,16 +30,8 @@ def slices_backward(
         from_ms = max(first_ms, until_ms - length_ms + 1)
         starts = offsets_at(offsets, partitions, from_ms)
         ranges = [OffsetRange(one, starts[one], ends[one]) for one in partitions]
-        yield Slice(from_ms, read_ranges(settings, ranges))
+        yield read_ranges(settings, ranges)
         ends, until_ms, length_ms = starts, from_ms - 1, 2 * length_ms
-
-
-def read_ranges(
-    settings: KafkaSettings, ranges: Sequence[OffsetRange]
-) -> Iterator[RawRecord]:
-    """Yield the records of some ranges; see `fetch` for the errors."""
-    for records in fetch(Client.CONFLUENT, settings, ranges):
-        yield from records
 
 
 def offsets_at(

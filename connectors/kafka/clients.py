@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any
 
 from kafka import KafkaProducer
@@ -18,7 +17,6 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     RecordListTooLargeError,
 )
-from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.settings import (
     MAX_MESSAGE_BYTES,
@@ -34,38 +32,33 @@ from connectors.sockets.tls import reason_of
 _ABANDON_S = 5.0
 """Time limit for the thread of a stopped producer, seconds."""
 
-_REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = MappingProxyType(
-    {
-        MessageSizeTooLargeError: (
-            "which is too large",
-            "see max.message.bytes of the topic; more than "
-            f"{MAX_MESSAGE_BYTES:,} bytes are never written",
-        ),
-        RecordListTooLargeError: (
-            "which is larger than a segment",
-            "see segment.bytes of the topic",
-        ),
-        InvalidTimestampError: (
-            "whose time is too far from the broker's clock",
-            "see message.timestamp.before.max.ms and message.timestamp.after.max.ms "
-            "of the topic, and the clock of whoever stamped the record",
-        ),
-        InvalidRecordError: (
-            "which does not pass its checks",
-            "see message.timestamp.before.max.ms, message.timestamp.after.max.ms and "
-            "cleanup.policy of the topic: with compact it takes no record without a "
-            "key",
-        ),
-        CorruptRecordError: (
-            "which is corrupt",
-            "see max.message.bytes and cleanup.policy of the topic, and the network",
-        ),
-    }
-)
+_REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
+    MessageSizeTooLargeError: (
+        "which is too large",
+        "see max.message.bytes of the topic; more than "
+        f"{MAX_MESSAGE_BYTES:,} bytes are never written",
+    ),
+    RecordListTooLargeError: (
+        "which is larger than a segment",
+        "see segment.bytes of the topic",
+    ),
+    InvalidTimestampError: (
+        "whose time is too far from the broker's clock",
+        "see message.timestamp.before.max.ms and message.timestamp.after.max.ms "
+        "of the topic, and the clock of whoever stamped the record",
+    ),
+    InvalidRecordError: (
+        "which does not pass its checks",
+        "see message.timestamp.before.max.ms, message.timestamp.after.max.ms and "
+        "cleanup.policy of the topic: with compact it takes no record without a "
+        "key",
+    ),
+    CorruptRecordError: (
+        "which is corrupt",
+        "see max.message.bytes and cleanup.policy of the topic, and the network",
+    ),
+}
 """Reason why the broker rejects a record, and what to check, by error class."""
-
-_OF_A_BATCH = "it was part of a batch"
-"""Text in the error of a record that is rejected because of another record."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -131,7 +124,8 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
         if isinstance(error, refusal):
             why = f"{cause} ({error!s:.240})"
             return RecordRefused(settings.bootstrap, why, remedy)
-    if _OF_A_BATCH in str(error):
+    # The broker rejects the record because of another record in its batch.
+    if "it was part of a batch" in str(error):
         return RecordRefused(
             settings.bootstrap,
             "which came in one batch with another that it does not take",
@@ -152,20 +146,6 @@ def record_refusal(settings: KafkaSettings, error: KafkaError) -> RecordRefused:
     return refusal
 
 
-def wait_for_acknowledgements(
-    producer: KafkaProducer, sent: Iterable[FutureRecordMetadata]
-) -> None:
-    """Wait until the brokers have acknowledged all records.
-
-    Raises:
-        KafkaError: A record failed.
-    """
-    producer.flush()
-    # `flush` does not raise for records that failed.
-    for future in sent:
-        future.get()
-
-
 def abandon(producer: KafkaProducer) -> None:
     """Stop a producer without waiting, and drop its unsent records.
 
@@ -180,12 +160,31 @@ def abandon(producer: KafkaProducer) -> None:
         producer.close(timeout=0)
 
 
+class LazyProducer:
+    """Base of writers: connects at the first write, and again after `close`."""
+
+    _producer: KafkaProducer | None = None
+
+    def close(self) -> None:
+        """Close the connection without waiting for unacknowledged records."""
+        if self._producer is not None:
+            abandon(self._producer)
+            self._producer = None
+
+    def _connected(self) -> KafkaProducer:
+        if self._producer is None:
+            self._producer = self._connect()
+        return self._producer
+
+    def _connect(self) -> KafkaProducer:
+        raise NotImplementedError
+
+
 def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
     """Return TLS settings that verify certificates and host names of brokers.
 
     Raises:
-        SecurityUnusable: A file is not PEM, or key, certificate and password do not
-            match.
+        SecurityUnusable: A file is not PEM, or the files and password do not match.
     """
     try:
         context = ssl.create_default_context(cafile=security.ca_file)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from functools import lru_cache
+from itertools import chain
 from operator import methodcaller
 from typing import Any, NamedTuple
 
@@ -57,21 +58,33 @@ class OffsetRange(NamedTuple):
     end: int
 
 
-Fetch = Callable[[KafkaSettings, Sequence[OffsetRange]], Iterator[list[RawRecord]]]
-"""Reads all records of some ranges, in offset order within each partition.
-
-Raises `KafkaUnreachable` if nothing arrived for `KafkaSettings.timeout_s`,
-`KafkaRefused` if a broker refuses the client, and `RecordsLost` if Kafka has deleted an
-offset.
-"""
-
-
 def fetch(
     client: Client, settings: KafkaSettings, ranges: Sequence[OffsetRange]
 ) -> Iterator[list[RawRecord]]:
-    """Read all records of some ranges with the chosen client; see `Fetch`."""
+    """Read all records of some ranges, in offset order within each partition.
+
+    Raises:
+        KafkaUnreachable: Nothing arrived for `KafkaSettings.timeout_s`.
+        KafkaRefused: A broker refuses the client.
+        RecordsLost: Kafka has deleted an offset.
+    """
     ranges = [wanted for wanted in ranges if wanted.end > wanted.start]
-    return _FETCHES[client](settings, ranges) if ranges else iter(())
+    if not ranges:
+        return
+    if client is Client.CONFLUENT:
+        yield from _fetch_confluent(settings, ranges)
+    else:
+        with kafka_python_consumer(settings) as consumer:
+            yield from read_kafka_python(consumer, settings, ranges)
+
+
+def read_ranges(
+    settings: KafkaSettings,
+    ranges: Sequence[OffsetRange],
+    client: Client = Client.CONFLUENT,
+) -> Iterator[RawRecord]:
+    """Yield the records of some ranges one by one; see `fetch`."""
+    return chain.from_iterable(fetch(client, settings, ranges))
 
 
 def _fetch_confluent(
@@ -262,13 +275,6 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
     )
 
 
-def _fetch_kafka_python(
-    settings: KafkaSettings, ranges: Sequence[OffsetRange]
-) -> Iterator[list[RawRecord]]:
-    with kafka_python_consumer(settings) as consumer:
-        yield from read_kafka_python(consumer, settings, ranges)
-
-
 @contextmanager
 def kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
     """Yield a `kafka.KafkaConsumer`, and close it at the end of the block."""
@@ -298,7 +304,7 @@ def kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
 def read_kafka_python(
     consumer: Any, settings: KafkaSettings, ranges: Sequence[OffsetRange]
 ) -> Iterator[list[RawRecord]]:
-    """Read all records of some ranges with a `kafka.KafkaConsumer`; see `Fetch`."""
+    """Read all records of some ranges with a `kafka.KafkaConsumer`; see `fetch`."""
     from kafka import TopicPartition
     from kafka.errors import AuthorizationError, OffsetOutOfRangeError
 
@@ -343,12 +349,6 @@ def read_kafka_python(
                 del open_ranges[partition]
                 consumer.pause(partition)
         patience.check()
-
-
-_FETCHES: dict[Client, Fetch] = {
-    Client.CONFLUENT: _fetch_confluent,
-    Client.KAFKA_PYTHON: _fetch_kafka_python,
-}
 
 
 class _Patience:

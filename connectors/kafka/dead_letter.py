@@ -6,17 +6,18 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import msgspec
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import (
-    abandon,
+    LazyProducer,
     failure,
     kafka_python_options,
     record_refusal,
 )
-from connectors.kafka.dead_letter_cut import encode_cuts, fit
+from connectors.kafka.dead_letter_cut import fit
 from connectors.kafka.record_source import RecordSource, read_places
 from connectors.kafka.settings import (
     DEAD_LETTER_TOPIC,
@@ -45,8 +46,7 @@ _TOPIC = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 _UNKNOWN_LIMIT_BYTES = 1_000_000
-"""Size of a dead letter if the topic's limit is unknown: a little below Kafka's
-default."""
+"""Size of a dead letter if the topic's limit is unknown; Kafka's default is larger."""
 
 _SMALLEST_BYTES = 4_096
 """Size of a dead letter after the broker has refused a larger dead letter."""
@@ -61,7 +61,7 @@ class _Sent(NamedTuple):
     future: FutureRecordMetadata
 
 
-class DeadLetterWriter:
+class DeadLetterWriter(LazyProducer):
     """Reads undecodable records again, and writes them to the dead-letter topic.
 
     Duplicates after a crash have the same ``dead-letter-source``.
@@ -76,7 +76,6 @@ class DeadLetterWriter:
         self._settings = settings
         self._client = client
         self._topic = topic
-        self._producer: KafkaProducer | None = None
         self._limit_bytes = _UNKNOWN_LIMIT_BYTES
         self._has_logged = False
 
@@ -96,7 +95,7 @@ class DeadLetterWriter:
             producer = self._connected()
             sent: list[_Sent] = []
             size = unwritten = 0
-            for record in read_places(self._client, self._settings, wanted):
+            for record in read_places(self._settings, wanted, self._client):
                 letter = wanted[record.partition, record.offset]
                 sent.append(self._send(producer, record, letter, self._limit_bytes))
                 size += min(record.size_bytes, self._limit_bytes)
@@ -107,26 +106,17 @@ class DeadLetterWriter:
         except KafkaError as error:
             raise failure(self._settings, error) from error
 
-    def close(self) -> None:
-        """Close the producer without waiting for unacknowledged records."""
-        if self._producer is not None:
-            abandon(self._producer)
-            self._producer = None
-
-    def _connected(self) -> KafkaProducer:
-        if self._producer is None:
-            ensure_topic(self._settings, self._topic, configuration=_TOPIC)
-            limit = find_max_message_bytes(self._settings, self._topic)
-            self._limit_bytes = min(limit or _UNKNOWN_LIMIT_BYTES, MAX_MESSAGE_BYTES)
-            self._producer = KafkaProducer(
-                **kafka_python_options(self._settings),
-                acks="all",
-                # After a refused record, an idempotent client refuses all other
-                # records.
-                enable_idempotence=False,
-                max_request_size=MAX_MESSAGE_BYTES,
-            )
-        return self._producer
+    def _connect(self) -> KafkaProducer:
+        ensure_topic(self._settings, self._topic, configuration=_TOPIC)
+        limit = find_max_message_bytes(self._settings, self._topic)
+        self._limit_bytes = min(limit or _UNKNOWN_LIMIT_BYTES, MAX_MESSAGE_BYTES)
+        return KafkaProducer(
+            **kafka_python_options(self._settings),
+            acks="all",
+            # After a refused record, an idempotent client refuses all others.
+            enable_idempotence=False,
+            max_request_size=MAX_MESSAGE_BYTES,
+        )
 
     def _send(
         self,
@@ -147,7 +137,7 @@ class DeadLetterWriter:
             size = fitted.cuts["value"].bytes
             headers.append((SIZE_HEADER, str(size).encode()))
         if fitted.cuts:
-            headers.append((CUT_HEADER, encode_cuts(fitted.cuts)))
+            headers.append((CUT_HEADER, msgspec.json.encode(fitted.cuts)))
         future = producer.send(
             self._topic,
             key=fitted.key,

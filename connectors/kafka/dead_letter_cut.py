@@ -17,8 +17,7 @@ _OWN_BYTES = 2_048
 """Upper limit for the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""Length of a cut header name in characters, and of cut content or a cut key in
-bytes."""
+"""Kept characters of a header name, and kept bytes of content or of a key."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 
@@ -89,11 +88,6 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     if key is None:
         value = value or b""
     return Fitted(key, value, headers, _cuts_of(record, cut))
-
-
-def encode_cuts(cuts: Cuts) -> bytes:
-    """Return the content of the header that lists the cut parts."""
-    return msgspec.json.encode(cuts)
 
 
 def decode_cuts(content: bytes | None) -> Cuts:

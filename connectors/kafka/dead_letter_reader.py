@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import NamedTuple
 
-from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.dead_letter import (
     CUT_HEADER,
     REASON_HEADER,
@@ -17,12 +17,7 @@ from connectors.kafka.dead_letter import (
 from connectors.kafka.dead_letter_cut import Cuts, decode_cuts
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record_source import RecordSource, parse_source
-from connectors.kafka.settings import (
-    DEAD_LETTER_TOPIC,
-    Client,
-    KafkaSettings,
-    TopicMissing,
-)
+from connectors.kafka.settings import DEAD_LETTER_TOPIC, KafkaSettings, TopicMissing
 from sds_core.observer.record import RawRecord
 from sds_core.text import printable
 
@@ -101,14 +96,8 @@ class DeadLetterReader:
     letters.
     """
 
-    def __init__(
-        self,
-        settings: KafkaSettings,
-        topic: str = DEAD_LETTER_TOPIC,
-        client: Client = Client.CONFLUENT,
-    ) -> None:
+    def __init__(self, settings: KafkaSettings, topic: str = DEAD_LETTER_TOPIC) -> None:
         self._settings = replace(settings, topic=topic)
-        self._client = client
         self.strangers = 0
 
     def __iter__(self) -> Iterator[StoredLetter]:
@@ -126,14 +115,13 @@ class DeadLetterReader:
         self.strangers = 0
         seen: set[RecordSource] = set()
         ranges = [OffsetRange(p, starts[p], ends[p]) for p in partitions]
-        for records in fetch(self._client, self._settings, ranges):
-            for record in records:
-                letter = read_letter(record)
-                if letter is None:
-                    self.strangers += 1
-                elif letter.source not in seen:
-                    seen.add(letter.source)
-                    yield letter
+        for record in read_ranges(self._settings, ranges):
+            letter = read_letter(record)
+            if letter is None:
+                self.strangers += 1
+            elif letter.source not in seen:
+                seen.add(letter.source)
+                yield letter
 
     def _partitions(self, offsets: TopicOffsets) -> list[int]:
         try:

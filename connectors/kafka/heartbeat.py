@@ -25,9 +25,8 @@ def heartbeats(
 ) -> Iterator[None]:
     """Write a heartbeat to every partition at intervals while the block runs.
 
-    Heartbeats advance the event-time clock while no traffic arrives. A heartbeat
-    carries no sequence number: it shows that the monitor reaches Kafka, not that a tap
-    works.
+    Heartbeats advance the event-time clock while no traffic arrives. They have no
+    sequence number: they show that the monitor reaches Kafka, not that a tap works.
     """
     stop = threading.Event()
     thread = threading.Thread(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from sds_core.audit.mirrored import MirroredMessage, Unidentified, mirrored_message
-from sds_core.observer.record import RawRecord
 
 
 @dataclass(slots=True)
@@ -24,17 +23,6 @@ class Mirrored:
     messages: dict[bytes, MirroredMessage] = field(default_factory=dict)
     unidentified: int = 0
     begin_ms: int | None = None
-
-    def take(self, records: Iterable[RawRecord]) -> None:
-        """Add the messages of some records."""
-        for record in records:
-            try:
-                message = mirrored_message(record)
-            except Unidentified:
-                self.unidentified += 1
-                continue
-            if message is not None:
-                self.messages.setdefault(message.item.message_hash, message)
 
 
 def read_mirrored(kafka: KafkaSettings, since_ms: int) -> Mirrored:
@@ -66,6 +54,12 @@ def read_between(
     """
     found = Mirrored()
     ranges = [OffsetRange(p, start, ends[p]) for p, start in starts.items()]
-    for records in fetch(Client.CONFLUENT, kafka, ranges):
-        found.take(records)
+    for record in read_ranges(kafka, ranges):
+        try:
+            message = mirrored_message(record)
+        except Unidentified:
+            found.unidentified += 1
+            continue
+        if message is not None:
+            found.messages.setdefault(message.item.message_hash, message)
     return found

@@ -36,8 +36,7 @@ class TopicRecord:
         timestamp_ms: When the tap received the frame, Unix ms.
         key: Channel id; None for heartbeats.
         value: The frame as on the wire; empty for heartbeats.
-        headers: Names as `sds_core.observer.record.header_name` returns them, and
-            values.
+        headers: Names, as `sds_core.observer.record.header_name` returns, and values.
     """
 
     partition: int
@@ -63,8 +62,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
     """Return a record to write to a partition.
 
-    Absent values of headers and records become empty, because the client cannot send
-    them.
+    Absent values become empty, because the client cannot send them.
     """
     return TopicRecord(
         partition,
@@ -78,10 +76,8 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 def target_partition(record: RawRecord, partitions: int) -> int:
     """Return the partition to write a record to, in [0, partitions).
 
-    If the topic has the record's partition, the record keeps the partition. If the
-    topic lacks the partition, the key decides, so the frames of a channel stay
-    together. If the key is None, the result is the record's partition modulo
-    `partitions`.
+    If the topic lacks the record's partition, the key decides, so the frames of a
+    channel stay together. Without a key, the record's partition decides.
     """
     if record.partition < partitions:
         return record.partition
@@ -163,15 +159,10 @@ def write(
 ) -> int:
     """Write records to the topic of frames; return how many Kafka has acknowledged.
 
-    Record times do not change; only the writing is paced. The next record is requested
-    after the previous record was written.
-
-    Args:
-        records: Records, roughly in order of time.
-        settings: Cluster and topic.
-        speed: Seconds of record time per second; 0 writes at full speed.
-        stop: Event that ends the writing early.
-        acknowledged: Counts the records, even if an error is raised.
+    Records are roughly in order of time. Record times do not change; only the writing
+    is paced. `speed` is in seconds of record time per second; 0 writes at full speed.
+    The next record is requested after the previous record was written. `stop` ends the
+    writing early. `acknowledged` counts the records, even if an error is raised.
 
     Raises:
         KafkaUnreachable: No broker answered, or a record was not acknowledged.

@@ -8,7 +8,6 @@ codecs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -157,10 +156,8 @@ def _unpack_snappy_block(packed: bytes) -> bytes:
     return bytes(pa.decompress(packed, size, codec="snappy", asbytes=True))
 
 
-_UNPACK: Mapping[int, Callable[[bytes], bytes]] = MappingProxyType(
-    {
-        DefaultRecordBatch.CODEC_SNAPPY: _unpack_snappy,
-        DefaultRecordBatch.CODEC_LZ4: _unpack_stream("lz4"),
-        DefaultRecordBatch.CODEC_ZSTD: _unpack_stream("zstd"),
-    }
-)
+_UNPACK: Mapping[int, Callable[[bytes], bytes]] = {
+    DefaultRecordBatch.CODEC_SNAPPY: _unpack_snappy,
+    DefaultRecordBatch.CODEC_LZ4: _unpack_stream("lz4"),
+    DefaultRecordBatch.CODEC_ZSTD: _unpack_stream("zstd"),
+}

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
-from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from sds_core.observer.record import RawRecord
@@ -41,9 +41,7 @@ def parse_source(text: str) -> RecordSource | None:
     return RecordSource(found[1], int(found[2]), int(found[3]))
 
 
-def read_source(
-    client: Client, settings: KafkaSettings, source: RecordSource
-) -> RawRecord | None:
+def read_source(settings: KafkaSettings, source: RecordSource) -> RawRecord | None:
     """Read a record; None if the topic does not hold it.
 
     The topic in the settings is ignored.
@@ -62,11 +60,13 @@ def read_source(
     if not first <= source.offset < end:
         return None
     # The offset may hold the end of a transaction.
-    return next(read_places(client, settings, [(partition, source.offset)]), None)
+    return next(read_places(settings, [(partition, source.offset)]), None)
 
 
 def read_places(
-    client: Client, settings: KafkaSettings, places: Iterable[tuple[int, int]]
+    settings: KafkaSettings,
+    places: Iterable[tuple[int, int]],
+    client: Client = Client.CONFLUENT,
 ) -> Iterator[RawRecord]:
     """Yield the records that still exist at some partitions and offsets, in order.
 
@@ -85,8 +85,7 @@ def _held(
 ) -> Iterator[RawRecord]:
     while place.start < place.end:
         try:
-            for records in fetch(client, settings, [place]):
-                yield from records
+            yield from read_ranges(settings, [place], client)
             return
         except RecordsLost:
             partition = place.partition

@@ -19,8 +19,7 @@ MAX_PARTITIONS = 1_000
 """Maximum number of partitions in a topic that these tools create."""
 
 _NUMBERS_OF_A_TOPIC = 1_000_000
-"""Number of partition numbers for each topic. No topic of a cluster has as many
-partitions."""
+"""Number of partition numbers for each topic; no topic has as many partitions."""
 
 
 class Client(enum.StrEnum):
@@ -86,8 +85,7 @@ class KafkaSettings:
     Attributes:
         bootstrap: ``host:port``, several separated by commas.
         topic: The topic of frames, several separated by commas.
-        timeout_s: Time limit for an unreachable broker, seconds. A broker restarts in
-            less than two minutes.
+        timeout_s: Time limit for an unreachable broker, seconds: a restart takes less.
         security: Encryption and identity.
     """
 

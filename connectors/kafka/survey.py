@@ -41,8 +41,7 @@ class TopicFacts(NamedTuple):
 class Survey(NamedTuple):
     """The requested topics by name, and rights of the user.
 
-    `may_create` applies to topics of any name, and `may_commit` to offsets of the
-    group.
+    `may_create` applies to all names of topics, and `may_commit` to the group.
     """
 
     topics: Mapping[str, TopicFacts]
@@ -56,8 +55,7 @@ def survey(
     """Describe topics, and the rights of the settings' user on topics and on a group.
 
     Raises:
-        connectors.kafka.settings.KafkaUnreachable: No broker answered, or a broker
-            refuses the request.
+        KafkaUnreachable: No broker answered, or a broker refuses the request.
     """
     try:
         wait_until_listening(settings)

@@ -18,15 +18,13 @@ from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLo
 from sds_core.observer.record import RawRecord
 
 _PARTITIONS = 8
-"""Maximum number of partitions in one read. A tap writes heartbeats to every
-partition."""
+"""Maximum number of partitions in one read. Heartbeats are in every partition."""
 
 _RECORDS = 50
 """Maximum number of records from each partition: one heartbeat of each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
-"""A read ends after this many bytes of values and headers: one record may have 32
-MiB."""
+"""Bytes of values and headers that end a read: one record may have 32 MiB."""
 
 
 class TopicTail:

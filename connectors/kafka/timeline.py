@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TimedOffset, TopicOffsets
-from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.record import RawRecord
 
 SLICE_RECORDS = 5_000
@@ -17,7 +17,6 @@ _LATEST_MS = 2**63 - 1
 
 
 def read_in_order_of_time(
-    client: Client,
     settings: KafkaSettings,
     offsets: TopicOffsets,
     starts: Mapping[int, int],
@@ -32,11 +31,7 @@ def read_in_order_of_time(
     records in this order, all partitions advance in time together.
 
     For each partition, `starts` has the first offset and `ends` the offset after the
-    last.
-
-    Raises:
-        KafkaUnreachable: No broker answered.
-        RecordsLost: Kafka deleted a record before it was read.
+    last. Errors are those of `consumer.fetch`.
     """
     here = dict(starts)
     peaks_ms: dict[int, int] = {}
@@ -53,20 +48,14 @@ def read_in_order_of_time(
             if size <= slice_records or stride_ms == 1:
                 break
             stride_ms //= 2
-        fetched = fetch(
-            client, settings, [OffsetRange(p, here[p], cut[p]) for p in here]
-        )
+        fetched = read_ranges(settings, [OffsetRange(p, here[p], cut[p]) for p in here])
         if size <= slice_records:
-            yield from _merged(
-                (record for records in fetched for record in records), peaks_ms
-            )
+            yield from _merged(fetched, peaks_ms)
         else:
-            # All records have the same millisecond, so any order of partitions is
-            # right.
-            for records in fetched:
-                for record in records:
-                    _peak_ms(record, peaks_ms)
-                    yield record
+            # All records share a millisecond, so any order of partitions is right.
+            for record in fetched:
+                _peak_ms(record, peaks_ms)
+                yield record
         here = cut
         if size < slice_records // 2:
             stride_ms *= 2

@@ -24,7 +24,6 @@ from connectors.kafka.handshake import wait_until_listening
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, InvalidTopic, KafkaSettings
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
 """Settings for topics with old event times (replays, recordings), whose records the
 broker would soon delete with the default retention."""
@@ -45,15 +44,16 @@ def ensure_topic(
     settings: KafkaSettings,
     topic: str,
     partitions: int = 1,
-    configuration: Mapping[str, str] = _NOTHING,
+    configuration: Mapping[str, str] = MappingProxyType({}),
 ) -> bool:
     """Create a topic if it does not exist; return whether it was created.
 
     `configuration` is added to the settings of docs/records.md.
     """
-    contract = {
+    configs = {
         "max.message.bytes": str(MAX_MESSAGE_BYTES),
         "message.timestamp.type": "CreateTime",
+        **configuration,
     }
     try:
         wait_until_listening(settings)
@@ -62,7 +62,6 @@ def ensure_topic(
             # A user who may write to a topic may lack the right to create one.
             if topic in admin.list_topics():
                 return False
-            configs = contract | {**configuration}
             new_topic = NewTopic(topic, partitions, -1, topic_configs=configs)
             admin.create_topics([new_topic])
     except TopicAlreadyExistsError:

@@ -1,8 +1,7 @@
 """Converts a snapshot to Prometheus metric families.
 
 The collector stores nothing between scrapes: each scrape reads the snapshot once. All
-samples of a scrape are thus from one moment. A series ends when the snapshot no longer
-has the series.
+samples of a scrape are thus from one moment, and a series ends with its source.
 """
 
 from __future__ import annotations
@@ -58,19 +57,14 @@ class SnapshotCollector(Collector):
     def __init__(self, current: Callable[[], Snapshot]) -> None:
         self._current = current
 
-    def describe(self) -> Iterable[Family]:
-        """Return nothing: the registry must not read a snapshot when registering."""
-        return ()
-
     def collect(self) -> Iterator[Family]:
         """Yield all declared families; before priming, only families about the job."""
         snapshot = self._current()
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
         if not snapshot.primed:
-            # The job's counters continue from the checkpoint. Before the checkpoint is
-            # read, the counters would be 0. Prometheus would take a jump from 0 for an
-            # increase.
+            # The job's counters continue from the checkpoint. Before it is read, they
+            # would be 0, and Prometheus would take the jump from 0 for an increase.
             early = [
                 metric
                 for metric in overall
@@ -98,10 +92,6 @@ class PlanCollector(Collector):
     ) -> None:
         self._current, self._plans = current, plans
 
-    def describe(self) -> Iterable[Family]:
-        """Return nothing; see `SnapshotCollector.describe`."""
-        return ()
-
     def collect(self) -> Iterator[Family]:
         """Yield the families of each kind that has been computed."""
         snapshot = self._current()
@@ -123,12 +113,11 @@ class MirrorCollector(Collector):
 
     def collect(self) -> Iterator[Family]:
         """Yield all families of the mirror and of its nodes."""
-        figures = self._figures
         nodes: Labelled[NodeFigures] = [
-            ((name,), node) for name, node in figures.nodes.items()
+            ((name,), node) for name, node in self._figures.nodes.items()
         ]
         yield from _families(NODE_METRICS, ("node",), nodes)
-        yield from _families(MIRROR_METRICS, (), [((), figures)])
+        yield from _families(MIRROR_METRICS, (), [((), self._figures)])
 
 
 class FiguresCollector(Collector, Generic[Source]):
@@ -144,7 +133,9 @@ class FiguresCollector(Collector, Generic[Source]):
 
 
 def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
-    own, rest = _split_views(views)
+    own, rest = _split(views.totals, views.labels)
+    if views.remainder is not None and views.remainder.other is not None:
+        rest.append(views.remainder.other)
     yield from _view_families(views.figures, own, rest)
     if not views.kind.in_channel_table:
         return
@@ -168,13 +159,6 @@ def _view_families(
     for metric in table.metrics:
         sources = own + other if metric.summable else own
         yield _family(metric, (table.names.label,), sources)
-
-
-def _split_views(views: Views[Source]) -> tuple[Labelled[Source], list[Source]]:
-    own, rest = _split(views.totals, views.labels)
-    if views.remainder is not None and views.remainder.other is not None:
-        rest.append(views.remainder.other)
-    return own, rest
 
 
 def _split(
@@ -214,8 +198,7 @@ _AnyFamily = (
 )
 
 _NEW_FAMILY: Mapping[MetricKind, type[_AnyFamily]] = {
-    # The family accepts a name with or without `_total`, and appends `_total` if
-    # missing.
+    # The family appends `_total` to a name without it.
     MetricKind.COUNTER: CounterMetricFamily,
     MetricKind.GAUGE: GaugeMetricFamily,
     MetricKind.HISTOGRAM: HistogramMetricFamily,

@@ -35,8 +35,7 @@ def encoder(accept: str) -> tuple[Encoder, str]:
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
-        # Formats with another escaping change every name with an underscore, and no
-        # scraper requests them.
+        # Another escaping changes names with underscores; no scraper requests it.
         return library, content_type
     if content_type.startswith("application/openmetrics-text"):
         return openmetrics, content_type

@@ -52,9 +52,6 @@ class FiringAlerts(NamedTuple):
     problem: str = ""
 
 
-NOT_ASKED = FiringAlerts()
-
-
 class _Alert(msgspec.Struct):
     labels: dict[str, str]
     annotations: dict[str, str] = {}
@@ -114,7 +111,6 @@ class FiringPoll(Poll[FiringAlerts]):
     """Queries a Prometheus repeatedly while the block runs, if a URL is given."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
+        request = None if url is None else partial(ask, url)
         first = FiringAlerts(asked=url is not None)
-        super().__init__(
-            None if url is None else partial(ask, url), first, poll_s, "alerts"
-        )
+        super().__init__(request, first, poll_s, "alerts")

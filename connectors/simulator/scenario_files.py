@@ -22,8 +22,7 @@ def load_scenario(name: str) -> AnyScenario:
     """Read a shipped scenario by its name, or a file that ends in `.toml` by its path.
 
     Raises:
-        UnreadableScenario: No shipped scenario has this name, or the file is missing or
-            invalid.
+        UnreadableScenario: No scenario has this name, or the file is missing or bad.
     """
     if name.endswith(SUFFIX):
         return _read(Path(name), name)

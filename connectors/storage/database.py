@@ -57,19 +57,13 @@ class Format(NamedTuple):
 class SqliteFile:
     """A file with one kind of state; a context manager that closes it.
 
-    Methods that write raise `StorageError`, methods that read raise
-    `StorageUnreadable`.
+    Opening may raise each of the errors above. Methods that write raise `StorageError`,
+    methods that read raise `StorageUnreadable`.
 
     Args:
         path: The file; it is created if it is missing.
         survives_power_loss: Whether to wait for the disk at each change. If False, a
-            power failure may lose the last changes. If the process ends, no change is
-            lost.
-
-    Raises:
-        StorageInUse: Another process has the file open.
-        StorageUnreadable: The file is damaged or of another kind.
-        StorageError: The file cannot be opened.
+            power failure may lose the last changes; the end of the process loses none.
     """
 
     def __init__(self, path: Path, form: Format, *, survives_power_loss: bool) -> None:

@@ -1,7 +1,8 @@
 """Files that survive a power failure, and errors of failing disks.
 
 A file that is written under another name, synced and renamed exists completely or not
-at all. The new name is durable after a sync of the directory.
+at all. The new name is durable after a sync of the directory. If the system refuses a
+change, functions raise `OSError`.
 """
 
 from __future__ import annotations
@@ -41,7 +42,6 @@ def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
 
     Raises:
         BlockingIOError: Another process holds the lock.
-        OSError: The file cannot be created.
     """
     make_directory(path.parent, 0o700)
     with path.open("w") as file:
@@ -101,11 +101,7 @@ def cause_of(error: sqlite3.Error, path: Path) -> str:
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a directory, durable.
-
-    Raises:
-        OSError: The system refuses.
-    """
+    """Make a file, or the names in a directory, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -122,9 +118,6 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
     """Create a directory durably, with its parents, unless it exists.
 
     The mode applies only to the directory itself.
-
-    Raises:
-        OSError: The directory cannot be created.
     """
     if not path.is_dir():
         if not path.parent.is_file():
@@ -142,10 +135,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a file that durably replaces another file when the block ends.
 
     Until the block ends without an error, the replaced file stays unchanged. The new
-    file is at `unfinished`, on the same disk.
-
-    Raises:
-        OSError: The file cannot be written; no unfinished file is left.
+    file is at `unfinished`, on the same disk; after an error, it is removed.
     """
     unfinished = unfinished or path.with_name(f"{path.name}.new")
     try:
@@ -180,17 +170,15 @@ class NewFiles:
         )
 
     def sync(self) -> None:
-        """Sync each file that was added since the last call, then their directories.
-
-        Raises:
-            OSError: A file cannot be synced.
-        """
+        """Sync each file that was added since the last call, then their directories."""
         entries = frozenset(self._entries())
         new = [Path(path) for path, _ in entries - self._known]
         # The first sync writes the file system's journal, so the other syncs are short.
         # Threads would cost more CPU time than the syncs.
         for path in new:
-            _sync_if_there(path)
+            # The program may have removed the file meanwhile.
+            with suppress(FileNotFoundError):
+                sync(path)
         for directory in {path.parent for path in new}:
             sync(directory)
         self._known = entries
@@ -206,9 +194,3 @@ def _below(entry: os.DirEntry[str]) -> Iterator[tuple[str, int]]:
     if entry.is_dir(follow_symlinks=False):
         for inner in os.scandir(entry.path):
             yield from _below(inner)
-
-
-def _sync_if_there(path: Path) -> None:
-    # The program may have removed the file meanwhile.
-    with suppress(FileNotFoundError):
-        sync(path)

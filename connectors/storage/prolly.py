@@ -117,10 +117,8 @@ class SqliteTree(SqliteFile):
         return self._bytes("SELECT value FROM note WHERE name = ?", name)
 
     def _bytes(self, query: str, key: bytes | str) -> bytes | None:
-        try:
-            row = self._database.execute(query, (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise StorageUnreadable(self.path, str(error)) from error
+        with self._reading() as database:
+            row = database.execute(query, (key,)).fetchone()
         if row is None:
             return None
         if not isinstance(row[0], bytes):

@@ -1,5 +1,1 @@
-"""Synchronisation of Prolly trees over TCP (sds_core/prolly).
-
-`server` answers peers, and `client` sends requests. `stream` limits the size and time
-of frames.
-"""
+"""Synchronisation of Prolly trees over TCP (sds_core/prolly)."""

@@ -36,12 +36,10 @@ MAX_PER_ADDRESS = 4
 """Maximum number of peers from one address, so that others can connect."""
 
 _MAX_HANDSHAKES = 100
-"""Maximum number of connections that are not peers yet. Untrusted clients can hold
-these connections."""
+"""Maximum number of connections of untrusted clients, which are not peers yet."""
 
 _CREDENTIAL_BYTES = 1_024
-"""Maximum length of a first message with a token. Untrusted clients can send such a
-message."""
+"""Maximum length of a message with a token, which untrusted clients can send."""
 
 _MAX_RECORDS = 1_000
 """Maximum number of records in one request."""
@@ -60,8 +58,7 @@ class SyncServer:
         timeouts: How long to wait for peers.
         tls: Returns the context for a new connection; None for no TLS.
         figures: Counters.
-        admits: Returns whether a token is valid; the token is empty if the peer sent no
-            token.
+        admits: Returns whether a token is valid; the token is empty if none was sent.
     """
 
     def __init__(
@@ -89,10 +86,7 @@ class SyncServer:
     async def listening(self, address: Address) -> AsyncIterator[Address]:
         """Listen until the block ends; yield the address with the actual port.
 
-        Raises:
-            PortInUse: Another program listens on the port.
-            AddressUnusable: The server cannot listen on the address, but no other
-                program uses the port.
+        For errors, see `connectors.sockets.listener.listen`.
         """
         self._listener = listen(*address, _MAX_HANDSHAKES)
         has_tls = self._tls is not None

@@ -101,6 +101,5 @@ class FrameStream:
                 async with asyncio.timeout(self._step_s):
                     await self._writer.wait_closed()
         finally:
-            # Without `abort`, unsent bytes for a peer that does not read stay in
-            # memory.
+            # Otherwise, unsent bytes for a peer that does not read stay in memory.
             self._writer.transport.abort()

@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 from kafka.producer.future import FutureRecordMetadata
 
 from connectors.kafka.clients import (
-    abandon,
+    LazyProducer,
     failure,
     kafka_python_options,
     record_refusal,
@@ -26,7 +26,7 @@ _ATTEMPT_S = 30.0
 time. The mirror retries a write that reaches the limit."""
 
 
-class FrameWriter:
+class FrameWriter(LazyProducer):
     """Writes spooled records; connects at the first write, and again after a failure.
 
     One write takes at most the `timeout_s` of `kafka` or 30 s, whichever is less. If
@@ -38,7 +38,6 @@ class FrameWriter:
         self._wanted_partitions = partitions
         self._observer = observer.encode()
         self._partitions = 0
-        self._producer: KafkaProducer | None = None
 
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
         """Write records; return the records that Kafka refuses for good, with reasons.
@@ -85,31 +84,23 @@ class FrameWriter:
             self.close()
         return refused
 
-    def close(self) -> None:
-        """Close the connection; the next write opens another."""
-        if self._producer is not None:
-            abandon(self._producer)
-            self._producer = None
-
-    def _connected(self) -> KafkaProducer:
-        if self._producer is None:
-            wait_until_listening(self._kafka)
-            timeout_ms = int(self._kafka.timeout_s * 1000)
-            self._partitions = ensure_frames_topic(self._kafka, self._wanted_partitions)
-            try:
-                self._producer = KafkaProducer(
-                    **kafka_python_options(self._kafka),
-                    acks="all",
-                    enable_idempotence=True,
-                    max_request_size=MAX_MESSAGE_BYTES,
-                    max_block_ms=timeout_ms,
-                    bootstrap_timeout_ms=timeout_ms,
-                    request_timeout_ms=timeout_ms,
-                    delivery_timeout_ms=2 * timeout_ms,
-                )
-            except KafkaError as error:
-                raise failure(self._kafka, error) from error
-        return self._producer
+    def _connect(self) -> KafkaProducer:
+        wait_until_listening(self._kafka)
+        timeout_ms = int(self._kafka.timeout_s * 1000)
+        self._partitions = ensure_frames_topic(self._kafka, self._wanted_partitions)
+        try:
+            return KafkaProducer(
+                **kafka_python_options(self._kafka),
+                acks="all",
+                enable_idempotence=True,
+                max_request_size=MAX_MESSAGE_BYTES,
+                max_block_ms=timeout_ms,
+                bootstrap_timeout_ms=timeout_ms,
+                request_timeout_ms=timeout_ms,
+                delivery_timeout_ms=2 * timeout_ms,
+            )
+        except KafkaError as error:
+            raise failure(self._kafka, error) from error
 
     def _records(self, spooled: Spooled) -> Iterator[TopicRecord]:
         tap = (("observer", self._observer), ("seq", str(spooled.seq).encode()))

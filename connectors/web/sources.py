@@ -8,7 +8,7 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple, Protocol
 
 from connectors.history.schema import Row
-from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
+from connectors.prometheus.firing import FiringAlerts
 from connectors.web import words
 from connectors.web.refusals import NoTrace
 from sds_core.observer.growth import Recorded
@@ -105,7 +105,7 @@ class Sources:
     current: Callable[[], Snapshot]
     stored: Callable[[], Mapping[str, StoredViews]]
     runbooks: Traversable
-    firing: Callable[[], FiringAlerts] = lambda: NOT_ASKED
+    firing: Callable[[], FiringAlerts] = FiringAlerts
     plans: Callable[[], Plans] = dict
     trace: Callable[[TraceQuestion], Trace] = _no_trace
 

@@ -9,11 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from connectors.files.channel_table import (
-    BadChannelTable,
-    read_channel_table,
-    read_entries,
-)
+from connectors.files.channel_table import BadChannelTable, read_entries
 from sds_core.observer.channel_table import ChannelTable
 from streaming.cli.exit_codes import wrong_use
 from streaming.cli.log import logger
@@ -38,7 +34,7 @@ def channel_table(channels: Path | None) -> ChannelTable:
     if channels is None:
         return ChannelTable()
     with wrong_use(BadChannelTable, where="--channels: "):
-        return read_channel_table(channels)
+        return ChannelTable(read_entries(channels))
 
 
 table_option = option_group("table", (channels_option,), channel_table)

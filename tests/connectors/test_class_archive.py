@@ -55,7 +55,7 @@ def test_archive_appears_whole_and_replaces_older_ones(tmp_path: Path) -> None:
     archive = ClassArchive(tmp_path / "program-1.jsa")
     with archive.recording() as (option, *_):
         Path(option.partition("=")[2]).write_text("classes")
-        assert not archive.exists
+        assert not archive.path.exists()
     assert archive.path.read_text() == "classes"
     assert sorted(tmp_path.iterdir()) == [foreign, archive.path]
 

@@ -152,7 +152,7 @@ def test_session_uses_the_archive_of_a_prepared_environment(
     """Its JVM was started with the option."""
     options = spark.conf.get("spark.driver.extraJavaOptions") or ""
     archive = archive_of_spark(find_java())
-    assert (str(archive.path) in options) is archive.exists
+    assert (str(archive.path) in options) is archive.path.exists()
 
 
 _SESSION = """

@@ -16,7 +16,6 @@ from connectors.kafka.mirrored import Mirrored, read_between
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.record_source import read_places
 from connectors.kafka.settings import (
-    Client,
     KafkaSettings,
     KafkaUnreachable,
     RecordsLost,
@@ -108,7 +107,7 @@ class MirrorIndex:
         values = self._stored.values(message_hashes)
         places = [_PLACE.unpack(value) for value in values.values()]
         by_hash = {}
-        for record in read_places(Client.CONFLUENT, self._kafka, places):
+        for record in read_places(self._kafka, places):
             try:
                 message = mirrored_message(record)
             except Unidentified:

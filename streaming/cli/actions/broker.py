@@ -78,7 +78,7 @@ def prepare() -> None:
             (archive_of(jars, java), _record_broker),
             (archive_of_spark(java), _record_spark),
         ):
-            if not archive.exists:
+            if not archive.path.exists():
                 record(archive)
             click.echo(f"class archive {archive.path}")
     except OSError as error:

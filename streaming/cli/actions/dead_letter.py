@@ -23,7 +23,7 @@ from connectors.kafka.dead_letter_reader import (
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.producer import target_partition, topic_record, write
 from connectors.kafka.record_source import RecordSource, read_source
-from connectors.kafka.settings import Client, KafkaSettings, TopicMissing
+from connectors.kafka.settings import KafkaSettings, TopicMissing
 from sds_core.observer.judgement import Dead, judge
 from sds_core.observer.record import RawRecord
 from sds_core.text import counted, decode_text, iso_time, number, printable
@@ -203,7 +203,7 @@ def _whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | Non
     if letter.is_whole:
         return letter.record
     try:
-        record = read_source(Client.CONFLUENT, kafka, letter.source)
+        record = read_source(kafka, letter.source)
     except TopicMissing:
         return None
     return record if record and is_whole(record, letter.cuts) else None

@@ -11,10 +11,9 @@ from pathlib import Path
 import click
 
 from connectors.files.record_file import write_records
-from connectors.kafka.consumer import OffsetRange, fetch
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import (
-    Client,
     KafkaSettings,
     KafkaUnreachable,
     RecordsLost,
@@ -93,14 +92,14 @@ def _records(
         starts = {p: begins[p].offset if p in begins else ends[p] for p in starts}
     if window.last_ms < ALL_TIMES.last_ms - LATE_MS:
         ends = ends_of_window(offsets, ends, window, partial(_holds_record, kafka))
-    for record in read_in_order_of_time(Client.CONFLUENT, kafka, offsets, starts, ends):
+    for record in read_in_order_of_time(kafka, offsets, starts, ends):
         if record.timestamp_ms in window:
             yield record
 
 
 def _holds_record(kafka: KafkaSettings, partition: int, offset: int) -> bool:
     place = OffsetRange(partition, offset, offset + 1)
-    return any(fetch(Client.CONFLUENT, kafka, [place]))
+    return any(read_ranges(kafka, [place]))
 
 
 def _key_of(record: RawRecord) -> bytes | None:

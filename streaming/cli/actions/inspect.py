@@ -11,7 +11,7 @@ import click
 from connectors.files.record_file import UnreadableFile, read_records
 from connectors.files.record_lines import NO_OFFSET, BadLine, parse_line
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
-from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.record import RawRecord
 from streaming.cli.exit_codes import ExitCode, wrong_use
 from streaming.cli.inspection import inspect_record
@@ -53,7 +53,7 @@ def _read_topic(kafka: KafkaSettings | None, source: RecordSource) -> RawRecord:
     if kafka is None:
         message = f"{source} is a record of a topic: give --bootstrap"
         raise click.UsageError(message)
-    record = read_source(Client.CONFLUENT, kafka, source)
+    record = read_source(kafka, source)
     if record is None:
         message = (
             f"{source.topic} does not contain {source}: Kafka has deleted it, or it "

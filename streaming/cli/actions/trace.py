@@ -11,10 +11,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from connectors.kafka.backward import offsets_at, read_ranges
-from connectors.kafka.consumer import OffsetRange
+from connectors.kafka.backward import offsets_at
+from connectors.kafka.consumer import OffsetRange, read_ranges
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import Client, KafkaSettings
+from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.timeline import read_in_order_of_time
 from connectors.web.report import report_html
 from connectors.web.trace_blocks import trace_report
@@ -148,9 +148,7 @@ class _Reading:
         if len(starts) == 1:
             ranges = [OffsetRange(one, starts[one], ends[one]) for one in starts]
             return read_ranges(self._kafka, ranges)
-        return read_in_order_of_time(
-            Client.CONFLUENT, self._kafka, self._offsets, starts, ends
-        )
+        return read_in_order_of_time(self._kafka, self._offsets, starts, ends)
 
     def _deleted(self) -> Iterator[str]:
         held = self._offsets.first_at_or_after(self._partitions, 0)

@@ -145,11 +145,11 @@ def search(
     span = _span(begun, offsets, partitions, wall_ms)
     reader = _Reader(begun, wall_ms)
     for some in _in_turn(partitions, begun):
-        for part in slices_backward(
+        for records in slices_backward(
             kafka, offsets, some, span.first_ms, span.last_ms, _SLICE_MS
         ):
             before = reader.matches
-            reader.read(part.records)
+            reader.read(records)
             if begun.has_all and reader.matches == before:
                 break
         if begun.subjects:

@@ -8,12 +8,12 @@ import pytest
 
 from connectors.files.channel_table import (
     BadChannelTable,
-    read_channel_table,
     read_entries,
 )
 from sds_core.observer.channel_table import (
     DEFAULT_SETTINGS,
     ChannelEntry,
+    ChannelTable,
     Objectives,
 )
 
@@ -52,13 +52,13 @@ def test_every_key_of_an_entry_is_read(file: Path) -> None:
         ),
         ChannelEntry("lobby", label=False),
     ]
-    assert read_channel_table(file).of("support-7").name == "Support rooms"
+    assert ChannelTable(read_entries(file)).of("support-7").name == "Support rooms"
 
 
 def test_empty_file_gives_a_table_without_entries(file: Path) -> None:
     """A file without entries is valid."""
     file.write_text("# nothing yet\n")
-    assert read_channel_table(file).of("lobby") == DEFAULT_SETTINGS
+    assert ChannelTable(read_entries(file)).of("lobby") == DEFAULT_SETTINGS
 
 
 ENTRY = '[[channel]]\nmatch = "a"\n'
@@ -109,7 +109,7 @@ def test_bad_table_is_refused_in_one_line(
     if text is not None:
         file.write_text(text)
     with pytest.raises(BadChannelTable) as caught:
-        read_channel_table(file)
+        read_entries(file)
     line = str(caught.value)
     assert line.startswith(f"{file}: ")
     assert said in line

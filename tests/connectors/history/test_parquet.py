@@ -15,12 +15,13 @@ import pytest
 from connectors.history.errors import DamagedHistory
 from connectors.history.parquet import ParquetHistory
 from connectors.history.query import channel_minutes, find_incidents
-from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS, description
+from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from tests.support.history.rows import (
     DAY_MS,
     MONDAY_MS,
     TUESDAY_MS,
+    description,
     incident_rows,
     lost,
     minute,

@@ -21,7 +21,6 @@ from connectors.history.schema import (
     NumberedMinute,
     Row,
     channel_incident,
-    description,
     incident_row,
     minute_row,
 )
@@ -34,7 +33,7 @@ from sds_core.observer.incidents import (
 )
 from sds_core.observer.sds.figures import CHANNEL_FIGURES
 from sds_core.observer.sds.totals import ChannelTotals
-from tests.support.history.rows import MONDAY_MS, lost, numbered_totals
+from tests.support.history.rows import MONDAY_MS, description, lost, numbered_totals
 from tests.support.properties import CAREFUL
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -7,7 +7,7 @@ import pytest
 from connectors.kafka.dead_letter import DeadLetterWriter
 from connectors.kafka.dead_letter_reader import DeadLetterReader, read_letter
 from connectors.kafka.record_source import RecordSource, parse_source, read_source
-from connectors.kafka.settings import Client, TopicMissing
+from connectors.kafka.settings import TopicMissing
 from sds_core.observer.dead_letter_view import DeadLetter
 from sds_core.observer.record import RawRecord
 from sds_core.wire import Reason
@@ -58,7 +58,7 @@ def test_repeated_letters_are_read_once_and_other_records_counted(
     )
     other = KafkaTopic(type(topic.settings)(topic.settings.bootstrap, name))
     other.write(b"no dead letter")
-    reader = DeadLetterReader(topic.settings, name, Client.KAFKA_PYTHON)
+    reader = DeadLetterReader(topic.settings, name)
     for _ in range(2):
         found = list(reader)
         assert [one.source.offset for one in found] == [0, 1]
@@ -115,12 +115,8 @@ def test_missing_record_gives_none(kafka_topic: TopicMaker) -> None:
     topic.write_transaction([3])
     topic.delete_before(1)
     held = {
-        offset: read_source(
-            Client.CONFLUENT, topic.settings, RecordSource(name, 0, offset)
-        )
+        offset: read_source(topic.settings, RecordSource(name, 0, offset))
         for offset in range(5)
     }
     assert {offset for offset, record in held.items() if record} == {1, 2}
-    assert (
-        read_source(Client.CONFLUENT, topic.settings, RecordSource(name, 1, 0)) is None
-    )
+    assert read_source(topic.settings, RecordSource(name, 1, 0)) is None

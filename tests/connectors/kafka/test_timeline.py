@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from connectors.kafka.offsets import TopicOffsets
-from connectors.kafka.settings import Client
 from connectors.kafka.timeline import read_in_order_of_time
 from tests.support.kafka import KafkaTopic, TopicMaker
 
@@ -24,7 +23,6 @@ def read(
     try:
         partitions = offsets.partitions()
         found = read_in_order_of_time(
-            Client.CONFLUENT,
             topic.settings,
             offsets,
             starts or offsets.earliest(partitions),

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from connectors.history.errors import NoHistory
 from connectors.history.schema import Row
 from connectors.prometheus.collector import PlanCollector, SnapshotCollector
-from connectors.prometheus.firing import NOT_ASKED, FiringAlerts
+from connectors.prometheus.firing import FiringAlerts
 from connectors.web.app import create_app
 from connectors.web.server import WebServer
 from connectors.web.sources import Sources, TraceQuestion
@@ -91,7 +91,7 @@ class Stage:
     minutes: list[Row] = field(default_factory=list)
     has_history: bool = True
     recent: dict[str, list[Recorded]] = field(default_factory=dict)
-    firing: FiringAlerts = NOT_ASKED
+    firing: FiringAlerts = field(default_factory=FiringAlerts)
     shown: dict[str, list[ShownVerdict]] = field(default_factory=dict)
     shown_until_ms: int | None = None
     plans: dict[str, Plan] = field(default_factory=dict)
@@ -176,7 +176,7 @@ class Stage:
 
     def _check(self) -> None:
         if not self.has_history:
-            raise NoHistory(Path("nowhere"))
+            raise NoHistory(Path("nowhere"), None)
 
 
 @pytest.fixture

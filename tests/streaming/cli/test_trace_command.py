@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from connectors.broker.broker import EmbeddedBroker
-from connectors.kafka import backward
+from connectors.kafka import consumer
 from connectors.kafka.producer import TopicRecord, partition_of, write
 from connectors.simulator.scenario_files import load_scenario
 from connectors.web.refusals import NoTrace, TraceFailed
@@ -125,13 +125,13 @@ def test_only_the_partition_of_the_channel_is_read(
 ) -> None:
     """Search and trace read the partition of its key, and no other."""
     read: set[int] = set()
-    fetch = backward.fetch
+    fetch = consumer.fetch
 
     def noted(client: Any, settings: Any, ranges: Any) -> Any:
         read.update(one.partition for one in ranges)
         return fetch(client, settings, ranges)
 
-    monkeypatch.setattr(backward, "fetch", noted)
+    monkeypatch.setattr(consumer, "fetch", noted)
     arguments = [case().message_id, "--channel", CHANNEL, "--format", "json"]
     (found,) = documents(trace(town, *arguments))
     assert read == {partition_of(CHANNEL.encode(), PARTITIONS)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from connectors.history.schema import (
     NumberedIncident,
@@ -54,3 +55,8 @@ def numbered_totals() -> ChannelTotals:
 def minute(minute_ms: int, told: int = 1, **figures: Any) -> Row:
     """Return the row of a minute of channel town."""
     return minute_row(NumberedMinute(told, "town", minute_ms, ChannelTotals(**figures)))
+
+
+def description(field: pa.Field) -> str:
+    """Return the description of a field of a table."""
+    return str(field.metadata[b"description"].decode())

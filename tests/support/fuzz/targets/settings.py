@@ -10,9 +10,10 @@ from random import Random
 
 import click
 
-from connectors.files.channel_table import BadChannelTable, read_channel_table
+from connectors.files.channel_table import BadChannelTable, read_entries
 from connectors.simulator import shipped_scenarios
 from connectors.simulator.scenario_files import UnreadableScenario, load_scenario
+from sds_core.observer.channel_table import ChannelTable
 from sds_core.observer.incidents import (
     ChannelIncident,
     Incident,
@@ -102,7 +103,7 @@ def _check_settings(path: Path) -> bool:
 
 def _check_table(path: Path) -> bool:
     try:
-        table = read_channel_table(path)
+        table = ChannelTable(read_entries(path))
     except BadChannelTable as error:
         check_text(str(error), path)
         return False
