@@ -25,7 +25,7 @@ size.
 """
 
 _MOST_BYTES = 65_536
-"""Maximum bytes of a stored filter. A default nim-sds filter has 17,980 bytes."""
+"""Maximum bytes of a stored filter. A default filter of nim-sds has 18,768 bytes."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):
