@@ -31,11 +31,16 @@ def varying(
         [heads[place] for place in kept],
         ([row[place] for place in kept] for row in rows),
     )
+    if not same:
+        return lines, ""
     columns: dict[str, list[str]] = {}
     for place, value in same.items():
         columns.setdefault(value, []).append(f"*{heads[place]}*")
-    sums = "; ".join(f"{', '.join(of)}: {value}" for value, of in columns.items())
-    return lines, f"The same in each row that has a value: {sums}." if sums else ""
+    texts = [
+        f"{', '.join(of)} {'is' if len(of) == 1 else 'are'} {value}"
+        for value, of in columns.items()
+    ]
+    return lines, f"In each row that has a value, {', and '.join(texts)}."
 
 
 class PagePart(NamedTuple):

@@ -87,7 +87,7 @@ class BrokerSecurity:
 
 
 class Ports(NamedTuple):
-    """Ports for clients, for the broker and its parent, and for Kafka's metadata.
+    """Three ports of a broker: for clients, for the parent process, and for metadata.
 
     The ports `own` and `controller` use neither encryption nor authentication. Without
     security, `own` is the port for clients.

@@ -16,7 +16,7 @@ from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from sds_core.observer.record import RawRecord
 
 _NEARBY = 100
-"""Offsets at most this far apart are read as one range."""
+"""Maximum distance of two offsets that are read as one range."""
 
 _SOURCE = re.compile(r"([A-Za-z0-9._-]{1,249}):(\d{1,10}):(\d{1,18})")
 

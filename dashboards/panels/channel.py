@@ -60,9 +60,9 @@ _NOW: list[Panel] = [
     ),
     figure(
         "Missing now",
-        "Messages that frames name but no tap has seen yet. Each message arrives "
-        "or counts as lost within five minutes. If the number of missing messages "
-        "stays above 0, further messages go missing.",
+        "Messages that no tap has seen yet, although frames name them. Each message "
+        "arrives or counts as lost within five minutes. If the number of missing "
+        "messages stays above 0, further messages go missing.",
         queries.total("sds_dependencies_missing", CHANNEL),
         steps=colours.ANY_IS_SUSPECT,
     ),

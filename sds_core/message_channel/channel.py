@@ -114,7 +114,7 @@ class MessageChannel(ParticipantView):
         return step
 
     def send_ephemeral(self, content: bytes, now_ms: int) -> Step:
-        """Put a message into a frame without reliability (SDS, "Ephemeral Messages").
+        """Make the frame of an ephemeral message (SDS, "Ephemeral Messages").
 
         The frame has no timestamp, history or filter, and the participant does not
         remember it.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 STALE_S = 15.0
 """Seconds without an answer from Kafka after which the figures count as stale.
 
-The limit is longer than the election of a partition's leader, and three times the
-interval between heartbeats.
+The limit is three times the interval between heartbeats. The election of a
+partition's leader takes less time.
 """
 
 SILENT_S = 60.0

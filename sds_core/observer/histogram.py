@@ -72,7 +72,7 @@ class Histogram(msgspec.Struct, array_like=True):
         return {f"p{percent}": self.percentile_ms(percent) for percent in PERCENTILES}
 
     def summary(self) -> dict[str, int | None]:
-        """Count, sum in milliseconds and percentiles; report and API have this form."""
+        """The count, the sum in ms and the percentiles, as report and API show them."""
         return {"count": self.count, "sum": self.sum_ms} | self.percentiles()
 
 

@@ -30,7 +30,7 @@ def build_report(
     incidents: Iterable[ChannelIncident] | None = None,
     others: Mapping[str, Iterable[ChannelIncident]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the report: one kind of view is at its root, other kinds have sections.
+    """Return the report. The kind with `at_root` is at its root; others have sections.
 
     Args:
         snapshot: The figures.

@@ -226,7 +226,7 @@ class Tracing(Protocol[_FrameIn]):
 
 
 class StepLog:
-    """The steps and conclusions of one message; the gravest rule is first."""
+    """The steps of one message, and its conclusions, of which the gravest is first."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self._rules = rules

@@ -38,7 +38,7 @@ class Retries:
         self._limits = options.limits
         self._retries: dict[str, Retry] = {}
         self._bytes = 0
-        # Times may be outdated; the `due_ms` of the `Retry` is valid.
+        # A time in the heap may be outdated; `Retry.due_ms` is the valid time.
         self._heap: list[tuple[int, str]] = []
 
     @property

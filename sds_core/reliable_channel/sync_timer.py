@@ -28,12 +28,12 @@ class SyncMultipliers:
     """Factors on the drawn time, by cause of the draw, with the document's defaults.
 
     Attributes:
-        content_received: The next sync message is earlier, because it acknowledges the
-            content.
-        content_sent: The next sync message is later, because our content carried our
-            history.
-        sync_received: The next sync message is later, because another participant's
-            sync message replaces ours.
+        content_received: The next sync message is earlier than usual, because it
+            acknowledges the content.
+        content_sent: The next sync message is later than usual, because our content
+            carried our history.
+        sync_received: The next sync message is later than usual, because another
+            participant's sync message replaces ours.
         sync_sent: Factor after our own sync message; js-waku uses 2.
         sync_failed: The next sync message is later, because the network fails or the
             budget is spent.

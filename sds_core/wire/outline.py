@@ -27,7 +27,7 @@ _FILTER_BYTES = DEFAULT_PARAMETERS.length_bytes
 _FILTER_FIELD = sds_spec_pb2.Outline(
     bloom_filter=bytes(_FILTER_BYTES)
 ).SerializeToString()[:-_FILTER_BYTES]
-"""Tag and length of the field with a filter of the libraries' size."""
+"""Tag and length of the field of a filter with the default size."""
 
 _ID_TAG, _HINT_TAG, _SENDER_TAG = 0x0A, 0x12, 0x1A
 """Tags of the fields of an entry."""

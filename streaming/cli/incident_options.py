@@ -81,9 +81,9 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Read incidents of the protocol whose page has the address "
-            "/views/PREFIX. If --views is given, --channel must name a group or "
-            "channel of the protocol that PREFIX selects.",
+            help="Read incidents of the protocol with this prefix, which is part of "
+            "the address of its page: /views/PREFIX. If --views is given, --channel "
+            "must name a group or channel of the protocol that PREFIX selects.",
         ),
     ),
     _source,

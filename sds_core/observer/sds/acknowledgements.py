@@ -132,7 +132,7 @@ class Acknowledgements:
     ) -> None:
         """Look up unacknowledged messages of others in a frame's filter.
 
-        Call this after `mentioned` for the frame's causal history. If the filter holds
+        First call `mentioned` for the frame's causal history. If the filter holds
         a message, the message gets a witness. If the filter lacks a message that the
         frame could have acknowledged, the message had an opportunity. If the sender
         returned from a long silence after the message, the frame could not acknowledge
