@@ -62,8 +62,8 @@ def costs(prefix: str, many: str) -> list[Panel]:
             lines(
                 f"{name} a day, next seven days",
                 f"Forecast of {name.lower()} per day: the sum over all {many} that "
-                "have both a forecast and a label. Each bound is the sum of the bounds of "
-                "the single forecasts, so the true interval is narrower.",
+                "have both a forecast and a label. Each bound is the sum of the bounds "
+                "of the single forecasts, so the true interval is narrower.",
                 Query(
                     queries.total(
                         f"{prefix}_plan_day_{name.lower()}", CHANNELS, "bound"
