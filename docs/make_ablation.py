@@ -250,7 +250,8 @@ def about() -> str:
             "",
             f"- *{_SOON}* and *{_LATE}*: percentage of the deliveries that happen "
             "in causal order, within this time after the send.",
-            "  A delivery is a pair of a payload and a participant who did not send it.",
+            "  A delivery is a pair of a payload and a participant who did not send "
+            "it.",
             "- *bytes*: bytes of segments, parity, retries and repairs, multiplied by "
             f"the number of receivers ({PARTICIPANTS - 1}), divided by the bytes of "
             f"payload that are delivered within {_LATE}.",

@@ -30,7 +30,8 @@ class ClientLimits:
 
     Attributes:
         connections: Maximum number of open connections. A further connection closes the
-            one that has waited longest for its client, so idle clients exclude no other client.
+            one that has waited longest for its client, so idle clients exclude no other
+            client.
         watching: Number of connections for `/metrics` and `/readyz` that other
             connections cannot close.
         request_s: Maximum time for a request, in seconds, from the start of the
