@@ -257,10 +257,7 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
             rows = [row for row in rows if row not in tables[like]]
             yield f"All keys of {_link(like)}{but}{', and these:' if rows else '.'}\n"
         own = [row for row in rows if row not in usual]
-        abridged = _abridged(own, figures)
-        if name in _FIGURES:
-            abridged = map(_all_figures, abridged)
-        yield from _listed_keys(abridged)
+        yield from _listed_keys(_abridged(own, figures))
         if shared := [row[0] for row in rows if row in usual]:
             yield f"- {', '.join(shared)}"
         yield ""
@@ -304,12 +301,6 @@ def _abridged(rows: Iterable[Row], figures: Set[str]) -> Iterator[Row]:
 
     for cells, group in groupby(sorted(rows, key=is_figure), explained):
         yield ", ".join(row[0] for row in group), *cells
-
-
-def _all_figures(row: Row) -> Row:
-    """Return a row without the names of the figures that figures.md lists."""
-    is_list = row[1:] == ("integer", _REPORTED)
-    return ("all figures that are numbers", *row[1:]) if is_list else row
 
 
 def _keys(

@@ -190,7 +190,7 @@ def _check_query_metadata(path: Path) -> None:
 
 def _read_offsets(path: Path, remedy: str) -> tuple[Position, int]:
     plan, position = _read_lines(path, (_Plan, dict[str, Any]), remedy)
-    with decoding(path, remedy):
+    with decoding(path, remedy, (ValueError, LookupError)):
         partitions = int(plan.conf["spark.sql.shuffle.partitions"])
         return Position.from_json(position), partitions
 

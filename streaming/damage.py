@@ -96,7 +96,7 @@ def decoding(
     path: Path,
     remedy: str = RESTORE,
     # Errors of msgspec and of invalid text are ValueErrors.
-    errors: tuple[type[Exception], ...] = (ValueError, LookupError),
+    errors: tuple[type[Exception], ...] = (ValueError,),
 ) -> Iterator[None]:
     """Turn an error of decoding a checkpoint's file into an error with a remedy.
 

@@ -59,8 +59,8 @@ _DAY_MS = 86_400_000
 RECENT_MS = _DAY_MS
 """Event time for which incidents stay in the ledger; views forget them sooner."""
 
-_KAFKA_S = 10.0
-"""Maximum wait of one write for Kafka."""
+_KAFKA_TIMEOUT_S = 10.0
+"""Maximum time that one write to the history's topics waits for Kafka, seconds."""
 
 _REMAINING_TIME_S = 10.0
 """Maximum time for exporting the remaining rows if a user waits for the job's end."""
@@ -252,7 +252,7 @@ def exporting(
     """If a history is configured, exports findings to it while the block runs."""
     if history is None:
         return nullcontext()
-    brief = replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_S))
+    brief = replace(kafka, timeout_s=min(kafka.timeout_s, _KAFKA_TIMEOUT_S))
 
     def topics(tables: KindTables) -> HistoryTopics | None:
         names = topic_names(history, tables.kind)

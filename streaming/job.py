@@ -14,8 +14,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.state import GroupStateTimeout
 
@@ -45,7 +44,7 @@ from streaming.progress import Progress
 from streaming.session import is_ended_by_master
 from streaming.settings import JobSettings
 from streaming.sink import Sink
-from streaming.source import FORMAT, make_source
+from streaming.source import read_frames
 from streaming.topic_watch import TopicWatch, watched_topic
 from streaming.verdicts import VerdictRecorder
 
@@ -213,9 +212,10 @@ def running_job(
         rules = replace(rules, forget_ms=settings.forget_ms)
         fold = Fold(rules, stores.details is not None, protocols)
         tasks = settings.source.tasks or spark.sparkContext.defaultParallelism
-        source = make_source(replace(checkpoint.source, tasks=tasks), protocols)
+        source = replace(checkpoint.source, tasks=tasks)
+        frames = partial(read_frames, spark, source, protocols)
         place = location(spark, settings.checkpoint)
-        start = partial(_start, spark, source, fold, sink, place, settings.trigger)
+        start = partial(_start, frames, fold, sink, place, settings.trigger)
         query = start()
         position = checkpoint.log.position
         progress = Progress(board, watch, position, stores.count_pending)
@@ -255,17 +255,14 @@ def _show(board: Board, checkpoint: OpenCheckpoint) -> None:
 
 
 def _start(
-    spark: SparkSession,
-    source: type[DataSource],
+    frames: Callable[[], DataFrame],
     fold: Fold,
     sink: Sink,
     checkpoint: str,
     trigger: Mapping[str, Any],
 ) -> StreamingQuery:
-    spark.dataSource.register(source)
     rows = (
-        spark.readStream.format(FORMAT)
-        .load()
+        frames()
         .withWatermark("event_time", "1 millisecond")
         .groupBy("key")
         .applyInPandasWithState(

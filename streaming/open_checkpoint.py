@@ -51,8 +51,10 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
     check_state(checkpoint, log)
     identity = _identity_of(settings, log, kinds)
     identity.unfinished = next_unfinished(log, identity.unfinished)
-    first = time.time_ns() // 1_000
-    identity, ledger = open_ledger(checkpoint, identity, kinds, log.committed, first)
+    first_sequence = time.time_ns() // 1_000
+    identity, ledger = open_ledger(
+        checkpoint, identity, kinds, log.committed, first_sequence
+    )
     plan_again(checkpoint, log, identity.unfinished)
     complete(checkpoint, log)
 

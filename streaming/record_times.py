@@ -95,7 +95,8 @@ class Scan(NamedTuple):
 class RecordTimes:
     """Record times of each partition's unread range, seen at one wall time.
 
-    A lookup that scans returns new record times, which include the scans.
+    The record times never change, so a repeated lookup gives the same result. A lookup
+    that scans returns new record times, which include the scans.
 
     Attributes:
         read_times: Reads record times where the index cannot be trusted.

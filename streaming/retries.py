@@ -21,8 +21,8 @@ class Retries:
     - The batch is too large: the next start plans a smaller batch.
     - The failure is temporary: Kafka or the topic cannot be reached.
     - A person must remove the cause.
-    - Unknown. The next start may succeed if the query has finished a batch since its
-      start.
+    - Unknown. If the query has finished a batch since its start, the next start may
+      succeed; otherwise, the next start is assumed to fail in the same way.
 
     `longest_s` is the maximum time from the first consecutive failure to the last
     start: None for no limit, 0 for no further start.

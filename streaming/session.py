@@ -75,6 +75,7 @@ _M_ARENA_MAX = -8
 """A parameter of mallopt(3)."""
 
 _REMEMBERED = 10
+"""Maximum number of ended jobs, stages and queries that Spark remembers."""
 
 _RECORDING_TIMEOUT_S = 300
 """Writing an archive takes some 10 s, and far longer on a busy machine."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 
@@ -56,7 +57,7 @@ class ReadRange:
     """One partition's share of a batch.
 
     Before the offsets, the partition's clock is `clock_ms`, Unix ms. At the admission,
-    the partition ended at `held`.
+    the partition ended at `held`. `look` is an earlier look at the partition's end.
     """
 
     offsets: OffsetRange
@@ -119,6 +120,14 @@ def make_source(
             return SdsFramesReader(settings, registered)
 
     return SdsFramesSource
+
+
+def read_frames(
+    spark: SparkSession, settings: SourceSettings, protocols: Iterable[AnyProtocol]
+) -> DataFrame:
+    """Return the streaming rows of a source that is made of the settings."""
+    spark.dataSource.register(make_source(settings, protocols))
+    return spark.readStream.format(FORMAT).load()
 
 
 class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -149,7 +149,7 @@ def _check_metadata(path: Path) -> None:
         return
     remedy = "delete the damaged file; Spark makes a new one, and nothing is lost"
     check_file(path, remedy)
-    with decoding(path, remedy):
+    with decoding(path, remedy, (ValueError, LookupError)):
         lines = path.read_bytes().decode().splitlines()
         msgspec.json.decode(lines[-1], type=_OperatorMetadata)
 

@@ -31,7 +31,9 @@ _LOOK_S: Final = 0.5
 def sweep(
     spark: SparkSession, runs: Iterable[Run], ending: threading.Event
 ) -> Iterator[Finished]:
-    """Yield each run when it is finished, in any order; start the longest runs first.
+    """Yield each run when it is finished, in any order.
+
+    `runs` has the longest runs first: they start first.
 
     If `ending` is set, runs that are not finished are cancelled.
 

@@ -18,13 +18,14 @@ from pyspark import SparkContext
 from streaming.failure import JobFailed
 
 STALL_S = 300.0
-"""Time without progress after which a query is ended. A batch takes far less time."""
+"""Time without progress after which a query is ended, seconds; a batch takes less."""
 
 _PAUSE_S = 30.0
-"""If more time than this lies between two checks, the process has paused."""
+"""If more seconds than this lie between two checks, the process has paused."""
 
 _SET_BACK_S = 5.0
-"""If the wall clock loses more time than this, it was set back."""
+"""If the wall clock loses more seconds than this against the monotonic clock, it was
+set back."""
 
 _PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""

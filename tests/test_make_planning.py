@@ -87,10 +87,12 @@ def test_chart_has_values_and_intervals_of_its_rows(sweeps: Path) -> None:
 
 
 def test_sample_of_what_if_is_whole() -> None:
-    """It has each figure, of the plans and of their change, as the command prints."""
+    """It has each figure of the plans, as the command prints it, and their change."""
     text = SAMPLE.current()
     for word, _, _ in ROWS:
         assert re.search(rf"^  {re.escape(word)} [=~≈] ", text, re.MULTILINE)
+    first = re.escape(ROWS[0][0])
+    assert len(re.findall(rf"^  {first} [=~≈] ", text, re.MULTILINE)) == 2
 
 
 def test_delivery_has_a_row_for_each_changed_setting(

@@ -85,7 +85,8 @@ class KafkaSettings:
     Attributes:
         bootstrap: ``host:port``, several separated by commas.
         topic: The topic of frames, several separated by commas.
-        timeout_s: Time limit for an unreachable broker, seconds: a restart takes less.
+        timeout_s: Time limit for an unreachable broker, seconds. A broker restarts in
+            less than two minutes.
         security: Encryption and identity.
     """
 

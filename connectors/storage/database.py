@@ -89,7 +89,7 @@ class SqliteFile:
     def _reading(self) -> Iterator[sqlite3.Connection]:
         try:
             yield self._database
-        except sqlite3.DatabaseError as error:
+        except sqlite3.Error as error:
             raise StorageUnreadable(self.path, str(error)) from error
 
     @contextmanager

@@ -164,6 +164,8 @@ class IncomingBuffer:
 
     def overdue(self, now_ms: int) -> list[str]:
         """Return the ids of messages that are missing for longer than the limit."""
+        if self._lost_after_ms == inf:
+            return []
         latest_ms = now_ms - self._lost_after_ms
         return [
             message_id
@@ -177,6 +179,8 @@ class IncomingBuffer:
         Stuck messages name each other in a circle, so they would never be delivered.
         The result has the log's order.
         """
+        if self._lost_after_ms == inf:
+            return []
         latest_ms = now_ms - self._lost_after_ms
         later_ms = (
             message.arrived_ms

@@ -70,6 +70,7 @@ class Traffic(Table, frozen=True, kw_only=True):
         spells: periods with more or less traffic; if two overlap, their rates multiply.
         payload_least_bytes, payload_most_bytes: range of the content's length,
             uniformly distributed.
+        ephemeral_share: share of messages that are ephemeral.
     """
 
     mean_interval_s: PositiveSeconds
@@ -99,6 +100,7 @@ class LostTail(Table, frozen=True, kw_only=True):
         messages: number of messages that no other participant receives.
         sender_leaves: whether the sender stops sending afterwards. If the sender stays,
             its sync messages and retries show the others which messages they lack.
+        seen_by_taps: whether taps can receive these messages.
     """
 
     messages: Count = 1
@@ -111,8 +113,10 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
 
     Attributes:
         name: the channel's id; with several channels `name-1`, `name-2` and so on.
+        count: number of channels.
         participants: number of participants in each channel, drawn from the population;
             if omitted, all.
+        traffic: traffic of each channel.
         profiles: profiles in each channel; if omitted, the profiles of the scenario.
         lost_tail: lost tail of each channel; if omitted, none.
     """
@@ -181,6 +185,7 @@ class Network(Link, frozen=True, kw_only=True):
     """The links between participants: equal settings, independent draws.
 
     Attributes:
+        partitions: periods in which participants are cut off.
         lossless_until_s: the links lose nothing before this time, which counts from the
             start.
     """
@@ -193,6 +198,7 @@ class Absences(Table, frozen=True, kw_only=True):
     """Participants that are sometimes offline, in all their channels at the same time.
 
     Attributes:
+        share: share of the participants.
         mean_present_s: mean time until a participant leaves.
         mean_away_s: mean time until an absent participant returns.
         lengths: distribution of the times: `exponential`, or `regular`. With `regular`,
@@ -248,6 +254,7 @@ class ClockJump(Table, frozen=True, kw_only=True):
     """A jump of a clock.
 
     Attributes:
+        at_s: time of the jump.
         by_ms: size of the jump; negative if the clock is set back.
     """
 
@@ -281,6 +288,8 @@ class Tap(Link, frozen=True, kw_only=True):
 
     Attributes:
         name: observer id.
+        start_s: time when the tap starts.
+        heartbeat_interval_s: time between two heartbeats.
         blackouts: periods in which the tap is down and sends no records or heartbeats.
             After a blackout, the tap's sequence numbers continue.
         deaf: periods in which the tap runs but receives nothing. The tap sends
@@ -290,6 +299,7 @@ class Tap(Link, frozen=True, kw_only=True):
         replica_share: share of frames that the tap records twice.
         clock_offset_ms: offset of the tap's clock; positive if the clock is ahead.
         clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
+        clock_jumps: jumps of the tap's clock.
     """
 
     name: Name
@@ -308,9 +318,13 @@ class BaseScenario(Table, frozen=True, kw_only=True):
     """Settings of all protocols; the module's docstring has the units.
 
     Attributes:
+        name: name of the scenario.
+        description: purpose of the scenario, in one sentence.
         duration_s: length of the period in which new messages are sent.
         settle_s: length of the last period, in which participants only retry, repair
             and sync.
+        network: links between participants.
+        taps: the observers.
     """
 
     name: Name
@@ -336,8 +350,11 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
 
     Attributes:
         participants: the population from which channels draw their participants.
+        channels: groups of channels, at least one.
         profiles: profiles for groups that name no profiles. The profiles' shares apply
             in every channel.
+        churn: participants that join and leave.
+        clocks: errors of the participants' clocks.
     """
 
     participants: Annotated[int, Meta(ge=2, le=10_000)]

@@ -30,7 +30,10 @@ class NodeOptions(NamedTuple):
 
 
 class TrafficOptions(NamedTuple):
-    """Which traffic to mirror: by default all content topics of a pubsub topic."""
+    """Which traffic to mirror: by default all content topics of a pubsub topic.
+
+    Without a pubsub topic, autosharding computes the pubsub topics.
+    """
 
     pubsub_topics: tuple[str, ...]
     content_topics: tuple[str, ...]

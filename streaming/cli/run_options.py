@@ -210,7 +210,13 @@ job_options = option_group(
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """Values of `run_options`; a setting that is None disables its part."""
+    """Values of `run_options`; a setting that is None disables its part.
+
+    Attributes:
+        prometheus: URL of the Prometheus that evaluates the alerts.
+        audit: URL of a repeated audit of the mirror.
+        channels: File of channels, read again on SIGHUP.
+    """
 
     job: JobSettings
     reading: ReadingSettings

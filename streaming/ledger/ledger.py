@@ -299,7 +299,7 @@ def _newest(connection: sqlite3.Connection) -> tuple[int, str] | None:
 
 @contextmanager
 def told_damage(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite into an error with a remedy.
+    """Turn an error of SQLite that means damage into an error with a remedy.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.

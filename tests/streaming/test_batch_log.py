@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import zlib
 from collections.abc import Callable
@@ -234,3 +235,14 @@ def test_lost_id_of_the_query_is_made_anew(checkpoint: Path) -> None:
     assert (checkpoint / "metadata").exists()
     complete(checkpoint.parent / "new", BatchLog())
     assert not (checkpoint.parent / "new").exists()
+
+
+def test_text_of_a_position_in_the_offset_log_stays() -> None:
+    """Spark compares positions as text, and older releases read it."""
+    partitions = {1: PartitionPosition(9, 8, 7, 6), 0: PartitionPosition(5)}
+    position = Position(1, 2, 3, 4, partitions, "a", {1: 10, 0: 5}, 11, 12)
+    assert json.dumps(position.to_json()) == (
+        '{"clock_ms": 1, "admitted_ms": 2, "records": 3, "skipped": 4, '
+        '"partitions": {"0": [5, 0, 0, 0], "1": [9, 8, 7, 6]}, "topic_id": "a", '
+        '"ends": {"0": 5, "1": 10}, "requests": 11, "quiet_ms": 12}'
+    )

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from connectors.kafka.producer import TopicRecord, write
 from connectors.kafka.settings import KafkaSecurity, KafkaSettings
-from streaming.source import FORMAT
+from sds_core.observer.protocols import PROTOCOLS
+from streaming.settings import SourceSettings
+from streaming.source import FORMAT, read_frames
 from tests.support.streaming.jobs import wait_until
 
 TELLTALE = "Hu5h-7719"
@@ -40,10 +42,17 @@ def test_spark_shows_no_secret(
         job.query.explain(extended=True)
         plans = capfd.readouterr().out
         progress = "".join(one.json for one in job.query.recentProgress)
-    frames = spark.readStream.format(FORMAT).load()
-    analyzed = frames._jdf.queryExecution().analyzed()  # noqa: SLF001 - as Spark's own page does
+    frames = read_frames(spark, SourceSettings(kafka), PROTOCOLS)
     configuration = str(spark.sparkContext.getConf().getAll())
-    shown = (plans, progress, analyzed.treeString(), configuration)
+    shown = (plans, progress, analyzed(frames), configuration)
     assert "Physical Plan" in plans
-    assert FORMAT in analyzed.treeString()
     assert [text for text in shown if TELLTALE in text] == []
+    # Spark would show an option.
+    with_option = spark.readStream.format(FORMAT).option("word", TELLTALE).load()
+    assert TELLTALE in analyzed(with_option)
+
+
+def analyzed(frames: DataFrame) -> str:
+    """The plan of the frames, with options, as Spark's own page shows it."""
+    execution = frames._jdf.queryExecution()  # noqa: SLF001
+    return str(execution.analyzed().treeString())

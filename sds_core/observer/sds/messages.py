@@ -74,6 +74,7 @@ class Message:
         return self.overdue and self.opportunity and not self.in_time
 
 
+# States store these bits: a new flag is the last one.
 (
     DEFINITE,
     PROBABLE,

@@ -22,6 +22,7 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         protocol: Always `mvds`; a file without this key is a scenario of SDS.
         nodes: Number of nodes; all are in every group.
         senders: Number of nodes that create messages, counted from the first node.
+        groups: Number of groups.
         interval_s: Mean time between two messages of a sender in a group; exponentially
             distributed.
         payload_bytes: Length of a message's body.

@@ -15,6 +15,7 @@ from sds_core.reliable_channel import (
     Advance,
     Dispatched,
     EphemeralMessageDropped,
+    Limits,
     MessageAcknowledged,
     MessageReceived,
     RateLimitOptions,
@@ -190,7 +191,7 @@ def test_everything_is_sent_in_order_within_its_class_and_the_budget(
         "/waku/2/rs/1/0",
         TapedEncryption(None),
         RateLimit(options),
-        ReliableChannelOptions(),
+        ReliableChannelOptions(limits=Limits(queue=100, queue_bytes=10**6)),
     )
     outward.is_online = True
     now_ms = START_MS
