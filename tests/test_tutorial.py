@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
-UP = re.compile(r"the page stays up until Ctrl-C: (http://\S+)/")
+UP = re.compile(r"the page is served until Ctrl-C: (http://\S+)/")
 
 
 @pytest.mark.kafka
