@@ -139,7 +139,7 @@ def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
             _explain(error)
             raise
         logger.warning(
-            "the signal ended Spark too: the next start repeats the last batch"
+            "the signal ended Spark too: the next start repeats what did not end"
         )
         raise click.Abort from error
 
