@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from connectors.storage.disk import cause_of
+from connectors.storage.disk import cause_of, primary_code
 
 
 class StorageError(Exception):
@@ -107,7 +107,7 @@ def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Conn
         _set_up(database, path, form, survives_power_loss)
     except sqlite3.OperationalError as error:
         database.close()
-        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+        if primary_code(error) == sqlite3.SQLITE_BUSY:
             raise StorageInUse(path) from None
         raise
     except sqlite3.DatabaseError as error:

@@ -57,10 +57,16 @@ def with_remedy(cause: str) -> str:
     return cause
 
 
+def primary_code(error: sqlite3.Error) -> int | None:
+    """Return the primary result code of SQLite; None if Python raised the error."""
+    extended: int | None = getattr(error, "sqlite_errorcode", None)
+    # The lowest byte of an extended result code is the primary code.
+    return None if extended is None else extended & 0xFF
+
+
 def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
     """Return the system's error for an error of SQLite; None if no disk caused it."""
-    # The lowest byte of an extended error code is the primary code.
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = primary_code(error)
     if code == sqlite3.SQLITE_FULL:
         number = errno.ENOSPC
     elif code == sqlite3.SQLITE_IOERR or (

@@ -26,6 +26,7 @@ from connectors.storage.disk import (
     error_of_disk,
     is_writable,
     make_directory,
+    primary_code,
     with_remedy,
 )
 from sds_core.text import one_line, printable
@@ -309,9 +310,10 @@ def told_damage(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
-        # The lowest byte of an extended error code is the primary code.
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code in _DAMAGE:
+        code = primary_code(error)
+        # Python raises an error without a code if stored text is not UTF-8.
+        is_text = code is None and isinstance(error, sqlite3.OperationalError)
+        if is_text or code in _DAMAGE:
             raise damaged_database(path, error) from error
         if code in _UNUSABLE and not is_writable(path):
             checkpoint = path.parent.parent

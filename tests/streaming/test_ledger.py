@@ -256,3 +256,10 @@ def test_log_that_cannot_be_copied_is_copied_later(
     assert (tmp_path / "ledger.sqlite").stat().st_size == size
     ledger.tidy()
     assert (tmp_path / "ledger.sqlite").stat().st_size > size
+
+
+def test_text_that_is_not_utf8_is_damage(tmp_path: Path) -> None:
+    """Python's `sqlite3` raises this error itself, so the error has no code."""
+    ledger = ledger_in(tmp_path)
+    with pytest.raises(DamagedCheckpoint, match=r"ledger\.sqlite.*decode.*UTF-8"):
+        ledger.rows("SELECT CAST(x'6c6fff' AS TEXT) AS label")
