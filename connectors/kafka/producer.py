@@ -26,6 +26,16 @@ _REQUEST_TIMEOUT_MS = 30_000
 
 _GREATEST_TIMESTAMP_NS = 2**63 - 1
 
+_MOST_WAITING_BYTES = 16 * 1024 * 1024
+"""Size of records above which `write` waits until Kafka has acknowledged them all.
+
+kafka-python has no limit: its thread can be slower than ours, so without a wait, a long
+file would fill the memory, and records would wait longer than the delivery timeout.
+"""
+
+_RECORD_BYTES = 1_000
+"""Memory for a record that waits in the producer, besides its value."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
@@ -181,6 +191,7 @@ def write(
         )
         try:
             pace: _Pace | None = None
+            waiting_bytes = 0
             for record in records:
                 pace = pace or _Pace(record.timestamp_ms, speed)
                 if failures or stop.wait(pace.wait_s(record.timestamp_ms)):
@@ -188,6 +199,10 @@ def write(
                 sent = send(producer, settings.topic, record)
                 sent.add_callback(acknowledged.add)
                 sent.add_errback(failures.append)
+                waiting_bytes += len(record.value) + _RECORD_BYTES
+                if waiting_bytes > _MOST_WAITING_BYTES:
+                    _flush(producer, acknowledged, failures, settings.timeout_s)
+                    waiting_bytes = 0
             _flush(producer, acknowledged, failures, settings.timeout_s)
         finally:
             # `close` would wait forever for dropped records.
