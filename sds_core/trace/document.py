@@ -1,4 +1,4 @@
-"""A trace as a JSON document, and its sentences (docs/trace.md)."""
+"""Converts a trace to a JSON document and to sentences (docs/trace.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class ConclusionObject(TypedDict):
 
     Attributes:
         at_ms: Event time, Unix ms.
-        figure: Figure that counts the conclusion; null if no figure does.
+        figure: Figure of the report that counts the conclusion; null if no figure
+            counts it.
         section: Section of docs/figures.md that has the rule.
         text: The conclusion.
         names: Participants that the conclusion concerns.
@@ -39,7 +40,7 @@ class ConclusionObject(TypedDict):
 
 
 class ReadObject(TypedDict):
-    """The channel's records that the trace read. Times are Unix ms or null."""
+    """The channel's records that were read for the trace. Times are Unix ms or null."""
 
     records: int
     from_ms: int | None
@@ -47,7 +48,7 @@ class ReadObject(TypedDict):
 
 
 class TraceTapObject(TypedDict):
-    """A tap, and the periods in which it may have missed records.
+    """A tap, and the periods in which the tap may have missed records.
 
     Attributes:
         name: Id of the tap.
@@ -69,13 +70,13 @@ class TraceObject(TypedDict):
         summary: The most important conclusion; null if no conclusion was made.
         facts: Facts of the message's first copy, by name.
         appeared_ms: When the message appeared, event time, Unix ms.
-        read: Records that the trace read.
+        read: Records that were read for the trace.
         participants: Participants in order of appearance, the sender first.
-        taps: Taps of the records.
+        taps: Taps that wrote the records.
         steps: Steps in order of time.
         steps_omitted: Number of steps that `steps` omits.
         incidents: Incidents of the message.
-        conclusions: Conclusions of the view, in order of time.
+        conclusions: Conclusions of the monitor, in order of time.
         unknown: Facts that cannot be known.
         observer: Settings of the model.
     """

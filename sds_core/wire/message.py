@@ -1,4 +1,4 @@
-"""Frames and the protobuf messages of both dialects; the dialects share field names."""
+"""Converts between frames and protobuf messages; both dialects share field names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def read_message(
     if not message_id:
         raise NoMessageId(dialect)
     lamport: int | None = message.lamport_timestamp
-    # `HasField` is as slow as reading the field, so only a timestamp of 0 is checked.
+    # `HasField` is as slow as reading the field, so it is called only if the timestamp
+    # is 0.
     if not lamport and not message.HasField("lamport_timestamp"):
         lamport = None
     content = message.content

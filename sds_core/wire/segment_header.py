@@ -36,7 +36,7 @@ _MOST_SEGMENTS = 256
 _LARGEST_LENGTH = 2**63 - 1
 _FEWEST_STATUS_SEGMENTS = 2
 
-# Every segment begins with field 1 of 32 bytes.
+# Every segment begins with field 1, whose value has 32 bytes.
 _OPENING = bytes([1 << 3 | LENGTH_DELIMITED, _HASH_BYTES])
 
 _BYTES_FIELDS_LIP = frozenset({1, 4})
@@ -119,7 +119,7 @@ def _lip(numbers: Mapping[int, int], parts: Mapping[int, bytes]) -> SegmentHeade
     if 7 in numbers:
         is_parity = numbers[7] == 1
     else:
-        # status-go has no field 7, and segments only payloads that do not fit into one
+        # status-go writes no field 7, and splits only payloads that do not fit into one
         # message.
         is_parity = data_count == 0
         if is_parity:

@@ -78,7 +78,7 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
 
 
 def _broken_at(value: bytes) -> int | None:
-    """Return the offset of the outer field that breaks the protobuf, if any."""
+    """Return the offset of the top-level field that is not valid protobuf, if any."""
     try:
         for _ in protobuf_fields(value):
             pass

@@ -56,8 +56,8 @@ def progress_display(
 ) -> AbstractContextManager[Display]:
     """Display progress as a live table on a terminal, else as log lines.
 
-    A log in JSON has only log lines, which `line` makes. The URL has no slash at its
-    end.
+    If the log is in JSON, the progress is always logged. `line` returns a log line. The
+    URL does not end with a slash.
     """
     if log_format is LogFormat.JSON or not console.is_interactive:
         return logged_progress(line)
@@ -171,7 +171,8 @@ def _job(snapshot: Snapshot) -> str:
 def _name(snapshot: Snapshot, channel: str) -> Text:
     text = Text(called(snapshot, channel, ROOT_KIND))
     if snapshot.table.of(channel).name:
-        # Several channels may have this name: a pattern can match them all.
+        # Several channels may have this name, because a pattern of the table can match
+        # them all.
         text.append(f" {words.short(channel)}", "dim")
     return text
 

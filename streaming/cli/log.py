@@ -27,7 +27,7 @@ class LogFormat(enum.StrEnum):
 
 
 def start_log(log_format: LogFormat = LogFormat.TEXT) -> None:
-    """Log to standard error, in this format until a command sets one."""
+    """Log to standard error, in this format until a command sets another format."""
     logging.getLogger().addHandler(_StandardError())
     set_log_format(log_format)
     logger.setLevel(logging.INFO)
@@ -54,7 +54,7 @@ class _StandardError(logging.Handler):
 
 
 class _TextFormatter(logging.Formatter):
-    """Time and message; for an error that ends the program, name and message."""
+    """Writes time and message; for a critical error, the logger's name and message."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(message)s", "%H:%M:%S")
@@ -66,7 +66,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """One JSON object, in ASCII."""
+    """Writes a record as one JSON object in ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
         values = {

@@ -1,4 +1,4 @@
-"""Options that select Waku nodes or peers, their traffic, and the way to read it."""
+"""Options that select Waku nodes or peers, traffic, and how to read the traffic."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TrafficOptions(NamedTuple):
 
 
 class PeerAccess(NamedTuple):
-    """PEM files and token for a peer; without an authority, no TLS."""
+    """PEM files and token for a peer; without an authority, TLS is not used."""
 
     peer_ca_file: Path | None = None
     peer_certificate_file: Path | None = None

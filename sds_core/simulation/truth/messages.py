@@ -21,7 +21,7 @@ from sds_core.wire import FrameKind
 
 
 class Sending:
-    """One transmission of a message, and the taps that showed it."""
+    """One transmission of a message, and the taps that recorded the transmission."""
 
     def __init__(self, transmission: Transmission) -> None:
         self.at_ms = transmission.at_ms
@@ -171,6 +171,6 @@ class Messages:
         return self._stories[channel_id]
 
     def document(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return each channel's messages by id, for the document."""
+        """Yield each channel with its messages by id, as JSON values."""
         for channel_id, stories in self._stories.items():
             yield channel_id, {key: story.document() for key, story in stories.items()}
