@@ -104,8 +104,7 @@ def byte_size(count_bytes: float) -> str:
 
 
 def iso_time(unix_ms: int) -> str:
-    """Return a time, Unix ms, as ISO 8601 in UTC with milliseconds.
-    """
+    """Return a time, Unix ms, as ISO 8601 in UTC with milliseconds."""
     return _formatted(unix_ms, f"%Y-%m-%dT%H:%M:%S.{unix_ms % 1000:03}Z")
 
 

@@ -46,7 +46,7 @@ _OUTPUT_COLUMNS = pd.Index(OutputRow._fields)
 class Fold:
     """The function for ``applyInPandasWithState``.
 
-    `with_details` sets whether events for `Outlet.DETAILS` leave the job.
+    If `with_details` is False, events for `Outlet.DETAILS` are dropped.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ def _restored(
 
 
 def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
-    """Return the encoded totals for the driver, complete or only of changed groups."""
+    """Return a view's encoded totals, complete or (to save bytes) of changed groups."""
     if kind.grouping is None or kind.grouping.changed is None:
         return blob.totals_part(data)
     return blob.pack_totals(kind.grouping.changed(view))

@@ -117,7 +117,7 @@ class TapView:
                 self._take(record)
 
     def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
-        """Return the frames from `first_ms` to `last_ms` (inclusive), without old ones."""
+        """Return the frames from `first_ms` to `last_ms` inclusive, except old ones."""
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         end = bisect_right(self.frames, last_ms, key=_clock_ms)
         return [frame for frame in self.frames[begin:end] if not frame.is_old]

@@ -126,7 +126,7 @@ def _is_empty(snapshot: Snapshot) -> bool:
 
 
 def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -> None:
-    """Log which partitions may lack records after `first_ms`, because Kafka deleted them."""
+    """Log in which partitions Kafka may have deleted records after `first_ms`."""
     with closing(TopicOffsets(kafka)) as offsets:
         earliest = offsets.earliest(offsets.partitions())
         begins = offsets.first_at_or_after(list(earliest), first_ms)

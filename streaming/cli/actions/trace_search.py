@@ -199,7 +199,7 @@ class _Reader:
                 begun.partitions.add(record.partition)
 
     def _merged(self, subject: Subject) -> Subject:
-        """Return a message with its channel, if any of its records gives the channel."""
+        """Return a message with its channel, if one of its records has the channel."""
         known = self._begun.subjects
         if subject.channel:
             known[subject] = known.pop(Subject("", subject.message_id))
