@@ -95,7 +95,7 @@ class Outbox(NamedTuple):
     def rows(
         self, pending: Sequence[OutboxRow], observer: ObserverSettings
     ) -> tuple[list[Row], list[Row], list[Row]]:
-        """Return pending rows by table: first incidents, then minutes, then verdicts."""
+        """Return pending rows of three tables: incidents, minutes and verdicts."""
         kind = self.tables.kind
         incidents, minutes, verdicts = [], [], []
         for one in pending:

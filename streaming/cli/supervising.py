@@ -44,7 +44,7 @@ class Supervisor:
     watchdog: Watchdog = field(default_factory=Watchdog)
 
     def run(self, at_end: Callable[[Job], None]) -> None:
-        """Run the job when Kafka answers; call `at_end` if the job ends without an error.
+        """Run the job when Kafka answers; call `at_end` if it ends without an error.
 
         Raises:
             Exception: The errors of `streaming.job.running_job` and

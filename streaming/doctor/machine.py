@@ -41,7 +41,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
-    """Check quickly whether the machine can run a job, without a check of Java."""
+    """Check the machine quickly for a job, but not Java; writes nothing."""
     if not is_cluster:
         # The executors of a cluster have their own memory.
         yield checked("memory", find_short_memory)

@@ -17,7 +17,7 @@ class DetailStore:
     def record(
         self, prefix: str, acknowledgements: Mapping[str, Iterable[Any]]
     ) -> None:
-        """Store acknowledgements (`Outlet.DETAILS`) of one kind, by name of the view."""
+        """Store acknowledgements (`Outlet.DETAILS`) of one kind, by name of view."""
         rows = [
             (prefix, name, one.message_id, one.t0_ms, one.latency_ms)
             for name, acknowledged in acknowledgements.items()
