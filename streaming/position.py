@@ -55,9 +55,9 @@ class Position:
             deleted, at least the unread records up to this end are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time, Unix ms, of the last plan before the previous batch that
-            found no unread records; 0 if there was none. All records of the previous
-            batch were written after that plan.
+        quiet_ms: Wall time, Unix ms, of the last plan that found no unread records
+            before the previous batch was planned; 0 if no plan did. All records of the
+            previous batch were written after that plan.
     """
 
     clock_ms: int = 0

@@ -60,7 +60,7 @@ class ChannelTableFile:
         try:
             entries = read_entries(self._path)
             if not entries:
-                # A half-written file must not unmute all channels.
+                # If the file is only half written, the muted channels must stay muted.
                 raise BadChannelTable(
                     self._path, "the file contains no entry: add an entry"
                 )
