@@ -183,7 +183,7 @@ class Admission:
     def _lead_ms(
         self, start: Position, ends: Mapping[int, int], wall_ms: int, is_live: bool
     ) -> int:
-        """The allowed lead of the topic's clock over wall time, ms.
+        """Maximum time by which the topic's clock may be ahead of wall time, ms.
 
         If the clocks of all taps are fast, all records are from the future. If the job
         refused all records, it would have nothing to monitor. A lead can begin only
@@ -286,7 +286,7 @@ class Admission:
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
-        """Return the start with added partitions; deleted records are skipped."""
+        """Return the start with added partitions, after the records that were deleted."""
         earliest = self.offsets.earliest(topic.partitions)
         if replaced := self._replaced(start, topic):
             start = _moved_to(start, topic, earliest, replaced)

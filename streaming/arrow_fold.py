@@ -1,8 +1,9 @@
 """Folds whole batches of Arrow in Spark's Python worker, without pandas.
 
-Spark's worker makes a data frame of each group and two data frames of the result
+Spark's worker makes a data frame for each group, and two data frames for the result
 (docs/performance.md). Instead, this module reads and writes whole columns of a batch.
-Workers of a cluster start without the monitor's code, so they fold in Spark's own way.
+Workers of a cluster start without the monitor's code, so they fold with pandas, as
+Spark does.
 """
 
 from __future__ import annotations

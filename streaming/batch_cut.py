@@ -36,8 +36,9 @@ class Cut(NamedTuple):
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     """The cut at the maximum T, at most `latest_ms`, whose records fit the limit.
 
-    If the records of one time alone exceed the limit, the batch ends among them and T
-    is that time. If late records alone exceed the limit, T does not move.
+    If the records of one time alone exceed the limit, the batch ends between these
+    records, and T is their time. If late records alone exceed the limit, T does not
+    move.
     """
     while True:
         end = _aligned_end(times, latest_ms, row_limit)

@@ -1,7 +1,7 @@
 """Reads and checks Spark's log of batches in a checkpoint, before Spark reads the log.
 
 Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after the batch. If
-a file is missing, Spark silently restarts, or repeats the wrong batch.
+a file is missing, Spark silently starts from the beginning, or repeats the wrong batch.
 
 Spark does not sync its files to the disk. The job syncs these files before it commits a
 batch to the ledger. A power failure can thus lose only the files of a batch that Spark

@@ -45,10 +45,10 @@ CLOCK_KEY = "clock:"
 """Key of the row that carries a batch's admission time; the row belongs to no view."""
 
 FORGET = b"forget"
-"""In place of a digest: forget the view before the batch's records are processed."""
+"""Request instead of a digest: forget the view, then process the batch's records."""
 
 REVIEW = b"review"
-"""In place of a digest: advance the view to T, and set its deadline."""
+"""Request instead of a digest: advance the view to T, and set its deadline."""
 
 
 class DigestRow(NamedTuple):
@@ -83,7 +83,7 @@ class Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether the chunk should be passed on now."""
+        """Whether the records should be turned into rows now."""
         return self._records >= CHUNK_RECORDS or self._bytes >= CHUNK_BYTES
 
     def add(self, record: RawRecord, written_ms: int) -> None:

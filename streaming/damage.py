@@ -33,7 +33,7 @@ _WORD_BYTES = 4
 class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing, so another start also fails.
 
-    The place begins a sentence that the problem continues; the remedy follows a colon.
+    In the message, `place` and `problem` form a sentence, and `remedy` follows a colon.
     """
 
     def __init__(self, place: Path | str, problem: str, remedy: str = RESTORE) -> None:
@@ -106,7 +106,7 @@ def decoding(
     try:
         yield
     except errors as error:
-        # A decoder's message may quote the content, which may contain anything.
+        # A decoder's message may quote the content, which may have any character.
         reason = f"{error!s:.160}".encode("unicode_escape").decode()
         problem = f"has the wrong content ({reason})"
         raise DamagedCheckpoint(path, problem, remedy) from error

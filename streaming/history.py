@@ -86,7 +86,7 @@ def locked_history(directory: Path) -> AbstractContextManager[None]:
 
 
 class Outbox(NamedTuple):
-    """The rows of one kind of view, and their destinations; `topics` may be None."""
+    """The rows of one kind of view, and their destinations; `topics` is optional."""
 
     findings: Findings
     topics: HistoryTopics | None

@@ -19,7 +19,7 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""Pause after a count of waiting rows, divided by the duration of the count."""
+"""Ratio of the pause after a count of waiting rows to the duration of the count."""
 
 
 class Progress:

@@ -31,7 +31,7 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
-"""An entry is trusted if it is at most this time ahead of the clock: twice the interval
+"""An entry is trusted if it is at most this far ahead of the clock: twice the interval
 of heartbeats."""
 
 

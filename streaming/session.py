@@ -113,7 +113,7 @@ def use_files_as_made(spark: SparkSession) -> None:
     found = _compiled(jvm, _FILES, _FILES_SOURCE)
     settings.setClassLoader(found.getClassLoader())
     settings.set("fs.file.impl", _FILES)
-    # Hadoop keeps the first file system that it makes.
+    # Hadoop caches the first file system that it makes, so the cache is cleared.
     files.closeAll()
     files.get(jvm.java.net.URI("file:///"), settings)
 
@@ -308,7 +308,8 @@ def warm_up(spark: SparkSession) -> threading.Thread:
             cores = spark.sparkContext.defaultParallelism
             if not has_executors(spark):
                 _use_bytes_pickler(spark)
-            # The query is an SQL query, because Spark starts other workers for an RDD.
+            # The query is an SQL query, because Spark starts different workers for an
+            # RDD.
             rows = spark.range(0, cores, 1, cores)
             rows.mapInArrow(lambda batches: batches, "id long").collect()
         except Exception as error:  # Any error: the first batch starts workers.

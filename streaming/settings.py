@@ -127,7 +127,8 @@ class SessionSettings:
     """Settings of the Spark session.
 
     Attributes:
-        master: None for the master of ``spark-submit``, which has started this program.
+        master: URL of the Spark master; None if ``spark-submit`` has started this
+            program and sets the master.
         shuffle_partitions: Number of partitions of the state, which the first batch of
             a checkpoint fixes. None: the number of cores, because each partition costs
             memory and time in every batch.

@@ -89,8 +89,8 @@ class Sink:
     @hand_over
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
-        # A single action reads the whole output: Spark fails a batch that is partly
-        # consumed.
+        # A single action reads the whole output, because Spark fails a batch that is
+        # only partly consumed.
         rows = output.collect()
         # Spark has written the state of this batch, and the commit of the previous
         # batch.

@@ -56,8 +56,8 @@ _SMALL_BATCH_RECORDS = 64
 class ReadRange:
     """One partition's share of a batch.
 
-    Before the offsets, the partition's clock is `clock_ms`, Unix ms. At the admission,
-    the partition ended at `held`. `look` is an earlier look at the partition's end.
+    `clock_ms` is the partition's clock before the offsets, Unix ms. `held` is the end
+    of the partition at the admission. `look` is an earlier look at the partition's end.
     """
 
     offsets: OffsetRange
@@ -386,8 +386,8 @@ def _size(wanted: ReadRange) -> int:
 
 
 def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
-    # T is 0 before the first record that counts. Spark begins with this watermark, and
-    # would drop the rows of earlier dead letters as late.
+    # Before the first record that counts, T is 0. Spark's watermark also begins with 0,
+    # and with T = 0, Spark would drop the rows of dead letters as late.
     clock_ms = max(clock_ms, 1)
     return pa.RecordBatch.from_arrays(
         [

@@ -57,7 +57,7 @@ _NO_END = "the end of the topic cannot be read"
 _NO_COMPARISON = "clocks cannot be compared with Kafka's"
 _NO_SAMPLE = "new records cannot be read to compare the clocks of taps"
 _NO_COMMIT = "offsets cannot be committed"
-"""What the failure of a step means."""
+"""Texts for the log if a step fails."""
 
 
 class Withheld:
@@ -218,7 +218,8 @@ class TopicWatch:
         try:
             partitions = self._offsets.partitions()
         except TopicMissing as error:
-            # Kafka answers; the query ends with this error.
+            # Kafka has answered, although the topic is missing. The query ends with
+            # this error.
             known = self._board.snapshot.job.missing_topic
             missing = known or MissingTopic(error.topic, _wall_ms())
             self._note_answer(missing_topic=missing)

@@ -101,7 +101,7 @@ def planners() -> list[psutil.Process]:
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     if gateway is None:
         return []
-    # With spark-submit, the JVM has started this process.
+    # Under spark-submit, the JVM is the parent of this process.
     jvm = os.getppid() if gateway.proc is None else gateway.proc.pid
     found = []
     with suppress(psutil.NoSuchProcess):

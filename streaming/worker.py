@@ -108,6 +108,6 @@ def work(kind: type[Order], answer: Callable[[Order], Any]) -> None:
         _OOM_SCORE.write_text("1000", encoding="ascii")
     content = sys.stdin.buffer.read()
     limit_s, order = msgspec.msgpack.decode(content, type=tuple[float, kind])  # type: ignore[valid-type]
-    # A killed monitor cannot end this process.
+    # If the monitor is killed, it cannot end this process, so an alarm does.
     signal.alarm(math.ceil(limit_s))
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer(order)))

@@ -1,4 +1,4 @@
-"""Participants of many channels on one network, in virtual time.
+"""Simulates the participants of many channels on one network, in virtual time.
 
 `sds_core.message_channel` implements the participants. The simulator acts as the
 application of each participant: it passes messages to send and received frames to the

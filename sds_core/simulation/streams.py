@@ -61,7 +61,8 @@ class Streams:
 
     def scalar(self, *purpose: str) -> Random:
         """Return the random stream of a purpose; its methods draw single values."""
-        # A simulation must be repeatable, and nothing in it is secret.
+        # A simulation must be repeatable, and needs no cryptographically secure
+        # numbers.
         return Random(self._entropy(purpose))  # noqa: S311
 
     def vector(self, *purpose: str) -> Generator:

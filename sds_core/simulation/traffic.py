@@ -93,7 +93,7 @@ def occasions(
     mean_ms = traffic.mean_interval_s * 1_000
     if traffic.per == "participant":
         mean_ms /= participants
-    # A rate changes only where a spell begins or ends.
+    # The rate changes only when a spell begins or ends.
     begins = [0.0, *(at for s in traffic.spells for at in (s.from_s, s.until_s))]
     peak = max(_rate(traffic, math.ceil(at_s * 1_000)) for at_s in begins)
     if peak == 0:

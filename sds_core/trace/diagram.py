@@ -1,4 +1,4 @@
-"""A trace as a sequence diagram: Mermaid or PlantUML.
+"""Converts a trace to a sequence diagram in Mermaid or PlantUML.
 
 Untrusted senders choose ids and names, which could contain commands, comments or markup
 of Mermaid or PlantUML. Therefore, a label keeps only letters, digits and harmless ASCII

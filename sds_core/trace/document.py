@@ -27,7 +27,7 @@ class ConclusionObject(TypedDict):
         at_ms: Event time, Unix ms.
         figure: Figure of the report that counts the conclusion; null if no figure
             counts it.
-        section: Section of docs/figures.md that has the rule.
+        section: Section of docs/figures.md that contains the rule of the conclusion.
         text: The conclusion.
         names: Participants that the conclusion concerns.
     """
@@ -131,7 +131,7 @@ def trace_object(trace: Trace) -> TraceObject:
 
 
 def incident_objects(trace: Trace) -> list[IncidentObject]:
-    """Return the incidents of the message as the report has them."""
+    """Return the incidents of the message in the form of the report."""
     kind = _BY_NAME[trace.protocol].kind
     return [
         incident_object(

@@ -26,7 +26,7 @@ _NO_NUMBER = NO_SEQ.to_bytes(8, "little", signed=True)
 
 
 class Untraceable(ValueError):
-    """A protocol has no tracing."""
+    """A protocol does not support traces."""
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
@@ -81,7 +81,7 @@ class TraceReader:
             missing sequence number means a missing record.
 
     Raises:
-        Untraceable: The protocol has no tracing.
+        Untraceable: The protocol does not support traces.
     """
 
     def __init__(

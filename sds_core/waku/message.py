@@ -102,7 +102,7 @@ class WakuMessage(msgspec.Struct, frozen=True):
     Attributes:
         timestamp_ns: Time by the sender's clock, Unix ns, a signed 64-bit number; 0 if
             absent.
-        version: 0, or 1 if the payload is encrypted by 26/WAKU2-PAYLOAD.
+        version: 1 if the payload is encrypted by 26/WAKU2-PAYLOAD; otherwise 0.
         meta: Metadata of the application, at most 64 bytes.
         ephemeral: Whether stores should not keep the message.
     """

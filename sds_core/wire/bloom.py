@@ -5,9 +5,9 @@ every message. Both dialects use the same size and derive k indices from two has
 the same way. The hash function, the byte order and the wire form differ, so a filter of
 one dialect is unusable in the other.
 
-Sources: js-waku packages/sds/src/bloom_filter and nim_hashn, with their results in
-tests/vectors; nim-sds sds/bloom.nim and sds/protobuf.nim, and Nim's hash of strings
-since version 2.2.4.
+Sources: packages/sds/src/bloom_filter and nim_hashn of js-waku; sds/bloom.nim and
+sds/protobuf.nim of nim-sds; and Nim's hash of strings since version 2.2.4. Results of
+the js-waku code are in tests/vectors.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SPEC = Dialect.SPEC
 # minimum integer has no positive counterpart.
 _INT64_MIN = -(1 << 63)
 
-# hashN of both libraries: the second hash is the hash of the id with this suffix.
+# In `hashN` of both libraries, the second hash is the hash of the id with this suffix.
 _SECOND_HASH_SUFFIX = b" b"
 
 

@@ -4,8 +4,8 @@ Sources of the specification's dialect: SDS, "Wire protocol"; js-waku
 packages/proto/src/lib/sds_message.proto.
 
 A message does not name its dialect. Field 2 distinguishes the dialects: in the
-specification, field 2 is the message id (length-delimited), in nim-sds the lamport
-timestamp (a varint).
+specification, field 2 is the message id (length-delimited); in nim-sds, it is the
+lamport timestamp (a varint).
 """
 
 from __future__ import annotations

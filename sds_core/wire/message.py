@@ -71,7 +71,7 @@ def read_message(
 def write_message(
     kind: type[sds_spec_pb2.SdsMessage] | type[sds_nim_pb2.SdsMessage], frame: Frame
 ) -> bytes:
-    """Encode a frame as a message of `kind`, the class of a dialect."""
+    """Encode a frame as a message of `kind`, the protobuf class of the dialect."""
     message = kind(
         message_id=frame.message_id,
         lamport_timestamp=frame.lamport,

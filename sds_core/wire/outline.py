@@ -1,10 +1,10 @@
 """Splits a frame in the usual encoding into fields, without decoding the fields.
 
 Most parts of a frame are known from previous frames. An `Outline` keeps ids and entries
-as bytes, so that the caller can look them up and decode only new ones. A frame has an
-outline if it is in the specification's dialect, has no unknown field, and has every
-field once, in its shortest form. Use `decode` for a frame without an outline; it also
-reports errors.
+as bytes, so that the caller can look them up and decode only new ids and entries. A
+frame has an outline if it is in the specification's dialect, has no unknown field, and
+has every field once, in its shortest form. Use `decode` for a frame without an outline;
+it also reports errors.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _BYTES_FIELDS_NIM = frozenset({1, 7})
 
 
 class SegmentLayout(StrEnum):
-    """Field layout of a segment, by the software that writes it."""
+    """Field layout of a segment, named after the software that writes it."""
 
     STATUS_GO = "status-go"
     LIP_243 = "lip-243"
@@ -56,8 +56,8 @@ class SegmentHeader:
     """Header of one segment.
 
     Attributes:
-        layouts: All layouts that fit, at least one; a data segment of status-go also
-            fits LIP-243.
+        layouts: All layouts that the segment fits, at least one; a data segment of
+            status-go also fits LIP-243.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
         index: Position among the segments of its kind, from 0.
         is_parity: Whether the segment is a parity segment (erasure code) or a data

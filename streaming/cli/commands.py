@@ -1,7 +1,7 @@
 """Commands whose help text groups the options; only the help text needs rich.
 
-Commands report errors as click does, but without a frame, because errors are lines of
-the log.
+Commands report errors without the frame that rich-click draws, because errors are lines
+of the log.
 """
 
 from __future__ import annotations

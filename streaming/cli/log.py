@@ -1,4 +1,4 @@
-"""Log of the commands, on standard error: one record a line, as text or as JSON."""
+"""Log of the commands, on standard error: one record per line, as text or as JSON."""
 
 from __future__ import annotations
 

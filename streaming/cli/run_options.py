@@ -218,7 +218,7 @@ class RunSettings:
     Attributes:
         prometheus: URL of the Prometheus that evaluates the alerts.
         audit: URL of a repeated audit of the mirror.
-        channels: File of channels, read again on SIGHUP.
+        channels: File of the channel table, which is read again on SIGHUP.
     """
 
     job: JobSettings

@@ -118,7 +118,7 @@ class CurrentSnapshot:
     def _newest(self) -> Snapshot:
         with self._lock:
             unjudged = self._job.board.snapshot
-            # A second of one clock may begin within a second of the other clock.
+            # The seconds of the two clocks do not begin together, so both are compared.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
                 case (before, at, judged) if before is unjudged and at == second:

@@ -29,8 +29,10 @@ CONFIG_FILE = f"{__name__}.file"
 """Key in the ``meta`` of a click context: the path of the configuration file."""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
-"""Key in the ``meta`` of a context: path of a file with secrets whose permissions are
-not checked yet."""
+"""Key in the ``meta`` of a context: path of a file with secrets.
+
+The permissions of the file are not checked yet.
+"""
 
 
 class Panel(enum.StrEnum):
@@ -93,7 +95,8 @@ def log_option(*, exposed: bool = False) -> Decorator:
         LOG_FLAG,
         type=MemberOf(LogFormat),
         default=LogFormat.TEXT.value,
-        # Errors in other options have this format, so the format is read first.
+        # Errors in other options are logged in this format, so the format is read
+        # first.
         is_eager=True,
         expose_value=exposed,
         callback=_set_format,
@@ -231,7 +234,7 @@ def option_group(
 
     `argument` is the name of the command's parameter that gets the result. `build` gets
     the values of `options`. Values of earlier decorators are passed to the parameters
-    of `build` that have their names. All other parameters of `build` need a default.
+    of `build` with the same names. All other parameters of `build` need a default.
     `build` raises `click.UsageError` if values contradict one another.
 
     The help text keeps the order of the options. An option without a panel of its own

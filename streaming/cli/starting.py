@@ -74,7 +74,8 @@ def started_job(
             `streaming.job.running_job`.
     """
     board = Board() if board is None else board
-    # Before Spark starts, a signal can end a wait of minutes for Kafka immediately.
+    # The job waits for Kafka before Spark starts, because a signal can then end the
+    # wait immediately.
     wait_for_kafka(settings.source.kafka, board)
     with (
         running_spark(session) as (spark, ending),

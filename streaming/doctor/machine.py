@@ -37,7 +37,7 @@ _DESCRIPTORS = 1_024
 """Minimum hard limit on open files: clients open up to 100, Spark and RocksDB more."""
 
 _CGROUP = Path("/sys/fs/cgroup")
-"""Files with the memory limit; a container sees its own files."""
+"""Directory of files with the memory limit; a container sees its own files."""
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:

@@ -199,8 +199,8 @@ class Ledger:
         """At startup, undo the newest batch if Spark does not repeat it unchanged.
 
         Call this before stored values are read into memory. `committed` is the newest
-        batch that Spark has committed. `position` is that of the next batch; None if no
-        batch is planned.
+        batch that Spark has committed. `position` is the position of the next batch;
+        None if no batch is planned.
 
         If views were forgotten in the batch, it is also undone: until Spark repeats the
         batch, the state contains these views, so sums over forgotten views must omit

@@ -79,7 +79,7 @@ class TapView:
 
     Attributes:
         began_ms: the clock at the first record; None if no record exists.
-        sizes: bytes of each frame that is not a replica.
+        sizes: part sizes, in bytes, of each frame that is not a replica.
         frames: frames in topic order, without replicas.
         messages: first copies of content, by id, in topic order.
         shown: first copies of content and of nim-sds sync frames, by id. Histories name

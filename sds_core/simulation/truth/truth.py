@@ -96,7 +96,7 @@ class Truth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
     The caller passes exactly the sightings whose records are in the topic, in the order
-    of the topic. Heartbeats count as written to all partitions.
+    of the topic. A heartbeat counts as written to all partitions.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:

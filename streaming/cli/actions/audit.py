@@ -147,7 +147,7 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
 
 @dataclass(frozen=True, slots=True)
 class _Audit:
-    """Compares a mirror with another side; `fix` adds missing messages."""
+    """Compares a mirror with another side; with `fix`, adds missing messages."""
 
     kafka: KafkaSettings
     side: Side

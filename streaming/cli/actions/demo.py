@@ -243,7 +243,7 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 
 
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
-    """Return how many messages were lost and where to find them; "" for none.
+    """Return a line about lost messages and where to find them; "" if none was lost.
 
     Lost messages that arrived later are also counted. `url` is None if the page ends
     with the command.

@@ -72,7 +72,7 @@ def _print_block(console: Console, incident: Incident) -> None:
     )
     facts = Table.grid(padding=(0, 2))
     for word, value in _facts(incident).items():
-        # The table folds long values, so that people can copy ids.
+        # The table wraps long values, so that people can copy whole ids.
         facts.add_row(Text(f"  {word}", "dim"), Text(value, overflow="fold"))
     console.print(facts)
     console.print()

@@ -79,7 +79,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _begin() -> None:
-    # Participants' data is almost never garbage.
+    # Participants' data is almost never garbage, so the collector runs rarely.
     gc.set_threshold(100_000, 50, 1_000)
 
 

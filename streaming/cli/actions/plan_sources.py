@@ -132,7 +132,7 @@ def _pages(url: str, path: str, given: dict[str, Any]) -> Iterator[_Page]:
 
 
 def _part(url: str, page: _Page, key: str, kind: Any) -> Any:
-    """Return a part of a page, which may be missing if `kind` allows None."""
+    """Return a part of a page; the part may be missing if `kind` allows None."""
     try:
         return msgspec.json.decode(page.get(key, b"null"), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -48,8 +48,9 @@ def trace(
 ) -> None:
     """Find messages, read what concerns them, and print their traces.
 
-    By default only `request.incidents` needs a `source`. With `follow`, new records
-    extend the traces until a signal comes. At the end, a page is written to `html`.
+    A default `source` is read only if `request.incidents` is set. With `follow`, new
+    records extend the traces until a signal comes. At the end, a page is written to
+    `html`.
 
     Raises:
         click.ClickException: Nothing was found, or the incidents cannot be read.

@@ -41,7 +41,7 @@ _SLICE_MS = 3_600_000
 
 @dataclass
 class Search:
-    """A search for messages, before and after the topic is read.
+    """State of a search for messages, before and after the topic is read.
 
     Attributes:
         query: Selects records.
