@@ -286,7 +286,7 @@ class Admission:
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
-        """Return the start with added partitions, after the records that were deleted."""
+        """Return the start with added partitions, behind records that were deleted."""
         earliest = self.offsets.earliest(topic.partitions)
         if replaced := self._replaced(start, topic):
             start = _moved_to(start, topic, earliest, replaced)
