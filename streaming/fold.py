@@ -64,8 +64,7 @@ class Fold:
     ) -> Iterator[pd.DataFrame]:
         """Yield the only row of a group; Spark calls this method."""
         packed, clock_ms = _rows(frames)
-        # Creating an object array takes a quarter of the time that pandas needs to
-        # detect the types of four columns.
+        # An object array takes a quarter of the time that pandas needs to detect types.
         row = np.empty((1, len(_OUTPUT_COLUMNS)), dtype=object)
         row[0] = self.row(key[0], packed, clock_ms, state)
         yield pd.DataFrame(row, columns=_OUTPUT_COLUMNS)

@@ -1,8 +1,8 @@
 """Simulates the participants of many channels on one network, in virtual time.
 
-`sds_core.message_channel` implements the participants. The simulator acts as the
-application of each participant: it passes messages to send and received frames to the
-participant, and calls the participant at `next_deadline_ms`.
+`sds_core.message_channel` implements the participants. The simulator is each
+participant's application: it passes on messages to send and received frames, and calls
+the participant at `next_deadline_ms`.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ class _Simulation(World[Entry, Transmission]):
             channel.members.append(member)
             self._memberships[index].append(member)
             if member.library_syncs_every_ms is not None:
-                # Real timers of several participants do not fire together, so the first
-                # sync of each participant has a random time.
+                # As with real timers, the first syncs of participants are at random
+                # times.
                 phase = streams.scalar("library syncs", name, channel_id).random()
                 first_ms = int(phase * member.library_syncs_every_ms)
                 sync = partial(self._library_sync, member)

@@ -86,9 +86,9 @@ def occasions(
     """Yield the times at which a message is sent, ascending, in ms since the start.
 
     All times are less than `duration_ms`. They form a Poisson process whose rate
-    depends on the spells. The process is simulated by thinning (Lewis and Shedler,
-    1979): times are drawn at the highest rate, and a time is kept with a probability
-    proportional to its rate.
+    depends on the spells. The method is thinning (Lewis and Shedler, 1979): times are
+    drawn at the highest rate, and each time is kept with a probability in proportion to
+    its rate.
     """
     mean_ms = traffic.mean_interval_s * 1_000
     if traffic.per == "participant":

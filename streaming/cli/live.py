@@ -56,8 +56,8 @@ def progress_display(
 ) -> AbstractContextManager[Display]:
     """Display progress as a live table on a terminal, else as log lines.
 
-    If the log is in JSON, the progress is always logged. `line` returns a log line. The
-    URL does not end with a slash.
+    If the log is in JSON, the progress is always logged, as `line` returns it. The URL
+    does not end with a slash.
     """
     if log_format is LogFormat.JSON or not console.is_interactive:
         return logged_progress(line)

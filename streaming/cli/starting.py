@@ -74,8 +74,7 @@ def started_job(
             `streaming.job.running_job`.
     """
     board = Board() if board is None else board
-    # The job waits for Kafka before Spark starts, because a signal can then end the
-    # wait immediately.
+    # This wait is before the start of Spark, so a signal can end it immediately.
     wait_for_kafka(settings.source.kafka, board)
     with (
         running_spark(session) as (spark, ending),

@@ -97,9 +97,9 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
 class Demo:
     """One demonstration; it plays traffic as fast as possible if `duration_s` is 0.
 
-    `history` is a directory for Parquet files, which stay after the demo. If `history`
-    is None, the demo deletes the files. `keep` says whether to serve the page after the
-    end; if None, the page is served only on a terminal.
+    `history` is a directory for Parquet files, which stay; if None, the demo deletes
+    the files. `keep` says whether to serve the page after the end; if None, this is
+    done only on a terminal.
     """
 
     traffic: Traffic

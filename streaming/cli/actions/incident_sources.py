@@ -277,8 +277,7 @@ def _read_history(
     tables = tables_of(kind_of(views))
     with history_errors(directory):
         rows = incident_rows(directory, query, tables)
-    # The rows contain `why`. The monitor that found an incident computed its `why`,
-    # with the settings of that time.
+    # The monitor that found an incident has stored `why`, computed with its settings.
     return [
         msgspec.convert(
             row
