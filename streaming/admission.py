@@ -286,7 +286,7 @@ class Admission:
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
-        """Return the start with added partitions, behind records that were deleted."""
+        """Return the start with added partitions; positions skip deleted records."""
         earliest = self.offsets.earliest(topic.partitions)
         if replaced := self._replaced(start, topic):
             start = _moved_to(start, topic, earliest, replaced)
@@ -335,7 +335,7 @@ def _moved_to(
     earliest: Mapping[int, int],
     replaced: Collection[int],
 ) -> Position:
-    """Return the start, moved to recreated topics; `skipped` adds the lost records."""
+    """Return the start, moved to recreated topics, with lost records in `skipped`."""
     old = {p: one for p, one in start.partitions.items() if topic_index(p) in replaced}
     new = [p for p in topic.partitions if topic_index(p) in replaced]
     unread = sum(

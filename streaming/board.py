@@ -1,4 +1,4 @@
-"""Holds the newest figures, which the job writes, and exporter and page read."""
+"""Holds the newest figures: the job writes them, and exporter and page read them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """Views to publish next, and names of views that were set or dropped; by prefix."""
+    """By prefix: views to publish next, and names of views that were set or dropped."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -77,7 +77,7 @@ class Board:
         return self._snapshot
 
     def names(self, prefix: str) -> Collection[str]:
-        """Return the names of a kind's views that have figures; does not copy them."""
+        """Return, without a copy, the names of a kind's views that have figures."""
         return self._views[prefix].totals.keys()
 
     def take_changed(self) -> Mapping[str, Collection[str]]:

@@ -47,8 +47,8 @@ class CheckpointIdentity(msgspec.Struct):
         files: Names of the files in ``monitor/``, except the file of this identity. A
             release up to 0.6 writes an empty list; then all existing files count as
             listed.
-        observer: All settings of the model. Empty in a checkpoint of a release that had
-            only the defaults.
+        observer: All settings of the model. Empty if the release that wrote the
+            checkpoint had only the defaults.
         unfinished: Unfinished batch that the newest start found; None if it found none.
             Releases up to 0.12 ignore this field.
         observed_topic: The topic of frames, in a file of a release since 0.16.

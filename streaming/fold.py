@@ -124,7 +124,7 @@ def _restored(
 
 
 def _row_totals(kind: AnyKind, view: View[Any, Any, Any], data: bytes) -> bytes:
-    """Return a view's encoded totals, complete or (to save bytes) of changed groups."""
+    """Return a view's encoded totals: complete, or only those of changed groups."""
     if kind.grouping is None or kind.grouping.changed is None:
         return blob.totals_part(data)
     return blob.pack_totals(kind.grouping.changed(view))

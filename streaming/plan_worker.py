@@ -36,7 +36,7 @@ _END_OF_TIME_MS = 1 << 52
 
 
 class Order(msgspec.Struct):
-    """The forecasts to compute from a history, at a wall time in Unix ms.
+    """The forecasts to compute from a history, as of a wall time in Unix ms.
 
     Attributes:
         hidden: Number of views without a forecast, in addition to `names`.

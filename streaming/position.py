@@ -177,8 +177,8 @@ class Unread:
     ) -> Position:
         """The position after a batch with T = `clock_ms`, read up to `ends`.
 
-        `newest_ms` has the maximum record time read, by partition; None if no read
-        record is later than T.
+        `newest_ms` has the maximum time of the records that were read, by partition;
+        None if no such record is later than T.
         """
         newest_ms = newest_ms or {}
         unread = set(self.partitions)

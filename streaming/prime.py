@@ -32,7 +32,7 @@ _DAMAGE = re.compile(
     "AUTO_SNAPSHOT_REPAIR_FAILED|corrupt|checksum",
     re.IGNORECASE,
 )
-"""Text in errors of Spark that are caused by damaged files, not by a full disk."""
+"""Texts that occur in Spark's errors about damaged files, but not about a full disk."""
 
 
 class StoredView(NamedTuple):

@@ -37,8 +37,8 @@ class Tap(Generic[SentT]):
 
     Args:
         sighted: Function that is called for each record. The function's arguments are
-            the event time by the tap's clock, the tap's name, the sequence number, and
-            the recorded object.
+            the event time (the time of the tap's clock), the tap's name, the sequence
+            number, and the recorded object.
     """
 
     def __init__(

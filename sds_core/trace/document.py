@@ -52,7 +52,7 @@ class TraceTapObject(TypedDict):
 
     Attributes:
         name: Id of the tap.
-        holes: Periods as pairs of start and end, event time, Unix ms.
+        holes: Start and end of each period, event time in Unix ms.
     """
 
     name: str
@@ -69,7 +69,7 @@ class TraceObject(TypedDict):
         message_id: Id of the message.
         summary: The most important conclusion; null if no conclusion was made.
         facts: Facts of the message's first copy, by name.
-        appeared_ms: When the message appeared, event time, Unix ms.
+        appeared_ms: Event time at which the message appeared, Unix ms.
         read: Records that were read for the trace.
         participants: Participants in order of appearance, the sender first.
         taps: Taps that wrote the records.

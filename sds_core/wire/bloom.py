@@ -43,7 +43,7 @@ MAX_M_BITS = 1 << 23
 """Maximum size of a filter, in bits: 1 MiB, six times the longest Waku message."""
 
 _FEW = 32
-"""Number of ids below which arrays are slower than a loop."""
+"""With fewer ids than this, a loop is faster than arrays."""
 
 _SPEC = Dialect.SPEC
 
@@ -134,7 +134,7 @@ def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
 def filter_bits(
     dialect: Dialect, raw: bytes, parameters: BloomParameters = DEFAULT_PARAMETERS
 ) -> tuple[bytes | memoryview, int, int]:
-    """Return (bits, m_bits, k) of a filter as it was on the wire, without copying it.
+    """Return (bits, m_bits, k) of a filter in its wire form, without copying the bits.
 
     A filter of NIM contains its parameters. A filter of SPEC does not contain them, so
     the caller gives `parameters`.
@@ -281,7 +281,7 @@ def false_positive_rate(set_bits: int, m_bits: int, k: int) -> float:
 
 
 def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
-    """Return the estimated number of ids for set bits; infinity if all are set.
+    """Return the number of ids, estimated from set bits; infinity if all are set.
 
     The estimate is -(m / k) * ln(1 - X / m) (Swamidass and Baldi, 2007).
     """

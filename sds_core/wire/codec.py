@@ -69,7 +69,7 @@ def decode(value: bytes) -> Frame:
 def encode(frame: Frame) -> bytes:
     """Encode `frame` in its dialect, byte for byte as the dialect's own library does.
 
-    `decode` returns an equal frame on three conditions: the frame has an id and a
+    `decode` returns an equal frame under three conditions: the frame has an id and a
     channel, its kind matches its fields, and its encoding has at most MAX_VALUE_BYTES.
     `Frame.build` ensures that the kind matches.
 

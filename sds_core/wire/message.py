@@ -14,7 +14,7 @@ from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 MAX_ID_CHARACTERS = 512
-"""Maximum length of an id: message, participant, channel, peer, tap (docs/records.md).
+"""Maximum length of a message, participant, channel, peer or tap id (docs/records.md).
 
 Message ids of js-waku have 64 characters, content topics about 50, and peer ids 53. Ids
 stay in memory longer than their frames."""

@@ -1,4 +1,4 @@
-"""Collects what one record contains, as the monitor reads it."""
+"""Collects the content of one record, as the monitor reads the record."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _live_table(console: Console, url: str) -> Iterator[Display]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A column of the live table; `text` makes a cell from a channel's totals.
+    """A column of the live table; `text` returns a cell for a channel's totals.
 
     The column needs a terminal of `from_width` characters. In a `grave` column, every
     value except zero is a fault.

@@ -14,7 +14,7 @@ from sds_core.text import iso_time
 logger = logging.getLogger("sds-monitor")
 
 FIGURES = "figures"
-"""Attribute of a log record: figures by name, for JSON only."""
+"""Attribute of a log record: figures by name, which only a log in JSON contains."""
 
 LOG_FLAG = "--log-format"
 

@@ -21,7 +21,7 @@ _DEFAULTS = MirrorSettings((), {})
 
 
 class NodeOptions(NamedTuple):
-    """Waku nodes to read from, by the URLs of their REST APIs."""
+    """Waku nodes to read from, given by the URLs of their REST APIs."""
 
     urls: tuple[str, ...]
     timeout_s: float

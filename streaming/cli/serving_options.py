@@ -19,7 +19,7 @@ from streaming.cli.values import FILE
 LOOPBACK = "127.0.0.1"
 
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-"""A host name; unlike DNS names, names of containers may have an underscore."""
+"""Pattern of a host name; some names of containers have an underscore."""
 
 
 class WebAddress(NamedTuple):

@@ -30,7 +30,7 @@ _Pause = tuple[JobFailed, float]
 
 @dataclass(slots=True)
 class Supervisor:
-    """Runs a job to its end or to a signal; `pending` gets the job at each start.
+    """Runs a job until its end or a signal; `pending` gets the job at each start.
 
     `each_second` is also called while no query runs.
     """

@@ -1,4 +1,4 @@
-"""Checks of Kafka: whether it answers, topics, unread records and clock."""
+"""Checks of Kafka: connection, topics, unread records and clock."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ class Demo:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
     def _run(self) -> bool:
-        """Play and compare; return True if the findings are true, or a signal came."""
+        """Play and compare; return True if nothing differs or a signal came."""
         console = Console()
         keep = console.is_interactive if self.keep is None else self.keep
         pending = PendingJob()

@@ -134,7 +134,7 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncide
 
 
 def _check_channel(source: IncidentSource, channel: str) -> None:
-    """Check that the source knows a channel, of which no incident is selected."""
+    """Check that the source knows a channel without selected incidents."""
     every = IncidentFilter(channel, since_ms=None, standing=False)
     if _selected(source, every).incidents:
         return
