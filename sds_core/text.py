@@ -1,7 +1,8 @@
 """Formats text, numbers and times for terminals, logs and pages.
 
-Ids and messages come from untrusted senders: `printable` makes them safe to print in
-one line. Escaping for HTML is left to the templates.
+Ids and messages come from untrusted senders, so `printable` makes them safe to print in
+one line. Templates do the escaping for HTML. The functions for times return a time
+outside the years 1 to 9999 in milliseconds, as "5 ms".
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _HIDDEN = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""Return the text with an escape for each character that is not printable.
+    r"""Return the text with each unprintable character replaced by an escape.
 
     Line ends, control characters and changes of text direction could forge lines of
     output, so they become escapes such as ``\n`` or ``\u202e``.
@@ -35,10 +36,10 @@ def printable(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Replace each hidden character of a page or label by an escape.
+    r"""Return a text for a page or label, with each hidden character as an escape.
 
-    Control characters and changes of text direction could make a text look like
-    another, so they become escapes such as ``\u202e``. Line ends and tabs stay.
+    Control characters and changes of text direction could make a text look like a
+    different text, so they become escapes such as ``\u202e``. Line ends and tabs stay.
     """
     return _HIDDEN.sub(lambda match: printable(match[0]), text)
 
@@ -103,30 +104,27 @@ def byte_size(count_bytes: float) -> str:
 
 
 def iso_time(unix_ms: int) -> str:
-    """Return a time, Unix ms, as ISO 8601 in UTC with milliseconds.
-
-    A time outside the years 1 to 9999 is returned in milliseconds, as "5 ms".
-    """
+    """Return a time, Unix ms, as ISO 8601 in UTC with milliseconds."""
     return _formatted(unix_ms, f"%Y-%m-%dT%H:%M:%S.{unix_ms % 1000:03}Z")
 
 
 def utc_time(unix_ms: int) -> str:
-    """Return a time, Unix ms, as date and time to the second; see `iso_time`."""
+    """Return a time, Unix ms, as UTC date and time to the second."""
     return _formatted(unix_ms, "%Y-%m-%d %H:%M:%S UTC")
 
 
 def time_of_day(unix_ms: int) -> str:
-    """Return a time, Unix ms, as "HH:MM" in UTC; see `iso_time`."""
+    """Return a time, Unix ms, as "HH:MM" in UTC."""
     return _formatted(unix_ms, "%H:%M")
 
 
 def day_and_month(unix_ms: int) -> str:
-    """Return a time, Unix ms, as "24 Nov" in UTC; see `iso_time`."""
+    """Return a time, Unix ms, as "24 Nov" in UTC."""
     return _formatted(unix_ms, "%d %b")
 
 
 def clock_time(unix_ms: int) -> str:
-    """Return a time, Unix ms, as "HH:MM:SS" in UTC; see `iso_time`."""
+    """Return a time, Unix ms, as "HH:MM:SS" in UTC."""
     return _formatted(unix_ms, "%H:%M:%S")
 
 

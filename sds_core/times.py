@@ -1,9 +1,9 @@
 """Adds readable times to JSON documents.
 
-A time is a number of Unix milliseconds, or nanoseconds if its name ends in ``_ns``. For
-each time, an added field has the time as RFC 3339 in UTC. The added field's name has
-the suffix ``_utc`` instead of a unit: ``since_utc`` for ``since``, and ``from_utc`` for
-``from_ns``.
+A time is a number of Unix milliseconds, or nanoseconds if the field's name ends in
+``_ns``. For each field with a time, a second field is added that has the time as RFC
+3339 in UTC. The added field's name has the suffix ``_utc`` instead of a unit:
+``since_utc`` for ``since``, and ``from_utc`` for ``from_ns``.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _NS_PER_MS = 1_000_000
 
 
 def with_utc(document: Any) -> Any:
-    """Return a JSON document with an RFC 3339 field for each time."""
+    """Return a JSON document with an added RFC 3339 field for each time."""
     if isinstance(document, dict):
         found: dict[str, Any] = {}
         for name, value in document.items():
@@ -74,12 +74,12 @@ def with_utc(document: Any) -> Any:
 
 
 def utc_name(name: str) -> str:
-    """Return the name of the RFC 3339 field for a time's name."""
+    """Return the name of the RFC 3339 field that is added to a field."""
     return name.removesuffix("_ms").removesuffix("_ns") + SUFFIX
 
 
 def _printed(value: Any, is_ns: bool) -> Any:
-    """Return times, also in a list or mapping, as RFC 3339; None stays None."""
+    """Return a time, or a list or mapping of times, as RFC 3339; None stays None."""
     if isinstance(value, dict):
         return {name: _printed(one, is_ns) for name, one in value.items()}
     if isinstance(value, list | tuple):
@@ -87,5 +87,5 @@ def _printed(value: Any, is_ns: bool) -> Any:
     if not value:
         return None
     text = iso_time(value // _NS_PER_MS if is_ns else value)
-    # Times outside the calendar have no RFC 3339 form.
+    # Times outside the years 1 to 9999 have no RFC 3339 form.
     return text if text.endswith("Z") else None

@@ -1,8 +1,8 @@
 """Decides how far the next batch may read.
 
-Every batch ends at one common record time T over all partitions, so that T is a clock
-for every channel (docs/architecture.md, decision 3). If all unread records fit into one
-batch, T is the minimum of the partitions' newest record times.
+Every batch ends at the same record time T in all partitions, so T is a clock for every
+channel (docs/architecture.md, decision 3). If all unread records fit into one batch, T
+is the minimum of the partitions' newest record times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
-"""Time after a window's end within which its records are searched, ms.
+"""A window's records are searched until this long after the window's end, ms.
 
 The retention window has the same length (docs/figures.md, 4). By default, brokers
 refuse records that are more than this time ahead of the broker's clock. A record with a
@@ -39,16 +39,17 @@ _LEAST_LEAD_MS = 30_000
 """A smaller lead counts as 0, because the taps' clocks nearly agree."""
 
 _UNSAMPLED_ROWS = 500
-"""The size of so few unread records is not sampled, to save a fetch."""
+"""If at most this many records are unread, no size is sampled, to save a fetch."""
 
 
 def ends_of_window(
     offsets: Offsets, ends: Mapping[int, int], window: Window, is_record: IsRecord
 ) -> dict[int, int]:
-    """Return the ends of partitions, or of their parts that may hold a window."""
+    """Return the end of each partition, or of its part that may hold the window."""
     behind = offsets.first_at_or_after(list(ends), window.last_ms + LATE_MS + 1)
     return {
-        # The time of a transaction's end is unrelated to the records after it.
+        # The marker that ends a transaction has a time that is unrelated to later
+        # records.
         p: min(end, behind[p].offset)
         if p in behind and is_record(p, behind[p].offset)
         else end
@@ -57,12 +58,12 @@ def ends_of_window(
 
 
 MeanBytes = Callable[[Mapping[int, int]], int]
-"""Next offset by partition -> mean size of the records that come next, in bytes."""
+"""Next offset by partition -> mean size, in bytes, of the records from this offset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The end of a run that drains the topic, determined at startup.
+    """The end of a run that drains the topic; the end is determined at startup.
 
     The end offsets belong to the topic with `topic_id`; None if the id is unknown.
     """
@@ -71,9 +72,9 @@ class Target:
     topic_id: str | None = None
 
     def ends_in(self, topic: Topic, ends: Mapping[int, int]) -> dict[int, int]:
-        """The ends of a topic's partitions, at most up to the target.
+        """The end offsets of a topic's partitions, at most those of the target.
 
-        Partitions and topics that were created after the target are not read.
+        Partitions and topics that were created after startup are not read.
         """
         replaced = find_replaced(self.topic_id, topic.id)
         return {
@@ -88,7 +89,7 @@ class Admission:
 
     Attributes:
         kafka: Names of the topics, for errors.
-        scan_times: Reads record times where the index cannot be trusted.
+        scan_times: Reads records to get their times where Kafka's index is unreliable.
         skip_lost: Whether to count records that Kafka deleted before they were read,
             instead of raising an error.
     """
@@ -118,7 +119,7 @@ class Admission:
         return self._replaced(planned, self.offsets.describe())
 
     def check(self, start: Position) -> None:
-        """Check that the topic still holds the records that are unread at a position.
+        """Check that the topic still holds all unread records after a position.
 
         Raises:
             RecordsLost: Kafka deleted unread records, and `skip_lost` is not set.
@@ -142,14 +143,15 @@ class Admission:
 
         Args:
             start: Position at which the batch begins.
-            wall_ms: Wall time, Unix ms: records far ahead of it move no clock.
-            target: The end of the run, where T becomes the maximum record time. None to
-                read all records and wait for silent partitions.
+            wall_ms: Wall time, Unix ms. Records far ahead of this time do not advance
+                the clock.
+            target: The end of the run, where T becomes the maximum record time. If
+                None, the job follows the topic, and T waits for silent partitions.
             quiet_ms: Wall time, Unix ms, of the last plan that began at `start` and
-                found nothing to read; 0 without such a plan.
+                found nothing to read; 0 if no such plan exists.
 
         Raises:
-            Exception: See `check`.
+            Exception: The errors of `check`.
         """
         topic = self.offsets.describe()
         held = self.offsets.latest(topic.partitions)
@@ -162,9 +164,9 @@ class Admission:
         believed_ms = wall_ms + self._lead_ms(placed, ends, wall_ms, target is None)
         if target is None:
             newest = self.offsets.newest(list(ends))
-            # The batch includes a newest record that arrived after `ends` were read.
-            # Without this record, a scan would have to find the newest record within
-            # `ends`.
+            # If a partition's newest record arrived after `ends` were read, the batch
+            # includes this record. Otherwise, a scan would have to find the newest
+            # record before `ends`.
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
@@ -181,11 +183,11 @@ class Admission:
     def _lead_ms(
         self, start: Position, ends: Mapping[int, int], wall_ms: int, is_live: bool
     ) -> int:
-        """The allowed lead of the topic's clock over wall time, ms.
+        """Maximum time by which the topic's clock may be ahead of wall time, ms.
 
-        If the clocks of all taps are fast, no record contradicts another record.
-        Refusing all records would leave nothing to watch. A lead can begin only while
-        the job follows the topic.
+        If the clocks of all taps are fast, all records are from the future. If the job
+        refused all records, it would have nothing to monitor. A lead can begin only
+        while the job follows the topic.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -248,7 +250,8 @@ class Admission:
         end = aligned_end(times, clock_ms, row_limit)
         if end.ends != start.next_offsets() or end.clock_ms != start.clock_ms:
             return unread.position(end.clock_ms, end.ends)
-        # A silent partition holds T back, so the batch reads records after T.
+        # A silent partition holds T back, so the batch also reads records that are
+        # later than T.
         latest_ms = max(newest_ms.values(), default=clock_ms)
         beyond = aligned_end(end.times, latest_ms, row_limit)
         peaks_ms = {
@@ -283,14 +286,14 @@ class Admission:
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
-        """Return the start with added partitions; deleted records are skipped."""
+        """Return the start with added partitions; positions skip deleted records."""
         earliest = self.offsets.earliest(topic.partitions)
         if replaced := self._replaced(start, topic):
             start = _moved_to(start, topic, earliest, replaced)
         placed = {}
         skipped = start.skipped
         for partition in start.partitions.keys() - set(topic.partitions):
-            # Kafka removes no partition: the topic was deleted and recreated.
+            # Kafka never removes a partition, so the topic was deleted and recreated.
             self._lose(partition, 0, start.partitions[partition].next_offset)
         for partition in topic.partitions:
             first = earliest[partition]
@@ -309,7 +312,8 @@ class Admission:
                     self._lose(partition, held, here.next_offset)
                     here = here._replace(next_offset=first)
             placed[partition] = here
-        # If a broker returns no id, that is no evidence of another topic.
+        # If a broker returns no topic id, this does not mean that the topic is another
+        # one.
         topic_id = topic.id or start.topic_id
         return replace(start, partitions=placed, skipped=skipped, topic_id=topic_id)
 
@@ -331,7 +335,7 @@ def _moved_to(
     earliest: Mapping[int, int],
     replaced: Collection[int],
 ) -> Position:
-    """Return the start in recreated topics, and count the known lost records."""
+    """Return the start, moved to recreated topics, with lost records in `skipped`."""
     old = {p: one for p, one in start.partitions.items() if topic_index(p) in replaced}
     new = [p for p in topic.partitions if topic_index(p) in replaced]
     unread = sum(

@@ -1,8 +1,9 @@
 """Folds whole batches of Arrow in Spark's Python worker, without pandas.
 
-Spark's worker makes a data frame of each group and two data frames of the result
-(docs/performance.md). This module reads and writes whole columns of a batch. Workers of
-a cluster start without the monitor's code, so they fold in Spark's own way.
+Spark's worker makes a data frame for each group, and two data frames for the result
+(docs/performance.md). Instead, this module reads and writes whole columns of a batch.
+Workers of a cluster start without the monitor's code, so they fold with pandas, as
+Spark does.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ _STATES = {
 
 
 _StateRow = tuple[str, bytes, bytes | None, int]
-"""A row of `_STATES`; the timeout is that before the fold, ms."""
+"""A row of `_STATES`; the last item is the timeout before the fold, ms."""
 
 
 def use_arrow_fold() -> None:
-    """Make Python workers fold with Arrow, in this process and in its forks."""
+    """Make Spark's Python workers fold with Arrow, in this process and in its forks."""
     read_udfs: Any = worker.read_udfs
     make_serializer: Any = ArrowStreamSerializer
 
@@ -80,7 +81,7 @@ def folded(
 
     Batches have the columns ``key``, ``event_time`` and ``digest``, and a column with
     the group and the state of each row. A positive `most_rows` limits the rows of a
-    result. Errors are those of `Fold.row`.
+    result. The function raises the errors of `Fold.row`.
     """
     rows: list[OutputRow] = []
     states: list[_StateRow] = []
@@ -107,7 +108,8 @@ def _groups(
             if group is None:
                 break
             first, properties = group["startOffset"], json.loads(group["properties"])
-            # A group whose deadline has passed has one row with only a key.
+            # If a group is called only because its deadline has passed, its one row has
+            # only a key.
             if not properties["hasTimedOut"]:
                 part = slice(first, first + group["numRows"])
                 packed += digests[part]

@@ -1,4 +1,4 @@
-"""Finds the end of a batch in every partition: at one record time T, within a limit."""
+"""Finds where a batch ends in each partition: at one record time T, within a limit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Cut(NamedTuple):
         clock_ms: Record time of the cut, Unix ms; no record after the cut is earlier,
             except late records.
         next_ms: Time of the earliest record after the cut; `clock_ms` if none exists.
-        ends: Offset of each partition's first record with at least this time.
-        times: Includes the scans that the cut needed.
+        ends: Offset of each partition's first record whose time is `clock_ms` or later.
+        times: Record times, including the scans that the cut needed.
     """
 
     clock_ms: int
@@ -34,15 +34,16 @@ class Cut(NamedTuple):
 
 
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
-    """The end at the maximum T up to `latest_ms` whose records fit the limit.
+    """The cut at the maximum T, at most `latest_ms`, whose records fit the limit.
 
-    If the records of one time alone exceed the limit, the batch ends among them and T
-    is that time. If late records alone exceed the limit, T does not move.
+    If the records of one time alone exceed the limit, the batch ends between these
+    records, and T is their time. If late records alone exceed the limit, T does not
+    move.
     """
     while True:
         end = _aligned_end(times, latest_ms, row_limit)
-        # The search trusts the index until a scan shows that it is wrong. If a
-        # partition's part ended at a record from the future, records before T would
+        # The search trusts Kafka's index until a scan shows that the index is wrong. If
+        # a partition's part ended at a record from the future, records before T would
         # stay unread.
         checked = end.times.checked(end.clock_ms)
         if len(checked.scans) == len(times.scans):
@@ -63,13 +64,13 @@ def _aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     low = low._replace(times=times)
     if high.clock_ms - low.clock_ms > 1 or low.rows:
         return low
-    # The records with one record time exceed the limit. T stays, because no record of
-    # the batch is later.
+    # The records with the record time T alone exceed the limit. T stays, because no
+    # record of the batch is later.
     return low._replace(ends=part_of(low.ends, high.ends, row_limit))
 
 
 def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
-    """The cut at one time."""
+    """The cut at the record time `clock_ms`."""
     found, times = times.first_at_or_after(clock_ms)
     starts = times.unread.start.next_offsets()
     ends = {
@@ -84,10 +85,10 @@ def cut_at(times: RecordTimes, clock_ms: int) -> Cut:
 
 
 def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
-    """Return the last cut that fits, and the next one, in doubling strides.
+    """Search in doubling strides; return the last cut that fits, and the next cut.
 
-    The fitting cut is moved up to the earliest record after it. The next cut has too
-    many records, or lies after the latest time.
+    The time of the fitting cut is moved up to the earliest record after the cut. The
+    next cut has too many records, or lies after the latest time.
     """
     times, stride_ms = low.times, _FIRST_STRIDE_MS
     while True:
@@ -130,7 +131,7 @@ def bisect(
 def part_of(
     low: Mapping[int, int], high: Mapping[int, int], rows: int
 ) -> dict[int, int]:
-    """Move offsets from `low` towards `high` by `rows`; lower partitions move first."""
+    """Move offsets by `rows` in total from `low` to `high`; low partitions first."""
     ends = dict(low)
     for partition in sorted(high):
         taken = min(rows, high[partition] - low[partition])

@@ -1,11 +1,11 @@
-"""Spark's log of batches in a checkpoint, checked before Spark reads it.
+"""Reads and checks Spark's log of batches in a checkpoint, before Spark reads the log.
 
-Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after it. If a file
-is missing, Spark silently restarts, or repeats the wrong batch.
+Spark writes ``offsets/N`` before it runs batch N, and ``commits/N`` after the batch. If
+a file is missing, Spark silently starts from the beginning, or repeats the wrong batch.
 
-Spark does not sync its files. The job syncs them before it commits a batch to the
-ledger. A power failure can thus lose only the files of a batch that Spark repeats. A
-file that is still empty counts as missing.
+Spark does not sync its files to the disk. The job syncs these files before it commits a
+batch to the ledger. A power failure can thus lose only the files of a batch that Spark
+repeats. A file that a power failure has emptied counts as missing.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ _log = logging.getLogger("sds-monitor")
 
 
 SPARKS = ("commits", "metadata", "offsets", "sources", "state")
-"""What Spark writes in a checkpoint."""
+"""Names of files and directories that Spark writes in a checkpoint."""
 
 
 class BatchLog(NamedTuple):
     """The newest batches of a checkpoint.
 
     Attributes:
-        planned: Number of the newest batch that was planned; None before the first.
+        planned: Number of the newest batch that was planned; None before the first
+            plan.
         committed: Number of the newest batch that was committed: `planned`, or one
-            less; None before the first.
-        position: Position after the last committed batch; None before the first.
+            less; None before the first commit.
+        position: Position after the last committed batch; None before the first commit.
         state_partitions: 0 before the first plan.
-        planned_records: Records of a batch that was planned and not committed.
+        planned_records: Number of records of the batch that was planned, but not
+            committed.
         begin: Position before the first batch, as `Position.to_json` returns it; None
-            unless the planned batch is the first.
+            unless the first batch is planned, but not committed.
         torn: Files that a power failure has emptied, and that Spark cannot read.
     """
 
@@ -87,7 +89,8 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
     committed, torn_commit = _newest_whole(commits)
     planned, torn_plan = _newest_whole(offsets)
     if torn_plan is not None and int(torn_plan.name) == committed:
-        # A committed plan was synced, so no power failure has torn it.
+        # The plan of a committed batch was synced, so no power failure has torn the
+        # plan.
         planned, torn_plan = committed, None
     if torn_commit is not None and planned == (batch := int(torn_commit.name)) + 1:
         # Spark must repeat this batch before the next planned batch.
@@ -132,7 +135,7 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
 
 
 def position_of(checkpoint: Path, batch: int) -> str:
-    """Return the stored position after a planned batch."""
+    """Return the position after a planned batch, as Spark has stored it."""
     return (checkpoint / "offsets" / str(batch)).read_text().splitlines()[-1]
 
 
@@ -148,7 +151,7 @@ def complete(checkpoint: Path, log: BatchLog) -> None:
         # torn.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     if log.planned is None:
-        # Spark refuses to start where a failed plan has left a temporary file.
+        # Spark refuses to start if a failed plan has left a temporary file.
         for name in ("commits", "offsets"):
             shutil.rmtree(checkpoint / name, ignore_errors=True)
     for name in ("", "offsets", "commits", "state/0/_metadata"):
@@ -168,7 +171,7 @@ def _begin_of(end: Position) -> dict[str, Any]:
 
 
 def _newest_whole(directory: Path) -> tuple[int | None, Path | None]:
-    """Return the newest batch with a whole file, and the newer torn file, if any."""
+    """Return the newest batch with a whole file, and the newer file if it is torn."""
     numbers = (int(path.name) for path in directory.glob("*") if path.name.isdigit())
     newest = max(numbers, default=None)
     if newest is None or not _is_torn(path := directory / str(newest)):

@@ -1,4 +1,4 @@
-"""The newest figures: written by the job, read by exporter and page."""
+"""Holds the newest figures: the job writes them, and exporter and page read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streaming.position import Position
 
 
 class GroupParts:
-    """The newest totals of each group in each view."""
+    """The newest part of each group's totals in each view."""
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping
@@ -25,7 +25,7 @@ class GroupParts:
         self._parts: dict[str, dict[str, Any]] = {}
 
     def set(self, group: str, view: str, part: Any) -> bool:
-        """Set the part that a group has in a view; returns whether it has changed."""
+        """Set a group's part in a view; returns whether the part has changed."""
         parts = self._parts.setdefault(group, {})
         if parts.get(view) == part:
             return False
@@ -43,7 +43,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """Views to publish next, and names of set or dropped views, by prefix."""
+    """By prefix: views to publish next, and names of views that were set or dropped."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -66,7 +66,7 @@ class Board:
             for kind in self._kinds
             if kind.grouping is not None
         }
-        # Groups that were read and not published.
+        # Groups whose totals were read, but not published yet.
         self._touched: dict[str, set[str]] = {prefix: set() for prefix in self._groups}
         self._changed: dict[str, set[str]] = {prefix: set() for prefix in self._views}
         self._snapshot = Snapshot().with_views(self._views)
@@ -77,7 +77,7 @@ class Board:
         return self._snapshot
 
     def names(self, prefix: str) -> Collection[str]:
-        """Return the names of one kind's views that have figures, without a copy."""
+        """Return, without a copy, the names of a kind's views that have figures."""
         return self._views[prefix].totals.keys()
 
     def take_changed(self) -> Mapping[str, Collection[str]]:
@@ -91,12 +91,12 @@ class Board:
         """Return the published form of views' totals, by prefix, then by name.
 
         The parts of a group are joined, including parts in views that were read
-        earlier. Reading the same totals again changes nothing. `packed` has the totals
-        by key of a view, from `blob.totals_part`. For a kind with `Grouping.changed`,
-        totals may lack groups that did not change.
+        earlier. Reading the same totals again changes nothing. `packed` maps the key of
+        a view to its totals from `blob.totals_part`. For a kind with
+        `Grouping.changed`, totals may lack groups that did not change.
 
         Raises:
-            sds_core.observer.kinds.UnknownKind: A key is of no registered kind.
+            sds_core.observer.kinds.UnknownKind: A key belongs to no registered kind.
         """
         fresh: dict[str, dict[str, Any]] = {prefix: {} for prefix in self._views}
         for key, data in packed.items():

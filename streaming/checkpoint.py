@@ -28,7 +28,7 @@ _LONGEST_TOPIC = 249
 """Maximum length of a topic's name that Kafka allows, characters."""
 
 _NEWER = "(of sds-monitor 0.16 or newer)"
-"""No topic has this name."""
+"""Stored in place of the topic's name; no topic can have this name."""
 
 _FileName = Annotated[str, msgspec.Meta(pattern=r"^[\w.-]{1,100}\Z")]
 
@@ -42,14 +42,15 @@ class CheckpointIdentity(msgspec.Struct):
 
     Attributes:
         topic: The topic of frames. Releases since 0.16 write `_NEWER`, so that releases
-            up to 0.15 refuse the checkpoint: they do not know the ledger.
+            up to 0.15 refuse the checkpoint. Those releases do not know the ledger.
         starts: Number of jobs that were started on the checkpoint, including this one.
-        files: Names of the files in ``monitor/``, except the file of this identity. If
-            a release up to 0.6 lists no files, all existing files count as listed.
-        observer: All settings of the model. Empty in a checkpoint of a release that had
-            only the defaults.
-        unfinished: None if the newest start found no unfinished batch. Releases up to
-            0.12 ignore this field.
+        files: Names of the files in ``monitor/``, except the file of this identity. A
+            release up to 0.6 writes an empty list; then all existing files count as
+            listed.
+        observer: All settings of the model. Empty if the release that wrote the
+            checkpoint had only the defaults.
+        unfinished: Unfinished batch that the newest start found; None if it found none.
+            Releases up to 0.12 ignore this field.
         observed_topic: The topic of frames, in a file of a release since 0.16.
         state_versions: Newest version of the state that may be in the checkpoint, by
             prefix of the kind. Empty in a file of a release up to 0.17.
@@ -82,7 +83,7 @@ def check_identity(
     has_batches: bool,
     observer: Values = MappingProxyType({}),
 ) -> CheckpointIdentity:
-    """Return the identity of a locked checkpoint, after checking that it fits a job.
+    """Check that a locked checkpoint fits a job, and return its identity.
 
     A new checkpoint gets the operator's settings of the model, and defaults for all
     other settings.
@@ -93,7 +94,7 @@ def check_identity(
     """
     identity = _read_identity(checkpoint, topic, report_detail, has_batches)
     if topic.startswith(f"{identity.topic},"):
-        # Further topics are read from their start, like added partitions.
+        # Added topics are read from their start, like added partitions.
         identity.topic = topic
     if identity.topic != topic:
         begun_on = printable(identity.topic)[:_LONGEST_TOPIC]
@@ -113,7 +114,7 @@ def check_identity(
         identity.files = [
             path.name
             for path in own_files(checkpoint).iterdir()
-            # A start that was killed has created an unlisted ledger.
+            # A killed start may have left a ledger that is not listed.
             if path.suffix in (".json", ".sqlite")
             and path.name not in (IDENTITY, LEDGER)
         ]

@@ -1,4 +1,4 @@
-"""Turns a chunk of records into one row per view: its key and encoded digest.
+"""Turns a chunk of records into one row per view: the view's key and an encoded digest.
 
 The reader makes the rows, so that whole frames never reach the JVM.
 """
@@ -30,22 +30,25 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maxima of a chunk's records: they limit the reader's memory, but let ids and filters
-repeat."""
+"""Maximum number and size of a chunk's records.
+
+The limits save memory of the reader, but are so large that ids and filters repeat
+within a chunk.
+"""
 
 _TAP_BYTES = 1_000
-"""Approximate memory of a tap in a chunk, without the two copies of its name."""
+"""Approximate memory of a tap in a chunk, bytes, without the two copies of its name."""
 
 _BY_NAME = by_name(PROTOCOLS)
 
 CLOCK_KEY = "clock:"
-"""Key of the row that carries the admission time of a batch, without a view."""
+"""Key of the row that carries a batch's admission time; the row belongs to no view."""
 
 FORGET = b"forget"
-"""In place of a digest: forget the view before the batch's records are processed."""
+"""Request instead of a digest: forget the view, then process the batch's records."""
 
 REVIEW = b"review"
-"""In place of a digest: advance the view to T, and set its deadline."""
+"""Request instead of a digest: advance the view to T, and set its deadline."""
 
 
 class DigestRow(NamedTuple):
@@ -59,7 +62,7 @@ class DigestRow(NamedTuple):
 
 
 class Chunk:
-    """Collects the records of one partition until it passes them on.
+    """Collects the records of one partition, and turns them into rows.
 
     Args:
         clock_ms: Maximum record time of the partition before the chunk, or the
@@ -80,13 +83,14 @@ class Chunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether the chunk should be passed on now."""
+        """Whether the records should be turned into rows now."""
         return self._records >= CHUNK_RECORDS or self._bytes >= CHUNK_BYTES
 
     def add(self, record: RawRecord, written_ms: int) -> None:
         """Judge one record, and add it to the digests of the views that it concerns.
 
-        `written_ms` is the latest possible time of writing, Unix ms.
+        `written_ms` is the latest time at which the record can have been written, Unix
+        ms.
         """
         self._records += 1
         if record.timestamp_ms < 0:

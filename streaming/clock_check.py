@@ -10,13 +10,13 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two requests to Kafka. The alert waits far longer than this."""
+"""Time between two requests to Kafka, seconds. The alert waits far longer than this."""
 
 _LONGEST_MS = 2_000
-"""Maximum duration of a request; the maximum error is half of this duration."""
+"""Maximum duration of a request, ms; the maximum error is half of this duration."""
 
 _VALID_S = 300.0
-"""Time for which an answer is used if later answers are too slow."""
+"""Time for which an answer is used if later answers are too slow, seconds."""
 
 ADVICE = "set both clocks by NTP"
 
@@ -41,7 +41,7 @@ def is_exact(took_ms: int) -> bool:
 
 
 class ClockCheck:
-    """Compares this machine's clock at intervals, and logs changes of the level."""
+    """Compares this machine's clock at intervals; logs changes of the `ClockLevel`."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class ClockCheck:
         self._publish()
 
     def compare(self) -> None:
-        """Compare this machine's clock with Kafka's clock, but only at intervals.
+        """Compare this machine's clock with Kafka's, unless a comparison is recent.
 
         Raises:
             connectors.kafka.settings.KafkaUnreachable: No broker answered.

@@ -33,7 +33,7 @@ _WORD_BYTES = 4
 class DamagedCheckpoint(ValueError):
     """A part of the checkpoint is damaged or missing, so another start also fails.
 
-    The place begins a sentence that the problem continues; the remedy follows a colon.
+    In the message, `place` and `problem` form a sentence, and `remedy` follows a colon.
     """
 
     def __init__(self, place: Path | str, problem: str, remedy: str = RESTORE) -> None:
@@ -44,7 +44,7 @@ class DamagedCheckpoint(ValueError):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        """The error in one line; names of files may contain any character."""
+        """The error in one printable line; names of files may contain any character."""
         return printable(f"{self.place} {self.problem}: {self.remedy}")
 
 
@@ -54,7 +54,7 @@ def state_of(key: str) -> str:
 
 
 def do_without(path: Path) -> str:
-    """Return the remedy for a file of ``monitor/`` that a job does not need."""
+    """Return the remedy for a file of ``monitor/`` without which a job can continue."""
     return (
         "restore the checkpoint from a backup; or move this file away and remove its "
         f'name from "files" in {path.with_name(IDENTITY)}, to continue without '
@@ -106,7 +106,7 @@ def decoding(
     try:
         yield
     except errors as error:
-        # A decoder's message may quote the content, which may contain anything.
+        # A decoder's message may quote the content, which may have any character.
         reason = f"{error!s:.160}".encode("unicode_escape").decode()
         problem = f"has the wrong content ({reason})"
         raise DamagedCheckpoint(path, problem, remedy) from error
@@ -124,7 +124,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def remove_stale_checksums(directory: Path) -> None:
-    """Remove checksums of missing files; Spark would use them for new files."""
+    """Remove checksums of missing files; Spark would apply them to new files."""
     for checksum in directory.glob(".*.crc"):
         if not checksum.with_name(checksum.name[1 : -len(".crc")]).exists():
             checksum.unlink()
@@ -148,7 +148,7 @@ def check_file(path: Path, remedy: str = RESTORE) -> None:
 
 
 def has_its_checksum(path: Path) -> bool:
-    """Whether a file has the checksum that Hadoop's local file system stores beside it.
+    """Whether a file matches the checksum that Hadoop's local file system stores.
 
     ``.NAME.crc`` has ``crc``, a zero byte, the size of a chunk of ``NAME`` in bytes,
     and the CRC-32 of each chunk. Numbers have 4 bytes, big-endian. As in Hadoop, a file

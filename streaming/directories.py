@@ -31,9 +31,9 @@ class DirectoryInUse(RuntimeError):
 
 @contextmanager
 def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
-    """Lock a directory while the block runs; `lock` is the name of a file in it.
+    """Lock a directory while the block runs; `lock` is the name of a file there.
 
-    A missing directory is created for this user alone.
+    A missing directory is created, with access for this user only.
 
     Raises:
         DirectoryInUse: Another process has the lock.
@@ -41,7 +41,7 @@ def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
-            # Files in the directory have the modes that their libraries set.
+            # Libraries set the modes of files, so the directory keeps out other users.
             make_directory(directory, 0o700)
             stack.enter_context(locked(directory / lock))
         except BlockingIOError:

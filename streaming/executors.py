@@ -1,7 +1,8 @@
 """Executors of a cluster: they receive the modules, and must share the checkpoint.
 
-Everything that a task needs is tested before the query starts. A task would fail four
-times, with errors in Spark's words, or write state to a disk that is not shared.
+Everything that a task needs is tested before the query starts. Otherwise, a task would
+fail four times with an unclear error of Spark, or write state to a disk that is not
+shared.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _KAFKA_S = 30.0
 """Maximum wait of an executor for Kafka, which the driver has already reached."""
 
 _PLAIN = re.compile(r"[\w/.+=@,-]+", re.ASCII)
-"""Path schemes that Spark's readers accept unchanged."""
+"""Paths that Spark's readers accept unchanged."""
 
 
 class _Problem(NamedTuple):
@@ -68,7 +69,7 @@ def has_executors(spark: SparkSession) -> bool:
 
 
 def location(spark: SparkSession, checkpoint: Path) -> str:
-    """Return a checkpoint's directory with its file system, which Spark may need."""
+    """Return a checkpoint's path for Spark; on a cluster, it names the file system."""
     return f"file://{checkpoint}" if has_executors(spark) else str(checkpoint)
 
 
@@ -91,8 +92,8 @@ def send_code(context: SparkContext, directory: Path) -> None:
             for path in sorted(core.iterdir()):
                 files.write(path, path.relative_to(root))
     context.addArchive(str(archive))
-    # `_python_includes` is the path of Spark's Python workers. Settings can add only
-    # zips and single files to the path.
+    # `_python_includes` is the search path for modules of Spark's Python workers.
+    # Settings can add only zips and single files to the path.
     includes: Any = context._python_includes  # noqa: SLF001 - see above
     includes.append(archive.name)
 
@@ -101,8 +102,8 @@ def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
     source = path.read_bytes()
     files.writestr(str(name), source)
     code = SourceFileLoader(name.stem, str(path)).get_code(name.stem)
-    # Unpacking changes the file times that Python compares, so the file has an
-    # unchecked hash.
+    # By default, Python compares file times, which change when the zip is unpacked.
+    # Therefore, the file has a hash that Python does not check.
     head = MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash(source)
     cached = f"{name.stem}.{sys.implementation.cache_tag}.pyc"
     files.writestr(
@@ -113,9 +114,9 @@ def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
 def check_executors(
     spark: SparkSession, kafka: KafkaSettings, checkpoint: Path
 ) -> None:
-    """Check that executors exist and can work: code, Kafka, and the checkpoint.
+    """Check that executors exist, have the code, and can use Kafka and the checkpoint.
 
-    Later executors are not checked. The caller has locked the checkpoint.
+    Executors that join later are not checked. The caller has locked the checkpoint.
 
     Raises:
         JobFailed: No executor exists, or an executor cannot work.

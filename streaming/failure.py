@@ -95,7 +95,8 @@ class JobFailed(RuntimeError):
         cause: The error in one line.
         unreachable: Whether Kafka or the topic cannot be reached.
         final: Whether another start would fail in the same way.
-        passes: Whether another start can succeed without a person; None if unknown.
+        passes: Whether another start can succeed without action of a person; None if
+            unknown.
         too_large: Whether the next starts must plan smaller batches.
     """
 
@@ -120,7 +121,7 @@ class NoWorker(JobFailed):
 def hand_over(
     function: Callable[_Parameters, _Result],
 ) -> Callable[_Parameters, _Result]:
-    """Add a note to errors of a function or generator, for `query_failure`."""
+    """Add a note, which `query_failure` reads, to errors of a function or generator."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
@@ -194,7 +195,7 @@ def _meaning_of(error: Exception) -> JobFailed:
 
 
 def with_remedy(cause: str) -> str:
-    """Return the error that ends a query, in one line; disk errors get a remedy."""
+    """Return the text of an error in one line; an error of the disk gets a remedy."""
     explained = disk.with_remedy(cause)
     if explained == cause:
         return cause

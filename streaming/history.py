@@ -86,7 +86,7 @@ def locked_history(directory: Path) -> AbstractContextManager[None]:
 
 
 class Outbox(NamedTuple):
-    """The rows of one kind of view, and their destinations; `topics` may be None."""
+    """The rows of one kind of view, and their destinations; `topics` is optional."""
 
     findings: Findings
     topics: HistoryTopics | None
@@ -95,7 +95,7 @@ class Outbox(NamedTuple):
     def rows(
         self, pending: Sequence[OutboxRow], observer: ObserverSettings
     ) -> tuple[list[Row], list[Row], list[Row]]:
-        """Return pending rows of all tables: incidents, minutes and verdicts."""
+        """Return pending rows of three tables: incidents, minutes and verdicts."""
         kind = self.tables.kind
         incidents, minutes, verdicts = [], [], []
         for one in pending:
@@ -109,9 +109,9 @@ class Outbox(NamedTuple):
 
 
 class HistoryExporter:
-    """Exports the outboxes to the history's destinations during the block of `running`.
+    """Exports the outboxes to the history's destinations in a block of `running`.
 
-    `clock_ms` returns the event time of the job, Unix ms; at first 0.
+    `clock_ms` returns the event time of the job, Unix ms; 0 before the first batch.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class HistoryExporter:
         """Lock the history, and export until the block ends; then export the rest.
 
         Raises:
-            Exception: See `locked_directory`.
+            Exception: The errors of `locked_directory`.
         """
         directory = self._settings.directory
         tables = [table for one in self._outboxes for table in one.tables[1:]]
@@ -237,7 +237,7 @@ class _Task:
 
 
 def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
-    """Return the topics of a kind's incidents, minutes and verdicts; may be empty."""
+    """Return the topics of a kind's incidents, minutes and verdicts; [] if disabled."""
     if not history.has_topics:
         return []
     # Topics of other kinds end with the name of the kind.

@@ -63,7 +63,7 @@ _STOP_TIMEOUT_S = 10.0
 
 @dataclass
 class Job:
-    """A running job; `restart` is for a query that failed before its first batch."""
+    """A running job; `restart` restarts a query that failed before its first batch."""
 
     settings: JobSettings
     board: Board
@@ -88,7 +88,7 @@ class Job:
         }
 
     def wait(self, seconds: float, ending: threading.Event | None = None) -> bool:
-        """Wait until the job ends, a time has passed, or `ending` is set.
+        """Wait until the job ends, `seconds` have passed, or `ending` is set.
 
         Returns whether the job has ended.
 
@@ -158,9 +158,10 @@ def running_job(
 ) -> Iterator[Job]:
     """Start a job, and stop it when the block ends.
 
-    `board` receives the figures, with the same protocols. The board may hold figures of
-    an earlier job of this process on the same checkpoint. `watch` must watch the topic
-    with the same board, and have its first answer. By default, both are created.
+    `board` receives the figures, and must have the same protocols. The board may hold
+    figures of an earlier job of this process on the same checkpoint. `watch` must watch
+    the topic with the same board, and must have received its first answer. By default,
+    both are created.
 
     Raises:
         JobFailed: Spark cannot read the state, or the executors of a cluster cannot
@@ -168,7 +169,7 @@ def running_job(
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
         connectors.kafka.settings.KafkaUnreachable: No broker answered.
         connectors.kafka.settings.TopicMissing: The topic does not exist.
-        Exception: See `streaming.open_checkpoint.check_start`.
+        Exception: The errors of `streaming.open_checkpoint.check_start`.
     """
     board = Board(protocols) if board is None else board
     kinds = kinds_of(protocols)
@@ -220,7 +221,7 @@ def running_job(
         position = checkpoint.log.position
         progress = Progress(board, watch, position, stores.count_pending)
         job = Job(settings, board, query, progress, stores, start, verdicts)
-        # All callbacks run, the last one first, even if one fails.
+        # All callbacks run, even if one fails. The last added callback runs first.
         stack.callback(board.set_job, running=False)
         stack.callback(_stop, spark, job)
         if exporter is not None:
@@ -234,10 +235,10 @@ def running_job(
 
 
 def _show(board: Board, checkpoint: OpenCheckpoint) -> None:
-    """Publish the job's known figures.
+    """Publish the figures that are known before the query starts.
 
-    The job's own counters precede the totals. If the totals came first, a counter would
-    start at 0 and jump to its old value, which looks like growth.
+    The job's own counters are published before the totals. If the totals came first, a
+    counter would start at 0 and jump to its old value, which looks like growth.
     """
     log, identity, stores = checkpoint[:3]
     board.set(observer=settings_of(identity.observer))
@@ -288,7 +289,7 @@ def _end_of(query: StreamingQuery) -> threading.Event:
     ended = threading.Event()
 
     def wait() -> None:
-        # The query is asked again how it ended.
+        # An error is ignored here, because `_ends_within` asks the query again.
         with suppress(Exception):
             query.awaitTermination()
         ended.set()
@@ -302,8 +303,8 @@ def _end_of(query: StreamingQuery) -> threading.Event:
 
 def _limit_remaining_time(exporter: HistoryExporter, job: Job) -> None:
     if job.query.isActive or job.query.exception():
-        # The time is limited, because a user waits for the end or a new query can
-        # export the rest.
+        # The time is limited, because either a user waits for the end, or a new query
+        # can export the rest.
         exporter.limit_remaining_time()
 
 

@@ -1,4 +1,4 @@
-"""Finds incidents and minutes of a job, beside its checkpoint and in its history."""
+"""Finds incidents and minutes of a job, in its ledger and in its history."""
 
 from __future__ import annotations
 
@@ -72,8 +72,9 @@ class Stored:
     ) -> list[Row]:
         """Minutes of a channel that begin in [since_ms, until_ms), in order.
 
-        Each row must have these fields, beside key and ``told``; None for all fields.
-        Without a history, rows have only the growing figures (`FigureTable.grown`).
+        Each row must have these `fields`, in addition to key and ``told``; None means
+        all. Without a history, rows have only the growing figures
+        (`FigureTable.grown`).
         """
         findings, recent, _, tables = self.store
         if self.history is None:

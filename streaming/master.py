@@ -20,12 +20,12 @@ _CONNECT_S = 5.0
 
 
 def is_submitted() -> bool:
-    """Whether ``spark-submit`` has started this program, and so knows the master."""
+    """Whether ``spark-submit``, which sets the master, has started this program."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def is_local(master: str) -> bool:
-    """Whether all work is done on this machine, by Spark's one JVM."""
+    """Whether all work is done on this machine, in a single JVM of Spark."""
     return master.startswith("local")
 
 
@@ -44,10 +44,10 @@ def check_master(master: str) -> None:
 
 
 def find_unreachable(master: str) -> str | None:
-    """Return why no process listens at a standalone master; None if a process does.
+    """Return why no process listens at the address of a master; None if one does.
 
-    Spark itself would try for a minute. Masters of other kinds are not checked. The
-    address is valid; if it has several masters, one suffices.
+    Spark itself would try for a minute. Only standalone masters are checked. The
+    address must be valid. If it names several masters, one of them suffices.
     """
     if not master.startswith(_STANDALONE):
         return None

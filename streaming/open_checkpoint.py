@@ -1,4 +1,4 @@
-"""Opens a checkpoint for a job, after checking all that Spark would not check."""
+"""Checks what Spark does not check in a checkpoint, and opens it for a job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OpenCheckpoint(NamedTuple):
     """An opened checkpoint, whose number of starts includes this start.
 
     Attributes:
-        source: Settings of the reader, with what the checkpoint adds to them.
+        source: Settings of the reader, including what the checkpoint adds to them.
         position_of: Returns all values that determine the rows of a planned batch.
     """
 
@@ -60,7 +60,7 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
 
     with_history = settings.history is not None
     # A repeated batch has the same rows only under the same rules and options. The
-    # package may be replaced while the job runs.
+    # version is read now, because the package may be replaced while the job runs.
     rules = f"{version('sds-monitor')} {settings.forget_ms, with_history}"
 
     def position(batch: int) -> str:
@@ -81,12 +81,12 @@ def open_checkpoint(settings: JobSettings, kinds: Kinds) -> OpenCheckpoint:
 
 
 def check_start(settings: JobSettings, thorough: bool = False) -> None:
-    """Check the disk for a job, without Spark.
+    """Check, without Spark, that a job can use its directories.
 
     A thorough check also reads the state and the ledger of an existing checkpoint.
 
     Raises:
-        CheckpointMismatch: See `check_identity`.
+        CheckpointMismatch: The checkpoint was begun with other settings.
         DamagedCheckpoint: The checkpoint is damaged.
         DirectoryInUse: Another job uses checkpoint or history.
         DirectoryUnwritable: Checkpoint or history cannot be written to.

@@ -29,17 +29,17 @@ from streaming.worker import work
 FIT_DAYS = 56
 """Days of history on which forecasts are based; the default of `plan forecast`."""
 
-# The memory of a query grows with its views.
+# The memory of a query grows with its number of views.
 _VIEWS_AT_ONCE = 10
 _END_OF_TIME_MS = 1 << 52
-"""A row from the future is also read, because the row shows that a clock jumped."""
+"""End of the rows to read. A row from the future shows that a clock jumped."""
 
 
 class Order(msgspec.Struct):
-    """The forecasts to compute from a history, at a wall time in Unix ms.
+    """The forecasts to compute from a history, as of a wall time in Unix ms.
 
     Attributes:
-        hidden: Number of views in addition to `names`.
+        hidden: Number of views without a forecast, in addition to `names`.
         epoch_messages: Budget of a participant in a rate-limit epoch.
         seconds: Time after which no further view is started.
     """
@@ -63,7 +63,8 @@ def read_history(
 ) -> tuple[HourlyRows, int]:
     """Return the hours of views, and the end of the last whole hour, Unix ms.
 
-    If names are None, all views are read. The days end at `now_ms`, wall time.
+    If names are None, all views are read. The period of `days` ends at `now_ms`, wall
+    time.
 
     Raises:
         NoHistory: The directory holds no history.

@@ -1,4 +1,4 @@
-"""Updates the forecasts of a running monitor, beside the job."""
+"""Updates the forecasts of a running monitor, while the job continues."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ class Bounds(NamedTuple):
     """Limits of a computation.
 
     Attributes:
-        first_s: Time from the first figures to the first computation. Before this time,
-            a job may still catch up, or end soon.
+        first_s: Time from the first figures to the first computation. Until then, the
+            job may still be catching up, or may end.
         every_s: Minimum time between two computations.
-        views: Maximum number of views of a kind: the default label limit.
-        seconds: Maximum for all views of a kind; one takes about 1.5 s of CPU time.
+        views: Maximum number of forecast views of a kind; equals the default label
+            limit.
+        seconds: Maximum time for all views of a kind; a view takes about 1.5 s of CPU
+            time.
     """
 
     first_s: float = 60.0
@@ -49,7 +51,7 @@ class Bounds(NamedTuple):
 class Planner(Poll[Plans]):
     """The newest forecasts, while the block runs; a job without a history has none.
 
-    `current` returns the newest figures, `wall_ms` wall time, Unix ms.
+    `current` returns the newest figures, and `wall_ms` returns wall time, Unix ms.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Positions, the offsets that Spark stores per batch, and unread records."""
+"""Positions, which Spark stores as the offsets of each batch, and unread records."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""Wall time without a record after which a partition does not hold T back. By event
-time, its records may still be in transit (docs/architecture.md, decision 3)."""
+"""Wall time without a record after which a partition no longer holds T back.
+
+Event time cannot decide this, because records may still be in transit
+(docs/architecture.md, decision 3).
+"""
 
 
 class PartitionPosition(NamedTuple):
@@ -23,7 +26,7 @@ class PartitionPosition(NamedTuple):
     Attributes:
         newest_ms: Maximum record time before the offset, Unix ms; 0 if nothing was
             read. If the true maximum is not after the position's clock, `newest_ms` may
-            be lower.
+            be lower than the true maximum.
         batch_start: First offset of the batch that ended at `next_offset`.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
     """
@@ -52,9 +55,9 @@ class Position:
             deleted, at least the unread records up to this end are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time, Unix ms, at which a plan last found no unread records
-            before the previous batch; 0 if no plan did. All records of the previous
-            batch were written after that plan.
+        quiet_ms: Wall time, Unix ms, of the last plan that found no unread records
+            before the previous batch was planned; 0 if no plan did. All records of the
+            previous batch were written after that plan.
     """
 
     clock_ms: int = 0
@@ -86,7 +89,7 @@ class Position:
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return the position after a batch from `start` that processes requests."""
+        """Return the position after a batch that begins at `start`, with requests."""
         if number <= start.requests:
             return self
         partitions = self.partitions
@@ -133,8 +136,8 @@ class Unread:
     """The records that a batch may read, by partition.
 
     Attributes:
-        ends: End of the unread records; at or after the start.
-        held: End of the partition.
+        ends: End offset of the unread records; at or after the start.
+        held: End offset of the partition.
         wall_ms: Wall time of the admission, Unix ms.
         believed_ms: Sum of `wall_ms` and the lead of the topic's clock.
     """
@@ -158,9 +161,10 @@ class Unread:
         return count_rows(self.start.next_offsets(), self.ends)
 
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
-        """T if everything is read: the minimum newest time of all active partitions.
+        """T if everything is read.
 
-        Without active partitions, T is the maximum newest time.
+        T is the minimum of the newest times of all active partitions. If no partition
+        is active, T is the maximum of the newest times.
         """
         active = [ms for p, ms in newest_ms.items() if not self._is_idle(p)]
         return min(active, default=max(newest_ms.values(), default=0))
@@ -173,8 +177,8 @@ class Unread:
     ) -> Position:
         """The position after a batch with T = `clock_ms`, read up to `ends`.
 
-        `newest_ms` has the maximum record time read, by partition; None if no read
-        record is later than T.
+        `newest_ms` has the maximum time of the records that were read, by partition;
+        None if no such record is later than T.
         """
         newest_ms = newest_ms or {}
         unread = set(self.partitions)

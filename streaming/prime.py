@@ -1,4 +1,4 @@
-"""Reads totals from the checkpoint, for an exporter at startup."""
+"""Reads totals from the checkpoint, which the exporter publishes at startup."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DAMAGE = re.compile(
     "AUTO_SNAPSHOT_REPAIR_FAILED|corrupt|checksum",
     re.IGNORECASE,
 )
-"""Text in errors of Spark that are caused by damaged files, not by a full disk."""
+"""Texts that occur in Spark's errors about damaged files, but not about a full disk."""
 
 
 class StoredView(NamedTuple):
@@ -47,8 +47,8 @@ def find_unreviewed(
 ) -> list[str]:
     """Return keys of silent views that Spark would forget too late.
 
-    A job with a longer `forget_ms`, or a release before 0.8.0, set their timeout. With
-    a `forget_ms` of 0, no view is forgotten.
+    A job with a longer `forget_ms`, or a release before 0.8.0, has set their timeout.
+    With a `forget_ms` of 0, no view is forgotten.
     """
     if not forget_ms:
         return []
@@ -68,7 +68,7 @@ def find_unreviewed(
 def read_views(
     spark: SparkSession, checkpoint: Path, log: BatchLog, kinds: Kinds
 ) -> dict[str, StoredView]:
-    """Return all views by key at the last committed batch; empty without one.
+    """Return all views after the last committed batch, by key; {} if none exists.
 
     Raises:
         sds_core.observer.kinds.UnknownKind: A view is of an unregistered kind.
@@ -114,7 +114,8 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
 def _verify(spark: SparkSession, table: Path) -> None:
     """Check a table of RocksDB by its checksums.
 
-    Spark would stop at the first wrong block, and the views after it would be missing.
+    Without this check, Spark would stop at the first wrong block, and the views after
+    this block would be missing.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - no public way to RocksDB
     rocksdb = jvm.org.rocksdb

@@ -19,15 +19,15 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""Pause after a count of waiting rows, divided by the duration of the count."""
+"""Ratio of the pause after a count of waiting rows to the duration of the count."""
 
 
 class Progress:
     """Measures one query, and passes its position to the watch of the topic.
 
     Attributes:
-        position: End of the newest batch; None without a batch.
-        fired_ms: Event time, Unix ms, before which every deadline has fired.
+        position: End of the newest batch; None before the first batch.
+        fired_ms: Event time, Unix ms. Every earlier deadline has fired.
         batches: Batches that this query has finished.
         works: Whether the query finished a batch between the last two updates, or
             waited for new records at the last update. False while the query waits for
@@ -81,7 +81,7 @@ class Progress:
         if begun_s >= self._pending_due_s:
             self._board.set_job(history_pending=self._pending())
             ended_s = time.monotonic()
-            # Rows are counted one by one: 60 ms for a million rows.
+            # SQLite counts rows one by one, which takes 60 ms for a million rows.
             self._pending_due_s = ended_s + _COUNTING_RATIO * (ended_s - begun_s)
         self._board.set_job(running=query.isActive)
         if self.position is not None:
@@ -106,7 +106,8 @@ class Progress:
 def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
     """Yield Spark's reports on triggers, the newest first.
 
-    `StreamingQuery.recentProgress` makes some hundred calls to the JVM for each report.
+    `StreamingQuery.recentProgress` would make some hundred calls to the JVM for each
+    report.
     """
     recent: Any = query._jsq.recentProgress()  # noqa: SLF001 - see above
     for index in reversed(range(len(recent))):

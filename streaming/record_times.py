@@ -1,7 +1,7 @@
 """Reliable record times for the unread records of each partition.
 
-The broker's index answers "first record at or after a time" without reading records.
-Entries of two kinds hide later records, and so make the index's answer useless:
+The broker's index finds the first record at or after a time, without reading records.
+Entries of two kinds hide later records, and make the result of the index useless:
 
 - Records from the future, which move no clock (docs/records.md).
 - Ends of transactions, which are not records. An end of a transaction has the wall time
@@ -31,7 +31,7 @@ from sds_core.observer.record import MAX_AHEAD_MS, is_future
 from streaming.position import Unread
 
 _TRUSTED_STEP_MS = 10_000
-"""An entry is trusted if it is at most this time ahead of the clock: twice the interval
+"""An entry is trusted if it is at most this far ahead of the clock: twice the interval
 of heartbeats."""
 
 
@@ -53,7 +53,7 @@ class Offsets(Protocol):
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """First entry of each partition with at least this time, if one exists."""
+        """First entry of each partition at or after a time, if one exists."""
 
 
 ReadTimes = Callable[[int, int, int], Sequence[TimedOffset]]
@@ -84,7 +84,7 @@ class Scan(NamedTuple):
         return self.peaks[-1] if self.peaks else 0
 
     def first_at_or_after(self, clock_ms: int) -> TimedOffset | None:
-        """The first record with at least this time; None if all are earlier."""
+        """The first record at or after `clock_ms`; None if all are earlier."""
         index = bisect_left(self.peaks, clock_ms)
         if index == len(self.peaks):
             return None
@@ -93,13 +93,13 @@ class Scan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordTimes:
-    """Record times of each partition's unread range, seen at one wall time.
+    """Record times of each partition's unread range, judged at one wall time.
 
     The record times never change, so a repeated lookup gives the same result. A lookup
     that scans returns new record times, which include the scans.
 
     Attributes:
-        read_times: Reads record times where the index cannot be trusted.
+        read_times: Reads the times from the records, where the index cannot be trusted.
         is_record: Reads one offset; should be cached, because it is called repeatedly.
         unread: The unread ranges. The records up to the ends of the partitions, and
             the wall time, show which records are in the future.
@@ -134,10 +134,10 @@ class RecordTimes:
     def first_at_or_after(
         self, clock_ms: int
     ) -> tuple[dict[int, TimedOffset], RecordTimes]:
-        """The first unread record of each partition with at least this time.
+        """The first unread record of each partition at or after `clock_ms`.
 
-        Partitions without a record since the time are omitted. A record may lie outside
-        the unread range. Also returns the record times with the necessary scans.
+        Partitions without such a record are omitted. A record may lie outside the
+        unread range. Also returns new record times, which include the necessary scans.
         """
         unread = [p for p in self.unread.partitions if p not in self.scans]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
@@ -160,8 +160,8 @@ class RecordTimes:
         """Maximum record time of each partition up to its end, Unix ms.
 
         Times after `last_ms` are returned as `last_ms`. Partitions that never had a
-        record are omitted. Also returns the record times with the necessary scans.
-        `newest` is the result of `Offsets.newest`.
+        record are omitted. Also returns new record times, which include the necessary
+        scans. `newest` is the result of `Offsets.newest`.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {
@@ -200,7 +200,7 @@ class RecordTimes:
         )
 
     def checked(self, clock_ms: int) -> RecordTimes:
-        """Return record times with the scans that make a cut at one time reliable."""
+        """Return record times with the scans that make a cut at `clock_ms` reliable."""
         found, times = self.first_at_or_after(clock_ms)
         return times.with_scans(
             partition
@@ -222,7 +222,7 @@ class RecordTimes:
     def _hides(self, partition: int, at: TimedOffset, clock_ms: int) -> bool:
         known_ms = self._known_ms(partition)
         if at.offset < self.unread.start.partitions[partition].next_offset:
-            # The entry moved no clock when it was read.
+            # If an entry that was read is later than the clock, it is from the future.
             return at.timestamp_ms > known_ms
         if is_future(at.timestamp_ms, self.unread.believed_ms):
             return True
@@ -234,7 +234,7 @@ class RecordTimes:
     def _is_doubtful(self, partition: int, at: TimedOffset) -> bool:
         """Whether later records may reveal that an entry is from the future.
 
-        Only a scan has the clock before the entry, which shows whether it is.
+        Only a scan computes the clock before the entry, and thus can decide this.
         """
         if at.timestamp_ms <= self._known_ms(partition) + MAX_AHEAD_MS or (
             was_written_by_then(at, self.unread.looks[partition])

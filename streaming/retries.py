@@ -10,7 +10,7 @@ _LONGEST_S = 60.0
 wait."""
 
 _STEADY_S = 120.0
-"""Time of work after which a query's failures are counted from zero, seconds."""
+"""If a query has worked for this time, seconds, its failures are counted from zero."""
 
 
 class Retries:
@@ -20,9 +20,9 @@ class Retries:
 
     - The batch is too large: the next start plans a smaller batch.
     - The failure is temporary: Kafka or the topic cannot be reached.
-    - A person must remove the cause.
-    - Unknown. If the query has finished a batch since its start, the next start may
-      succeed; otherwise, the next start is assumed to fail in the same way.
+    - The failure lasts until a person removes the cause.
+    - The kind is unknown. If the query has finished a batch since its start, the next
+      start may succeed; otherwise, the next start is assumed to fail in the same way.
 
     `longest_s` is the maximum time from the first consecutive failure to the last
     start: None for no limit, 0 for no further start.
@@ -53,7 +53,7 @@ class Retries:
         `has_worked` says whether the query has finished a batch since its start.
         """
         if failure.too_large:
-            # Few restarts make the batch small enough, so no time limit applies.
+            # A few restarts make the batch small enough, so no time limit applies.
             self._give_up_s = None
             return _FIRST_S
         if not (has_worked if failure.passes is None else failure.passes):

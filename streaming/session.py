@@ -1,7 +1,7 @@
 """Makes the Spark session of the job.
 
-A local session's tasks run Java classes of the monitor in the driver's JVM. Spark's own
-Janino compiles these classes.
+A local session's tasks run Java classes of the monitor in the driver's JVM. The
+compiler Janino, which is a part of Spark, compiles these classes.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from streaming.spark_home import JARS, PREPARED, use_home
 
 _PICKLER = "BytesPickler"
 _SPARKS = "org.apache.spark.sql.execution.python.EvaluatePython$BytesWrapper"
-# `B`, the length in four bytes, little-endian, and the bytes: opcode BINBYTES in
-# CPython's Lib/pickletools.py.
+# The class writes the opcode BINBYTES (CPython's Lib/pickletools.py): `B`, the length
+# in four bytes, little-endian, and the bytes.
 _PICKLER_SOURCE = f"""
 public final class {_PICKLER} implements net.razorvine.pickle.IObjectPickler {{
     public void pickle(
@@ -82,7 +82,7 @@ _RECORDING_TIMEOUT_S = 300
 
 
 def use_bytes_pickler(spark: SparkSession) -> None:
-    """Pass the bytes of a state from Spark's JVM to Python as they are.
+    """Pass the bytes of a state from Spark's JVM to Python without conversion.
 
     Spark's own pickler writes bytes as a text, one character at a time. With 200
     channels that each remember an hour, 1,000 of the 1,145 samples of Java Flight
@@ -113,7 +113,7 @@ def use_files_as_made(spark: SparkSession) -> None:
     found = _compiled(jvm, _FILES, _FILES_SOURCE)
     settings.setClassLoader(found.getClassLoader())
     settings.set("fs.file.impl", _FILES)
-    # Hadoop keeps the first file system that it makes.
+    # Hadoop caches the first file system that it makes, so the cache is cleared.
     files.closeAll()
     files.get(jvm.java.net.URI("file:///"), settings)
 
@@ -151,10 +151,10 @@ def record_archive(archive: ClassArchive, use: Callable[[SparkSession], None]) -
 def exit_status_of_jvm(patience_s: float = 0.0) -> int | None:
     """Wait some seconds for the end of Spark's JVM, and return its exit status.
 
-    The status is negative for a signal, and None if the JVM runs.
+    The status is negative if a signal ended the JVM, and None if the JVM still runs.
     """
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
-    # The JVM of spark-submit is no child of this process.
+    # A JVM that spark-submit has started is no child of this process.
     if gateway is None or gateway.proc is None:
         return None
     try:
@@ -243,8 +243,8 @@ def make_session(
         # cluster's worker starts, the worker has no code of the monitor yet.
         options |= {
             "spark.ui.enabled": False,
-            # Spark writes out the plan for each batch, but only the disabled page shows
-            # plans.
+            # Spark formats the plan of each batch as text, but only the disabled page
+            # shows plans.
             "spark.sql.ui.explainMode": "simple",
             # By default, Spark remembers a thousand jobs, stages and queries with their
             # plans for the disabled page.
@@ -279,19 +279,19 @@ def make_session(
 
 
 def _limit_arenas() -> None:
-    """Keep the C library from spreading memory over eight arenas a core.
+    """Keep the C library from spreading memory over eight arenas per core.
 
     Each arena keeps the memory that its threads have freed.
     """
     if "MALLOC_ARENA_MAX" not in os.environ:
         os.environ["MALLOC_ARENA_MAX"] = _ARENAS
-        # Only processes that start later read the environment.
+        # The environment affects only processes that start later, so mallopt is called.
         with suppress(AttributeError):  # Some C libraries lack mallopt.
             ctypes.CDLL(None).mallopt(_M_ARENA_MAX, int(_ARENAS))
 
 
 def stop_session(spark: SparkSession) -> None:
-    """Stop a session; Spark does not log its unfinished tasks."""
+    """Stop a session; Spark does not log the tasks that are unfinished."""
     with suppress(Py4JNetworkError, ConnectionError):  # The JVM may have ended.
         spark.sparkContext.setLogLevel("OFF")
     spark.stop()
@@ -308,7 +308,8 @@ def warm_up(spark: SparkSession) -> threading.Thread:
             cores = spark.sparkContext.defaultParallelism
             if not has_executors(spark):
                 _use_bytes_pickler(spark)
-            # The query is an SQL query, because Spark starts other workers for an RDD.
+            # The query is an SQL query, because Spark starts different workers for an
+            # RDD.
             rows = spark.range(0, cores, 1, cores)
             rows.mapInArrow(lambda batches: batches, "id long").collect()
         except Exception as error:  # Any error: the first batch starts workers.
@@ -333,7 +334,8 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
 def _search_no_packages(spark: SparkSession) -> None:
     """Make Spark assume that no installed package has a data source.
 
-    Otherwise, each start of a query starts two Python processes to search for one.
+    Otherwise, each start of a query starts two Python processes that search for data
+    sources.
     """
     jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no setting for it
     collections = jvm.scala.collection.immutable
@@ -349,7 +351,7 @@ def _started(builder: SparkSession.Builder, master: str | None) -> SparkSession:
     except Py4JJavaError as error:
         cause = cause_of(error)
         if "stopped SparkContext" in cause:
-            # Spark ends the context if all masters are silent.
+            # Spark ends the context if no master answers.
             cause = "what listens there does not answer as a master of this Spark"
         message = f"Spark cannot start on {master} ({cause}): check --master"
         raise JobFailed(message, unreachable=True) from error

@@ -52,8 +52,8 @@ class Part(NamedTuple):
 class Parts:
     """Records of failed batches, which are read in smaller batches.
 
-    Of nested parts, the inner part has smaller batches. `begin` is the start of the
-    first batch, as `Position.to_json` returns it; None if a batch was finished.
+    If parts are nested, the inner part has the smaller batches. `begin` is the start of
+    the first batch, as `Position.to_json` returns it; None if a batch was finished.
     """
 
     parts: tuple[Part, ...]
@@ -76,7 +76,7 @@ class BatchLimits:
     parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
-        """Return the maximum size of the next batch after a number of read records."""
+        """Return the maximum records of the next batch, after `records` were read."""
         parts = () if self.parts is None else self.parts.parts
         rows = [part.rows for part in parts if records < part.until]
         return min([self.rows, *rows])
@@ -106,10 +106,10 @@ class SourceSettings:
             starts to read.
         tasks: Number of workers that read at the same time; 0 for the session's number
             of cores.
-        skip_lost: Whether the job counts records that Kafka deletes before it has read
-            them, and continues.
+        skip_lost: Whether the job continues if Kafka deletes unread records. The job
+            counts the deleted records.
         window: Record times to read, for a job that ends; replaces `start`.
-        requests: File of requests (`streaming.ledger.view_register`).
+        requests: File with requests to forget views (`streaming.ledger.view_register`).
     """
 
     kafka: KafkaSettings
@@ -127,7 +127,8 @@ class SessionSettings:
     """Settings of the Spark session.
 
     Attributes:
-        master: None for the master of ``spark-submit``, which has started this program.
+        master: URL of the Spark master; None if ``spark-submit`` has started this
+            program and sets the master.
         shuffle_partitions: Number of partitions of the state, which the first batch of
             a checkpoint fixes. None: the number of cores, because each partition costs
             memory and time in every batch.
@@ -165,12 +166,12 @@ class JobSettings:
         report_detail: Whether every definite acknowledgement is stored for the report.
         dead_letter_topic: Topic for undecodable records; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
-        history: None: no minutes are stored, and incidents stay only beside the
-            checkpoint.
+        history: If None, the ledger keeps incidents, and the minutes of the last hour.
         channel_table: Settings of channels at startup.
         observer: Settings of the model that the operator sets. The first start of a
             checkpoint fixes all settings.
-        forget_days: Counted in event time; 0 for never.
+        forget_days: Days of silence, in event time, after which a channel is forgotten;
+            0 for never.
     """
 
     source: SourceSettings

@@ -25,7 +25,7 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""Event time from the begin of a capture gap until the tap's totals contain it."""
+"""Event time from the begin of a capture gap until the tap's totals contain the gap."""
 
 
 class _Output(NamedTuple):
@@ -89,8 +89,8 @@ class Sink:
     @hand_over
     def __call__(self, output: DataFrame, batch_id: int) -> None:
         """Spark's ``foreachBatch`` function."""
-        # A single action reads the whole output: Spark fails a batch that is partly
-        # consumed.
+        # A single action reads the whole output, because Spark fails a batch that is
+        # only partly consumed.
         rows = output.collect()
         # Spark has written the state of this batch, and the commit of the previous
         # batch.
@@ -166,7 +166,7 @@ class Sink:
             if kind.grouping is not None:
                 minutes = stores.groups.join(kind, minutes)
             store.recent.record(minutes)
-            # Without a history, nothing would delete the minutes.
+            # Without a history, nothing would delete minutes from the outbox.
             if stores.with_history:
                 store.findings.record_minutes(minutes)
         for kind, name, _ in output.ended:

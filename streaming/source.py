@@ -1,4 +1,4 @@
-"""Spark data source ``sds-frames``: Kafka offset ranges in, digests out.
+"""Spark data source ``sds-frames``: reads ranges of Kafka offsets, returns digests.
 
 Python workers read and decode, so that only one compact row per channel, tap and chunk
 reaches the JVM (docs/architecture.md, decision 2).
@@ -46,18 +46,18 @@ _ARROW_SCHEMA = pa.schema(
 _SAMPLE_RECORDS = 20
 
 _LEAST_PASSED_BYTES = 8 * 1024 * 1024
-"""Minimum limit of a worker's output in a batch. No record needs more than this."""
+"""A worker's output in a batch may always be this large, so that any record fits."""
 
 _SMALL_BATCH_RECORDS = 64
-"""Maximum records that a single worker reads: 10 ms of work, the cost of a task."""
+"""One worker reads a batch of at most this size: work of 10 ms, the cost of a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadRange:
     """One partition's share of a batch.
 
-    Before the offsets, the partition's clock is `clock_ms`, Unix ms. At the admission,
-    the partition ended at `held`. `look` is an earlier look at the partition's end.
+    `clock_ms` is the partition's clock before the offsets, Unix ms. `held` is the end
+    of the partition at the admission. `look` is an earlier look at the partition's end.
     """
 
     offsets: OffsetRange
@@ -67,7 +67,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets whose records limit when the range's last records were written."""
+        """Offsets after the range, which limit when its records were written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -125,7 +125,7 @@ def make_source(
 def read_frames(
     spark: SparkSession, settings: SourceSettings, protocols: Iterable[AnyProtocol]
 ) -> DataFrame:
-    """Return the streaming rows of a source that is made of the settings."""
+    """Return the streaming rows of a source that is made from the settings."""
     spark.dataSource.register(make_source(settings, protocols))
     return spark.readStream.format(FORMAT).load()
 
@@ -141,9 +141,9 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
         self._register: ViewRegister | None = None
-        # The last position without unread records, and the time of this finding.
+        # The last position without unread records, and the time when this was found.
         self._quiet: tuple[Position | None, int] = (None, 0)
-        # Records of batches that were planned before their topic was deleted.
+        # Number of records in batches that were planned before their topic was deleted.
         self._unreadable = 0
 
     def __getstate__(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self.__dict__ | {"_offsets": None, "_register": None}
 
     def check(self, start: Position) -> None:
-        """Check that the topic holds the records that are unread at a position."""
+        """Check that the topic still holds all unread records after a position."""
         self._admission().check(start)
 
     @hand_over
@@ -207,7 +207,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[ReadTask]:
         """Divide a batch among the workers; each partition goes to one worker.
 
-        If the batch was planned before its topic was deleted, it reads nothing.
+        If a batch was planned before its topic was deleted, the batch reads nothing.
         """
         planned = Position.from_json(end)
         ranges = _ranges(Position.from_json(start), planned)
@@ -268,7 +268,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield passed(chunk)
 
     def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
-        """Records of a share, each with the latest possible time of its writing."""
+        """Records of a share, each with the latest time of its possible writing."""
         foresights = {
             wanted.offsets.partition: Foresight[RawRecord](
                 wanted.clock_ms, task.admitted_ms, wanted.look
@@ -298,7 +298,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if record.timestamp_ms > window.last_ms and not is_future(
             record.timestamp_ms, written_ms
         ):
-            # After this point, records of the window are late, wherever a batch ends.
+            # Records of the window after this record are late, wherever a batch ends.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
         return False
 
@@ -369,7 +369,7 @@ def _ranges(start: Position, end: Position) -> list[ReadRange]:
 
 
 def _balanced(ranges: Sequence[ReadRange], tasks: int) -> list[list[ReadRange]]:
-    """Return at least one share; all shares have similar numbers of records."""
+    """Divide ranges into one or more shares with similar numbers of records."""
     shares: list[list[ReadRange]] = [[] for _ in range(max(1, tasks))]
     sizes = [0] * len(shares)
     for wanted in sorted(ranges, key=_size, reverse=True):
@@ -386,8 +386,8 @@ def _size(wanted: ReadRange) -> int:
 
 
 def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
-    # T is 0 before the first record that counts. Spark begins with this watermark, and
-    # would drop the rows of earlier dead letters as late.
+    # Before the first record that counts, T is 0. Spark's watermark also begins with 0,
+    # and with T = 0, Spark would drop the rows of dead letters as late.
     clock_ms = max(clock_ms, 1)
     return pa.RecordBatch.from_arrays(
         [

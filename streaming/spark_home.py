@@ -1,4 +1,4 @@
-"""A home directory of Spark whose Python workers start faster.
+"""A home directory of Spark with which Python workers start faster.
 
 Spark puts a zip of pyspark first on the path of its workers. Python compiles modules
 from a zip again in each of five processes, which takes 0.7 s of CPU time. This home

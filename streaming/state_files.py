@@ -20,7 +20,7 @@ from streaming.damage import DamagedCheckpoint, check_file, decoding
 
 _COMPRESSED = b"LZ4Block"
 _COMPRESSED_END = bytes(12)
-"""Begin and end of a compressed changelog: the last block has only zeros."""
+"""First and last bytes of a compressed changelog; the last block has only zeros."""
 
 
 _BAD_ZIP = (
@@ -28,7 +28,8 @@ _BAD_ZIP = (
     zlib.error,
     EOFError,
     LookupError,
-    # A changed byte may mean a version or an encryption that Python does not support.
+    # A damaged byte may look like a version or an encryption that Python does not
+    # support.
     RuntimeError,
     ValueError,
 )
@@ -101,7 +102,8 @@ def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
 def _newest_snapshots(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
     """Yield the newest snapshot of each partition that has one.
 
-    The snapshot of an uncommitted batch is omitted, because it is written again.
+    The snapshot of an uncommitted batch is omitted, because Spark writes the snapshot
+    again.
     """
     version = 0 if log.committed is None else log.committed + 1
     for partition in range(log.state_partitions):

@@ -33,7 +33,7 @@ def sweep(
 ) -> Iterator[Finished]:
     """Yield each run when it is finished, in any order.
 
-    `runs` has the longest runs first: they start first.
+    The caller sorts `runs`: the longest runs are first, and start first.
 
     If `ending` is set, runs that are not finished are cancelled.
 

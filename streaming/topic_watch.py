@@ -32,7 +32,7 @@ from streaming.clock_check import ClockCheck
 from streaming.position import Position
 
 WITHHELD_S = 60.0
-"""Time after which a transaction counts as hanging, seconds: the usual time limit."""
+"""Time after which an open transaction counts as hanging, s: its usual time limit."""
 
 _log = logging.getLogger("sds-monitor")
 
@@ -48,7 +48,7 @@ _ANSWER_S = 10.0
 """Maximum wait for an answer, seconds."""
 
 _REFUSALS = 3
-"""So many consecutive refusals are final. A broker that shuts down may also refuse."""
+"""Number of consecutive refusals that are final; a closing broker may also refuse."""
 
 _END_S = 5.0
 """Maximum wait for the thread's end, seconds."""
@@ -57,14 +57,14 @@ _NO_END = "the end of the topic cannot be read"
 _NO_COMPARISON = "clocks cannot be compared with Kafka's"
 _NO_SAMPLE = "new records cannot be read to compare the clocks of taps"
 _NO_COMMIT = "offsets cannot be committed"
-"""What the failure of a step means."""
+"""Texts for the log if a step fails."""
 
 
 class Withheld:
     """Counts the records that open transactions have withheld for a minute or longer.
 
     A reader of committed records receives nothing after the first record of an open
-    transaction. A hanging transaction stays open forever: the topic seems silent.
+    transaction. A hanging transaction stays open forever, so the topic seems silent.
     """
 
     def __init__(self) -> None:
@@ -112,8 +112,8 @@ class TopicEnds(NamedTuple):
     """How far the topic reached at a wall time, Unix ms, by partition.
 
     Attributes:
-        ends: Offset after the last record that can be read.
-        written: Offset after the last record.
+        ends: Offset after the last record that a reader of committed records can get.
+        written: Offset after the last record, whether committed or not.
     """
 
     wall_ms: int
@@ -123,7 +123,7 @@ class TopicEnds(NamedTuple):
 
 
 class TopicWatch:
-    """Asks Kafka until it is closed, and publishes each answer's time and the lag.
+    """Asks Kafka until `close`, and publishes the time of each answer and the lag.
 
     The thread also compares this machine's clock with the clocks of Kafka and of the
     taps, and commits offsets. The thread closes `offsets` and `tail`, which no other
@@ -150,14 +150,14 @@ class TopicWatch:
         self.ends: TopicEnds | None = None
 
     def start(self) -> None:
-        """Begin to ask."""
+        """Start the thread, which begins to ask."""
         if self._board.snapshot.job.kafka.answered_ms is None:
             question = Freshness(asked_ms=_wall_ms(), answered_s=time.monotonic())
             self._board.set_job(kafka=question)
         self._thread.start()
 
     def close(self) -> None:
-        """Commit remaining offsets, if Kafka answers, and end."""
+        """Commit remaining offsets, if Kafka answers, and end the thread."""
         self._ending.set()
         self._thread.join(_END_S)
 
@@ -167,7 +167,7 @@ class TopicWatch:
         self._board.set_job(**self._lag())
 
     def check(self) -> None:
-        """Raise an error that every request would raise again.
+        """Raise the thread's error if every further request would raise it again.
 
         Raises:
             connectors.kafka.settings.KafkaRefused: A broker refuses the client.
@@ -196,7 +196,7 @@ class TopicWatch:
         self._tail.close()
 
     def _attempt(self, step: Callable[[], None], failed: str) -> bool:
-        """Execute a step; returns whether it succeeded. A failure goes to the board."""
+        """Execute a step; return whether it succeeded. The board shows a failure."""
         try:
             step()
         except Exception as error:  # Any error: the thread continues.
@@ -218,7 +218,8 @@ class TopicWatch:
         try:
             partitions = self._offsets.partitions()
         except TopicMissing as error:
-            # Kafka answers; the query ends with this error.
+            # Kafka has answered, although the topic is missing. The query ends with
+            # this error.
             known = self._board.snapshot.job.missing_topic
             missing = known or MissingTopic(error.topic, _wall_ms())
             self._note_answer(missing_topic=missing)
@@ -231,8 +232,8 @@ class TopicWatch:
         self.ends = TopicEnds(wall_ms, ends, newest, written)
         self._reached.append(self.ends)
         withheld = self._withheld.observe(ends, written, time.monotonic())
-        # The figures are set together: with the old lag, old figures would seem fresh
-        # for a moment.
+        # The figures are set together. Otherwise, the old lag would seem fresh for a
+        # moment.
         self._note_answer(
             before is None or before.ends != ends,
             missing_topic=None,
@@ -255,7 +256,8 @@ class TopicWatch:
         lag_s = max(0, newest_ms - position.clock_ms) / 1000
         return {
             "records_behind": behind,
-            # Before the first record, no clock exists from which to measure.
+            # Before the first record, no clock exists from which the lag can be
+            # measured.
             "event_time_lag_seconds": lag_s if position.clock_ms else None,
         }
 

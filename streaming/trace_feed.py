@@ -10,7 +10,7 @@ from streaming.chunk import Chunk
 _DEFAULT = DEFAULT_PROTOCOL.encode()
 
 _PASSED_RECORDS = 500
-"""Number of records after which digests are passed on: 10 MB with default filters."""
+"""Number of records after which the reader gets the digests: 10 MB by default."""
 
 
 class TraceFeed:
@@ -21,8 +21,10 @@ class TraceFeed:
     Args:
         reader: Gets the digests.
         protocol: Name of the channel's protocol.
-        key: Key of all records of the channel; None for several keys.
-        admitted_ms: Wall time, Unix ms: later records are from the future.
+        key: Key of all records of the channel; None if the records may have several
+            keys.
+        admitted_ms: Wall time, Unix ms, by which records from the future are
+            recognised.
     """
 
     def __init__(
@@ -62,9 +64,9 @@ class TraceFeed:
         self._foresights.clear()
 
     def traces(self, clock_ms: int = 0) -> list[Trace]:
-        """Return the current state with all added records.
+        """Return the traces as of all added records.
 
-        All records up to `clock_ms`, event time in Unix ms, were added.
+        The caller has added all records up to `clock_ms`, event time in Unix ms.
         """
         for foresight in self._foresights.values():
             for settled, written_ms in foresight.finish():
@@ -79,8 +81,8 @@ class TraceFeed:
             self._records += 1
         elif record.value:
             # A frame of another channel counts only for its tap and for the clock, as a
-            # dead letter does. The frame of another channel is not decoded, because
-            # decoding costs as much for any channel.
+            # dead letter does. It is not decoded, because decoding it would cost as
+            # much as a frame of the channel.
             record = record._replace(value=None)
         chunk = self._chunks[record.partition]
         chunk.add(record, written_ms)

@@ -1,8 +1,8 @@
 """If a batch cannot be processed, plans smaller parts.
 
-Spark repeats a planned, uncommitted batch exactly as it was planned. After one
-repetition without success, every start would fail in the same way. The batch is
-therefore planned again with an eighth of its records. Nothing of it was committed, so
+Spark repeats a planned, uncommitted batch exactly as it was planned. If one repetition
+has failed, every further start would fail in the same way. The batch is therefore
+planned again with an eighth of its records. Nothing of the batch was committed, so
 nothing is lost.
 """
 
@@ -33,7 +33,7 @@ class Unfinished(msgspec.Struct, frozen=True):
 
 
 def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | None:
-    """Return what a start must know of a batch that was not committed.
+    """Return what a start must know about a batch that was not committed.
 
     `before` is the result that the previous start has stored.
     """

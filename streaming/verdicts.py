@@ -16,7 +16,7 @@ from streaming.damage import DamagedCheckpoint
 from streaming.ledger.verdicts import VerdictStore, kept_since_ms
 
 PAUSE_MS = 15_000
-"""Wall time without an observation after which verdicts count as not shown."""
+"""If no observation is made for this wall time, ms, verdicts count as not shown."""
 
 _EXPIRE_EVERY_MS = 3_600_000
 
@@ -55,10 +55,11 @@ class VerdictRecorder:
     def look(self, snapshot: Snapshot, now_ms: int, wall_ms: int | None = None) -> None:
         """Store what is shown now; called about every second.
 
-        An error of the file is logged, and the rows wait for the next call. `snapshot`
-        has the figures that are shown, with verdicts that take blindness into account.
-        `now_ms` is the time of the page, Unix ms: wall time, unless traffic is played.
-        `wall_ms` is wall time, which shows a pause; None if equal to `now_ms`.
+        If the file cannot be written, the error is logged, and the rows wait for the
+        next call. `snapshot` has the figures that are shown, with verdicts that take
+        blindness into account. `now_ms` is the time of the page, Unix ms: wall time,
+        unless traffic is played. `wall_ms` is wall time, which reveals a pause of the
+        process; None if equal to `now_ms`.
         """
         if not (self._is_open and now_ms):
             return
@@ -78,7 +79,7 @@ class VerdictRecorder:
                 self._attempt(partial(store.expire, kept_since_ms(now_ms)))
 
     def close(self) -> None:
-        """Store the time of the last observation; later calls store nothing."""
+        """Store the time of the last observation; then, `look` stores nothing more."""
         if self._is_open and self._now_ms:
             self._store(also_without_rows=True)
         self._is_open = False
@@ -91,7 +92,8 @@ class VerdictRecorder:
             is_judged = views is not raw[prefix].totals
             names = None
             if not (is_judged or prefix in self._judged):
-                # The snapshot may be older than the changes.
+                # The snapshot may be older than the changes, so the previous changes
+                # count too.
                 names = {*changed[prefix], *self._changed.get(prefix, ())}
             (self._judged.add if is_judged else self._judged.discard)(prefix)
             rows = log.observe(views, now_ms, snapshot.unwatched, names, paused)

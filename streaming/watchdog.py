@@ -24,8 +24,8 @@ _PAUSE_S = 30.0
 """If more seconds than this lie between two checks, the process has paused."""
 
 _SET_BACK_S = 5.0
-"""If the wall clock loses more seconds than this against the monotonic clock, it was
-set back."""
+"""If the wall clock loses more seconds than this against the monotonic clock, the wall
+clock was set back."""
 
 _PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 """Module that Spark runs to plan batches."""
@@ -35,8 +35,8 @@ class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
     The watchdog also detects that the wall clock was set back. Before Spark plans the
-    next batch, Spark waits until the wall clock reaches a time. After `limit_s`, a
-    query counts as stalled.
+    next batch, it waits until a certain wall time, which a clock that was set back
+    reaches late. After `limit_s`, a query counts as stalled.
     """
 
     def __init__(self, limit_s: float = STALL_S) -> None:
@@ -101,12 +101,12 @@ def planners() -> list[psutil.Process]:
     gateway: Any = SparkContext._gateway  # noqa: SLF001 - Spark has no other name for it
     if gateway is None:
         return []
-    # With spark-submit, the JVM has started this process.
+    # Under spark-submit, the JVM is the parent of this process.
     jvm = os.getppid() if gateway.proc is None else gateway.proc.pid
     found = []
     with suppress(psutil.NoSuchProcess):
         for process in psutil.Process(jvm).children(recursive=True):
-            # Workers end at any time.
+            # A worker may end at any time.
             with suppress(psutil.NoSuchProcess):
                 if _PLANNER in process.cmdline():
                     found.append(process)

@@ -33,7 +33,7 @@ class WorkFailed(Exception):
 
 
 class Workers:
-    """Starts processes, and ends the running processes at its own end."""
+    """Starts processes, and ends those that still run when it is closed."""
 
     def __init__(self) -> None:
         self._working: set[subprocess.Popen[bytes]] = set()
@@ -55,7 +55,7 @@ class Workers:
         limit_s: float,
         environment: Mapping[str, str] = {},
     ) -> Answer:
-        """Return the answer of a new process to an order.
+        """Start a process, send it an order, and return its answer.
 
         The `command` calls `work`. MessagePack encodes the order. `kind` is the type of
         the answer, and `environment` has further variables of the process.
@@ -101,13 +101,13 @@ class Workers:
 
 
 def work(kind: type[Order], answer: Callable[[Order], Any]) -> None:
-    """Answer the order on standard input, in the process of a worker."""
+    """In a worker's process, answer the order on standard input."""
     os.nice(_LOWEST_PRIORITY)
     # If memory is short, Linux ends this process before the driver.
     with suppress(OSError):
         _OOM_SCORE.write_text("1000", encoding="ascii")
     content = sys.stdin.buffer.read()
     limit_s, order = msgspec.msgpack.decode(content, type=tuple[float, kind])  # type: ignore[valid-type]
-    # A killed monitor cannot end this process.
+    # If the monitor is killed, it cannot end this process, so an alarm does.
     signal.alarm(math.ceil(limit_s))
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer(order)))

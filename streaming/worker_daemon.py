@@ -16,7 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
 
 import pandas as pd
-import pyspark.worker  # spares the first task this import
+import pyspark.worker  # loaded here, not in the first task
 from pyspark import daemon
 from pyspark.sql.pandas import serializers
 

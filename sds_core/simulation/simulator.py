@@ -1,8 +1,8 @@
-"""Participants of many channels on one network, in virtual time.
+"""Simulates the participants of many channels on one network, in virtual time.
 
-The participants are from `sds_core.message_channel`. Like an application, the simulator
-gives each participant messages to send and received frames, and calls it at
-`next_deadline_ms`.
+`sds_core.message_channel` implements the participants. The simulator is each
+participant's application: it passes on messages to send and received frames, and calls
+the participant at `next_deadline_ms`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NANOSECONDS_PER_MS = 1_000_000
 
 
 def simulate(scenario: Scenario, seed: int, start_ms: int) -> Iterator[Entry]:
-    """Yield everything that happens, in order of simulation time.
+    """Yield a log entry for each event, in order of simulation time.
 
     The same arguments give the same entries. Memory grows only with the state of the
     participants, not with the number of entries.
@@ -55,7 +55,7 @@ class _Simulation(World[Entry, Transmission]):
         self._scenario = scenario
         self._attendance = attendance = Attendance(scenario, streams)
         self._lost_tails: dict[str, LostTail] = {}
-        # Ids of messages whose content applications remove.
+        # Ids of messages that the simulated application turns into sync messages.
         self._library_syncs: set[str] = set()
         self._names = [f"participant-{index + 1:03}" for index in range(count)]
         skew, total_ms = scenario.clocks, scenario.total_ms
@@ -64,8 +64,8 @@ class _Simulation(World[Entry, Transmission]):
             for name in self._names
         ]
         self._memberships: list[list[Member]] = [[] for _ in range(count)]
-        # Changes are planned before the first message, so that participants that join
-        # at the start are present.
+        # Arrivals are planned before messages, so that a participant that joins at the
+        # start is present for the first message.
         for index in range(count):
             self._plan_change(index, attendance.changes(index))
         for group in scenario.channels:
@@ -116,7 +116,8 @@ class _Simulation(World[Entry, Transmission]):
             channel.members.append(member)
             self._memberships[index].append(member)
             if member.library_syncs_every_ms is not None:
-                # Each participant has a different time, like real timers.
+                # As with real timers, the first syncs of participants are at random
+                # times.
                 phase = streams.scalar("library syncs", name, channel_id).random()
                 first_ms = int(phase * member.library_syncs_every_ms)
                 sync = partial(self._library_sync, member)
@@ -269,8 +270,8 @@ class _Simulation(World[Entry, Transmission]):
     def _send(
         self, member: Member, sds: MessageChannel, content: bytes, now_ms: int
     ) -> Step:
-        # Ids decide who repairs a message, and when. If the id depended on the start
-        # time, another start would give another simulation.
+        # Ids decide who repairs a message, and when. If ids depended on the start time,
+        # a simulation with another start time would differ.
         message_id = f"{member.channel.contents.getrandbits(256):064x}"
         reading_ms = member.clock.reading(now_ms)
         return sds.send(content, reading_ms, message_id=message_id)
@@ -297,14 +298,14 @@ class _Simulation(World[Entry, Transmission]):
         self, member: Member, sds: MessageChannel, broadcast: Broadcast, now_ms: int
     ) -> None:
         channel = member.channel
-        # The frame is decoded once, into plain values, for all receivers.
+        # All receivers share one decoded frame, which consists of plain values.
         taken = decode(broadcast.value).detached()
         frame, value = taken, broadcast.value
         if broadcast.message_id in self._library_syncs:
             frame = taken._replace(kind=FrameKind.SYNC, content=b"")
             value = encode(frame)
         number = self._next_number()
-        # Each sending has different nanoseconds, so that all hashes differ.
+        # Each transmission has its own nanoseconds, so that all Waku hashes differ.
         timestamp_ns = (
             member.clock.reading(now_ms) * _NANOSECONDS_PER_MS
             + number % _NANOSECONDS_PER_MS
@@ -334,8 +335,8 @@ class _Simulation(World[Entry, Transmission]):
         if lost_tail is None:
             arrives[member.position] = False
             positions = arrives.nonzero()[0]
-            # The next receiver is last, because a list removes the last element
-            # fastest.
+            # The next receiver is at the end of the list, because a list removes its
+            # last element fastest.
             positions = positions[delays_ms[positions].argsort(kind="stable")[::-1]]
             members = channel.members
             flight = Flight(
@@ -367,7 +368,7 @@ class _Simulation(World[Entry, Transmission]):
 
     def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
-        # If the times differ, an earlier wake-up has replaced the planned one.
+        # If `wake_ms` differs from `now_ms`, an earlier wake-up has replaced this one.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
         member.wake_ms = member.wake_reading_ms = NEVER_MS
@@ -379,7 +380,7 @@ class _Simulation(World[Entry, Transmission]):
 
 
 def _shared_out(shares: tuple[ProfileShare, ...], count: int) -> list[ProfileShare]:
-    """Return `count` profiles, each as often as its share requires."""
+    """Return `count` profiles; each profile occurs in proportion to its share."""
     total = sum(one.share for one in shares)
     shared: list[ProfileShare] = []
     sum_so_far = 0.0

@@ -1,6 +1,6 @@
-"""Random streams, one for each purpose, so that draws for one do not affect others.
+"""Random streams: one for each purpose, so draws do not affect other purposes.
 
-Therefore, a further tap changes nothing that the participants receive.
+For example, an additional tap does not change what the participants receive.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from numpy.random import PCG64, Generator
 from numpy.typing import NDArray
 
 Action = Callable[[int], None]
-"""An action; the argument is its simulation time in ms."""
+"""Function that is called with the current simulation time, ms."""
 
 
 class Agenda:
-    """A calendar queue: actions of one ms share an entry; only entries are sorted."""
+    """A calendar queue: an entry holds all actions of a ms; only entries are sorted."""
 
     __slots__ = ("_days", "_times")
 
@@ -29,7 +29,7 @@ class Agenda:
         self._times: list[int] = []
 
     def add(self, at_ms: int, action: Action) -> None:
-        """Plan an action for now or later."""
+        """Plan an action for the current time or a later time."""
         day = self._days.get(at_ms)
         if day is None:
             self._days[at_ms] = [action]
@@ -38,11 +38,11 @@ class Agenda:
             day.append(action)
 
     def until(self, end_ms: int) -> Iterator[tuple[int, Action]]:
-        """Yield the actions before `end_ms` in order, also those added meanwhile."""
+        """Yield the actions before `end_ms` in order; an action can add actions."""
         times, days = self._times, self._days
         while times and times[0] < end_ms:
             now_ms = heappop(times)
-            # The list may grow while it is processed.
+            # An action may add actions to this list.
             for action in days[now_ms]:
                 yield now_ms, action
             del days[now_ms]
@@ -54,18 +54,19 @@ _BLOCK = 8_192
 
 
 class Streams:
-    """The streams of one seed, by purpose."""
+    """Provides the random streams of one seed."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
     def scalar(self, *purpose: str) -> Random:
-        """Return the random stream of a purpose; each call draws one value."""
-        # A simulation must be repeatable, and nothing in it is secret.
+        """Return the random stream of a purpose; its methods draw single values."""
+        # A simulation must be repeatable, and needs no cryptographically secure
+        # numbers.
         return Random(self._entropy(purpose))  # noqa: S311
 
     def vector(self, *purpose: str) -> Generator:
-        """Return the random stream of a purpose; each call can draw many values."""
+        """Return the random stream of a purpose; its methods can draw arrays."""
         return Generator(PCG64(self._entropy(purpose)))
 
     def _entropy(self, purpose: tuple[str, ...]) -> int:

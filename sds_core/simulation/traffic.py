@@ -1,4 +1,4 @@
-"""When messages are sent in a channel."""
+"""When participants arrive, leave, and send messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sds_core.simulation.streams import Streams
 
 
 class Attendance:
-    """Arrivals and departures of participants, by their index."""
+    """Arrivals and departures of participants, which are identified by index."""
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
         churn = scenario.churn
@@ -38,15 +38,15 @@ class Attendance:
         return self._patterns.get(participant)
 
     def changes(self, participant: int) -> Iterator[tuple[int, bool]]:
-        """Yield when a participant arrives or leaves, in order.
+        """Yield a participant's arrivals and departures, in order of time.
 
-        A pair is the time in ms since the start, and whether the participant is present
-        from then on. The first pair is the participant's arrival. The sequence may be
-        infinite.
+        Each pair has the time, in ms since the start, and whether the participant is
+        present from this time on. The first pair is the participant's arrival. The
+        sequence may be infinite.
         """
         random = self._streams.scalar("churn", "times", str(participant))
-        # All values are always drawn, so that a change of one share does not change
-        # other draws.
+        # Both values are drawn even if they are not used, so that a change of one share
+        # does not change other draws.
         join, leave = random.random(), random.random()
         at_ms = join * self._duration_ms if participant in self._joining else 0.0
         end_ms = math.inf
@@ -67,7 +67,7 @@ class Attendance:
             away_s = min(max(away_s, pattern.least_away_s), pattern.most_away_s)
             at_ms += away_s * 1_000
             if at_ms >= end_ms:
-                # The participant is offline already and does not return.
+                # The participant is already offline, and does not return.
                 return
             yield int(at_ms), True
         if end_ms < math.inf:
@@ -83,16 +83,17 @@ def _length_s(pattern: Absences, mean_s: float, random: Random) -> float:
 def occasions(
     traffic: Traffic, participants: int, duration_ms: int, random: Random
 ) -> Iterator[int]:
-    """Yield times of occasions, in ms since the start, below `duration_ms`, in order.
+    """Yield the times at which a message is sent, ascending, in ms since the start.
 
-    The occasions are a Poisson process with a rate that depends on the spells. By
-    thinning (Lewis and Shedler, 1979), times are drawn at the highest rate, then
-    accepted in proportion to the rate at each time.
+    All times are less than `duration_ms`. They form a Poisson process whose rate
+    depends on the spells. The method is thinning (Lewis and Shedler, 1979): times are
+    drawn at the highest rate, and each time is kept with a probability in proportion to
+    its rate.
     """
     mean_ms = traffic.mean_interval_s * 1_000
     if traffic.per == "participant":
         mean_ms /= participants
-    # A rate changes only where a spell begins or ends.
+    # The rate changes only when a spell begins or ends.
     begins = [0.0, *(at for s in traffic.spells for at in (s.from_s, s.until_s))]
     peak = max(_rate(traffic, math.ceil(at_s * 1_000)) for at_s in begins)
     if peak == 0:

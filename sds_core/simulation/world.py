@@ -15,14 +15,14 @@ from sds_core.simulation.log import GapCause, Heartbeat, TapGap
 from sds_core.simulation.scenario import BaseScenario
 from sds_core.simulation.streams import Agenda, Draws, Streams
 
-# Index of the tap, which is the only receiver of its links.
+# A tap has its own links, on which it is the only receiver: index 0.
 _HERE = np.zeros(1, np.intp)
 
 EntryT = TypeVar("EntryT")
 
 
 class Sent(Protocol):
-    """Anything that a tap may record."""
+    """An object that a tap may record."""
 
     @property
     def at_ms(self) -> int:
@@ -33,12 +33,12 @@ SentT = TypeVar("SentT", bound=Sent)
 
 
 class Tap(Generic[SentT]):
-    """One observer.
+    """A tap, which records what it receives.
 
     Args:
         sighted: Function that is called for each record. The function's arguments are
-            the event time by the tap's clock, the tap's name, the sequence number, and
-            the recorded object.
+            the event time (the time of the tap's clock), the tap's name, the sequence
+            number, and the recorded object.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Tap(Generic[SentT]):
                 agenda.add(begin_ms, partial(self._miss, end_ms, cause))
 
     def listen(self, sender: int, transmission: SentT) -> None:
-        """Send a transmission over the tap's link."""
+        """Send a transmission to this tap over its link."""
         elapsed_ms = transmission.at_ms - self._start_ms
         arrives, delays_ms = self._links.carry(sender, _HERE, elapsed_ms)
         replicated = self._replicated.take(1)[0] < self._settings.replica_share
@@ -149,7 +149,7 @@ class Network:
     def carry(
         self, sender: int, receivers: Indices, elapsed_ms: int
     ) -> tuple[Flags, Delays]:
-        """Send to some participants; see `Links.carry`."""
+        """Send to the receivers; `Links.carry` describes the result."""
         arrives, delays_ms = self._links.carry(sender, receivers, elapsed_ms)
         if elapsed_ms < self._lossless_ms:
             arrives = np.ones_like(arrives)
@@ -196,7 +196,7 @@ class _Cut:
 class World(Generic[EntryT, SentT]):
     """Base of a simulation.
 
-    `sighting` makes the log entry for a tap's record; for its arguments, see `Tap`.
+    `sighting` makes the log entry for a tap's record; `Tap` describes its arguments.
     """
 
     def __init__(
@@ -226,7 +226,7 @@ class World(Generic[EntryT, SentT]):
         ]
 
     def run(self) -> Iterator[EntryT | Heartbeat | TapGap]:
-        """Execute everything that is due until the end, and yield the log entries."""
+        """Run the simulation to its end, and yield the log entries."""
         news = self._news
         for now_ms, action in self._agenda.until(self._end_ms):
             action(now_ms)

@@ -1,8 +1,9 @@
-"""A trace as a sequence diagram: Mermaid or PlantUML.
+"""Converts a trace to a sequence diagram in Mermaid or PlantUML.
 
 Untrusted senders choose ids and names, which could contain commands, comments or markup
-of Mermaid or PlantUML. So a label keeps only letters, digits and harmless ASCII
-characters; all other characters become code points. Lanes have short generated ids.
+of Mermaid or PlantUML. Therefore, a label keeps only letters, digits and harmless ASCII
+characters; it shows all other characters as code points. Lanes have short generated
+ids.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from sds_core.trace.words import lane_names
 
 _HARMLESS = frozenset(string.ascii_letters + string.digits + " ._,()+-")
 _SAID = {": ": " - ", "…": "(cut)"}
-"""Characters of our own texts that a label keeps."""
+"""Characters of this project's own texts -> their replacements in a label."""
 
 _LONGEST_NAME = 40
 _LONGEST_TEXT = 160
 _TAPS = "T"
-"""The lane that all taps share; it shows frames and conclusions."""
+"""Id of the lane that all taps share; the lane shows frames and conclusions."""
 
 
 def mermaid(trace: Trace) -> str:
@@ -45,8 +46,8 @@ def label(text: str) -> str:
     harmless = "".join(
         char if char in _HARMLESS else f"(U+{ord(char):04X})" for char in short
     )
-    # Two of these characters in a row can be markup; at the start of a line, one is
-    # enough.
+    # Two of these characters in a row can be markup; at the start of a line, even a
+    # single one can be markup.
     for sign in "._,+-":
         while sign * 2 in harmless:
             harmless = harmless.replace(sign * 2, f"{sign} {sign}")
@@ -54,7 +55,7 @@ def label(text: str) -> str:
 
 
 def _lines(trace: Trace, participant: str) -> Iterator[str]:
-    """Yield the lines that both languages share; `participant` declares a lane."""
+    """Yield the diagram's lines; `participant` is the template that declares a lane."""
     lanes = {name: f"P{n}" for n, name in enumerate(lane_names(trace), 1)}
     for name, lane in lanes.items():
         yield participant.format(id=lane, label=label(shorten(name, _LONGEST_NAME)))

@@ -1,4 +1,4 @@
-"""A trace as a JSON document, and its sentences (docs/trace.md)."""
+"""Converts a trace to a JSON document and to sentences (docs/trace.md)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class ConclusionObject(TypedDict):
 
     Attributes:
         at_ms: Event time, Unix ms.
-        figure: Figure that counts the conclusion; null if no figure does.
-        section: Section of docs/figures.md that has the rule.
+        figure: Figure of the report that counts the conclusion; null if no figure
+            counts it.
+        section: Section of docs/figures.md that contains the rule of the conclusion.
         text: The conclusion.
         names: Participants that the conclusion concerns.
     """
@@ -39,7 +40,7 @@ class ConclusionObject(TypedDict):
 
 
 class ReadObject(TypedDict):
-    """The channel's records that the trace read. Times are Unix ms or null."""
+    """The channel's records that were read for the trace. Times are Unix ms or null."""
 
     records: int
     from_ms: int | None
@@ -47,11 +48,11 @@ class ReadObject(TypedDict):
 
 
 class TraceTapObject(TypedDict):
-    """A tap, and the periods in which it may have missed records.
+    """A tap, and the periods in which the tap may have missed records.
 
     Attributes:
         name: Id of the tap.
-        holes: Periods as pairs of start and end, event time, Unix ms.
+        holes: Start and end of each period, event time in Unix ms.
     """
 
     name: str
@@ -68,14 +69,14 @@ class TraceObject(TypedDict):
         message_id: Id of the message.
         summary: The most important conclusion; null if no conclusion was made.
         facts: Facts of the message's first copy, by name.
-        appeared_ms: When the message appeared, event time, Unix ms.
-        read: Records that the trace read.
+        appeared_ms: Event time at which the message appeared, Unix ms.
+        read: Records that were read for the trace.
         participants: Participants in order of appearance, the sender first.
-        taps: Taps of the records.
+        taps: Taps that wrote the records.
         steps: Steps in order of time.
         steps_omitted: Number of steps that `steps` omits.
         incidents: Incidents of the message.
-        conclusions: Conclusions of the view, in order of time.
+        conclusions: Conclusions of the monitor, in order of time.
         unknown: Facts that cannot be known.
         observer: Settings of the model.
     """
@@ -130,7 +131,7 @@ def trace_object(trace: Trace) -> TraceObject:
 
 
 def incident_objects(trace: Trace) -> list[IncidentObject]:
-    """Return the incidents of the message as the report has them."""
+    """Return the incidents of the message in the form of the report."""
     kind = _BY_NAME[trace.protocol].kind
     return [
         incident_object(

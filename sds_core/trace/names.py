@@ -15,7 +15,7 @@ _NAMED_FACTS = frozenset({"sender", "named_sender"})
 
 
 class Pseudonyms:
-    """Replaces participants' names; the replacements are the same in all traces."""
+    """Replaces participants' names; a name has the same replacement in all traces."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}

@@ -26,7 +26,7 @@ _NO_NUMBER = NO_SEQ.to_bytes(8, "little", signed=True)
 
 
 class Untraceable(ValueError):
-    """A protocol has no tracing."""
+    """A protocol does not support traces."""
 
     def __init__(self, protocol: str) -> None:
         self.protocol = protocol
@@ -67,7 +67,7 @@ class Trace(msgspec.Struct, frozen=True):
 
     @property
     def begin_ms(self) -> int:
-        """The zero of relative times, Unix ms."""
+        """Time from which relative times are measured, Unix ms."""
         appeared_ms = self.evidence.appeared_ms
         return appeared_ms if appeared_ms is not None else self.from_ms or 0
 
@@ -81,7 +81,7 @@ class TraceReader:
             missing sequence number means a missing record.
 
     Raises:
-        Untraceable: The protocol has no tracing.
+        Untraceable: The protocol does not support traces.
     """
 
     def __init__(
@@ -106,8 +106,8 @@ class TraceReader:
     def take(self, rows: Iterable[tuple[str, bytes]], clock_ms: int) -> None:
         """Process the rows of the next records, then advance the clock.
 
-        A row is the key of a view and an encoded digest. Views of other kinds are
-        ignored. The clock is the maximum record time so far, Unix ms.
+        A row is the key of a view and an encoded digest. Rows of other kinds of views
+        are ignored. The clock is the maximum record time so far, Unix ms.
         """
         kind = self._protocol.kind
         digests: defaultdict[str, list[Any]] = defaultdict(list)
@@ -162,7 +162,7 @@ class TraceReader:
         )
 
     def _numbered(self, digest: TapDigest) -> TapDigest:
-        """Remove the sequence numbers, unless the rows have all records of the taps."""
+        """Remove the sequence numbers, unless all records of the taps are read."""
         if self._has_all_numbers:
             return digest
         return msgspec.structs.replace(
@@ -178,8 +178,8 @@ class TraceReader:
         if evidence.appeared_ms is None:
             return evidence
         settings = self._settings
-        # A lost message may be sent up to `gap_deadline_ms` before a frame names the
-        # message.
+        # A lost message may have been sent up to `gap_deadline_ms` before a frame named
+        # the message.
         since_ms = evidence.appeared_ms - settings.gap_deadline_ms
         gaps = [
             Step(

@@ -37,7 +37,7 @@ def tone_of(step: Step) -> Tone:
 
 
 def lane_names(trace: Trace) -> list[str]:
-    """Return the participants that a step concerns, the sender first."""
+    """Return the participants that occur in any step, the sender first."""
     used = {name for step in trace.evidence.steps for name in (step.by, step.to)}
     names = [one.name for one in trace.evidence.people]
     return [

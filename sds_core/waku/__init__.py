@@ -1,4 +1,4 @@
-"""The Waku message around a frame, and the topics on which it is relayed."""
+"""The Waku message that carries a frame, and the topics on which it is relayed."""
 
 from sds_core.waku.message import MAX_META_BYTES as MAX_META_BYTES
 from sds_core.waku.message import RELIABLE_CHANNEL_META as RELIABLE_CHANNEL_META

@@ -8,7 +8,7 @@ from hashlib import sha256
 
 import msgspec
 
-# Pubsub topics of content topics (autosharding). Sources: 23/WAKU2-TOPICS;
+# Autosharding computes the pubsub topic of a content topic. Sources: 23/WAKU2-TOPICS;
 # 51/WAKU2-RELAY-SHARDING, "Automatic sharding"; `@waku/utils`
 # src/common/sharding/topics.ts.
 
@@ -91,7 +91,7 @@ RELIABLE_CHANNEL_META = b"RELIABLE-CHANNEL-API/1"
 """`meta` of messages from the Reliable Channel of logos-delivery; js-waku sets none."""
 
 MAX_META_BYTES = 64
-"""Longest `meta` (14/WAKU2-MESSAGE)."""
+"""Maximum length of `meta`, bytes (14/WAKU2-MESSAGE)."""
 
 _UINT64 = 2**64 - 1
 
@@ -102,9 +102,9 @@ class WakuMessage(msgspec.Struct, frozen=True):
     Attributes:
         timestamp_ns: Time by the sender's clock, Unix ns, a signed 64-bit number; 0 if
             absent.
-        version: 0, or 1 if the payload is encrypted by 26/WAKU2-PAYLOAD.
+        version: 1 if the payload is encrypted by 26/WAKU2-PAYLOAD; otherwise 0.
         meta: Metadata of the application, at most 64 bytes.
-        ephemeral: Whether the message is not for store nodes.
+        ephemeral: Whether stores should not keep the message.
     """
 
     payload: bytes
@@ -115,7 +115,7 @@ class WakuMessage(msgspec.Struct, frozen=True):
     ephemeral: bool = False
 
     def hash_on(self, pubsub_topic: str) -> bytes:
-        """Return the deterministic hash on a pubsub topic, 32 bytes."""
+        """Return the message's deterministic hash for a pubsub topic, 32 bytes."""
         return message_hash(
             pubsub_topic, self.payload, self.content_topic, self.meta, self.timestamp_ns
         )

@@ -2,12 +2,12 @@
 
 A participant adds the ids of received messages to a filter, and sends the filter with
 every message. Both dialects use the same size and derive k indices from two hashes in
-the same way. Hash, byte order and wire form differ, so a filter of one dialect is
-unusable in the other.
+the same way. The hash function, the byte order and the wire form differ, so a filter of
+one dialect is unusable in the other.
 
-Sources: js-waku packages/sds/src/bloom_filter and nim_hashn, with their results in
-tests/vectors; nim-sds sds/bloom.nim and sds/protobuf.nim, and Nim's hash of strings
-since version 2.2.4.
+Sources: packages/sds/src/bloom_filter and nim_hashn of js-waku; sds/bloom.nim and
+sds/protobuf.nim of nim-sds; and Nim's hash of strings since version 2.2.4. Results of
+the js-waku code are in tests/vectors.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BITS_TAG = 0x0A
 _ERROR_RATE_UNIT = 1_000_000
 
 MAX_K = 32
-"""Maximum number of hash functions in a header; each costs time in all look-ups.
+"""Maximum number of hash functions in a header; each function slows every look-up.
 
 An error rate of 2**-32 needs 32 hash functions.
 """
@@ -43,7 +43,7 @@ MAX_M_BITS = 1 << 23
 """Maximum size of a filter, in bits: 1 MiB, six times the longest Waku message."""
 
 _FEW = 32
-"""Number of ids below which arrays are slower than a loop."""
+"""With fewer ids than this, a loop is faster than arrays."""
 
 _SPEC = Dialect.SPEC
 
@@ -51,7 +51,7 @@ _SPEC = Dialect.SPEC
 # minimum integer has no positive counterpart.
 _INT64_MIN = -(1 << 63)
 
-# hashN of both libraries: the second hash is the hash of the id with this suffix.
+# In `hashN` of both libraries, the second hash is the hash of the id with this suffix.
 _SECOND_HASH_SUFFIX = b" b"
 
 
@@ -115,8 +115,8 @@ def probes(
     return tuple([(index >> 3, 1 << (index & 7)) for index in indices])
 
 
-# Participants in one process add the same ids to their filters at about the same time.
-# Each entry needs about a kilobyte.
+# Participants in one process add the same ids to their filters at about the same time,
+# so a cache saves time. Each entry of the cache needs about a kilobyte.
 _recent_probes = functools.lru_cache(maxsize=16_384)(probes)
 
 
@@ -134,7 +134,7 @@ def double_hash(hash_a: int, hash_b: int, m_bits: int, k: int) -> list[int]:
 def filter_bits(
     dialect: Dialect, raw: bytes, parameters: BloomParameters = DEFAULT_PARAMETERS
 ) -> tuple[bytes | memoryview, int, int]:
-    """Return (bits, m_bits, k) of a filter as it was on the wire, without copying it.
+    """Return (bits, m_bits, k) of a filter in its wire form, without copying the bits.
 
     A filter of NIM contains its parameters. A filter of SPEC does not contain them, so
     the caller gives `parameters`.
@@ -281,7 +281,7 @@ def false_positive_rate(set_bits: int, m_bits: int, k: int) -> float:
 
 
 def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
-    """Return the estimated number of ids for set bits; infinity if all are set.
+    """Return the number of ids, estimated from set bits; infinity if all are set.
 
     The estimate is -(m / k) * ln(1 - X / m) (Swamidass and Baldi, 2007).
     """
@@ -298,8 +298,8 @@ def _split_nim(
 
     nim-sds writes the bits first, so only the rest needs to be parsed. Protobuf also
     allows a filter whose bits are not first, but such a filter costs a copy. The size
-    in the header never causes an allocation. nim-sds requires all fields; this function
-    requires only the fields that it uses.
+    in the header never decides how much memory is allocated. nim-sds requires all
+    fields; this function requires only the fields that it uses.
     """
     bits: bytes | memoryview
     span = _leading_bits(raw)
@@ -333,7 +333,8 @@ def _leading_bits(raw: bytes) -> slice | None:
     if not raw or raw[0] != _BITS_TAG:
         return None
     length = 0
-    # Three bytes hold lengths up to 2 MiB, a hundred times the lengths in use.
+    # Three bytes can encode a length of up to 2 MiB, a hundred times the lengths in
+    # use.
     for position, byte in enumerate(raw[1:4]):
         length |= (byte & 0x7F) << (7 * position)
         if byte < 0x80:
@@ -365,9 +366,9 @@ def _signed64(value: int) -> int:
 
 
 def _residue(hashed: int, m_bits: int) -> int:
-    """Return |hashed| mod m_bits as both libraries compute it with 64 bits."""
+    """Return |hashed| mod m_bits as both libraries compute it with 64-bit integers."""
     if hashed == _INT64_MIN:
-        # With 64 bits, the absolute value of this integer stays negative, and the
-        # remainder is negative too.
+        # The minimum 64-bit integer has no positive counterpart: its absolute value
+        # stays negative, and so does the remainder.
         return -(-hashed % m_bits)
     return abs(hashed) % m_bits

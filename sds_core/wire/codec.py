@@ -1,11 +1,11 @@
-"""Bytes <-> Frame, in either dialect; `nim` has the dialect of nim-sds.
+"""Bytes <-> Frame, in either dialect; module `nim` implements the dialect of nim-sds.
 
 Sources of the specification's dialect: SDS, "Wire protocol"; js-waku
 packages/proto/src/lib/sds_message.proto.
 
 A message does not name its dialect. Field 2 distinguishes the dialects: in the
-specification, field 2 is the message id (length-delimited), in nim-sds the lamport
-timestamp (a varint).
+specification, field 2 is the message id (length-delimited); in nim-sds, it is the
+lamport timestamp (a varint).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _NIM = Dialect.NIM
 def decode(value: bytes) -> Frame:
     """Decode one SDS message.
 
-    Checks run in the order of the classes in errors.py; the first failure is the
-    reason.
+    Checks run in the order of the classes in errors.py. The first check that fails
+    gives the reason.
 
     Raises:
         UndecodableFrame: The bytes are not an SDS message; `reason` says why.
@@ -69,9 +69,9 @@ def decode(value: bytes) -> Frame:
 def encode(frame: Frame) -> bytes:
     """Encode `frame` in its dialect, byte for byte as the dialect's own library does.
 
-    `decode` returns an equal frame on three conditions: the frame has an id and a
+    `decode` returns an equal frame under three conditions: the frame has an id and a
     channel, its kind matches its fields, and its encoding has at most MAX_VALUE_BYTES.
-    `Frame.build` ensures the kind.
+    `Frame.build` ensures that the kind matches.
 
     Fields are in the order of their numbers. In SPEC, empty fields are omitted. In NIM,
     content and filter are written even if empty, and a history is always written as

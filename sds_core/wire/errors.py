@@ -43,7 +43,7 @@ class WireError(ValueError):
 
 
 class UndecodableFrame(WireError):
-    """The bytes are not a message of the protocol; `reason` is for dead letters."""
+    """The bytes are not a message of the protocol; dead letters show `reason`."""
 
     reason: ClassVar[StrEnum]
 

@@ -1,7 +1,8 @@
 """One SDS message of either dialect as a value.
 
-SDS calls it *message*. In this project, a *frame* is the bytes on the wire, and a
-*message* is what a participant sends. One message may appear in many frames.
+The SDS specification calls a frame *message*. In this project, a *frame* is the bytes
+on the wire, and a *message* is what a participant sends. One message may appear in many
+frames.
 """
 
 from __future__ import annotations

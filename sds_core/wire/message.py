@@ -1,4 +1,4 @@
-"""Frames and the protobuf messages of both dialects; the dialects share field names."""
+"""Converts between frames and protobuf messages; both dialects share field names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 MAX_ID_CHARACTERS = 512
-"""Maximum length of an id: message, participant, channel, peer, tap (docs/records.md).
+"""Maximum length of a message, participant, channel, peer or tap id (docs/records.md).
 
 Message ids of js-waku have 64 characters, content topics about 50, and peer ids 53. Ids
 stay in memory longer than their frames."""
@@ -39,7 +39,8 @@ def read_message(
     if not message_id:
         raise NoMessageId(dialect)
     lamport: int | None = message.lamport_timestamp
-    # `HasField` is as slow as reading the field, so only a timestamp of 0 is checked.
+    # `HasField` is as slow as reading the field, so it is called only if the timestamp
+    # is 0.
     if not lamport and not message.HasField("lamport_timestamp"):
         lamport = None
     content = message.content
@@ -70,7 +71,7 @@ def read_message(
 def write_message(
     kind: type[sds_spec_pb2.SdsMessage] | type[sds_nim_pb2.SdsMessage], frame: Frame
 ) -> bytes:
-    """Encode a frame as a message of `kind`, the class of a dialect."""
+    """Encode a frame as a message of `kind`, the protobuf class of the dialect."""
     message = kind(
         message_id=frame.message_id,
         lamport_timestamp=frame.lamport,

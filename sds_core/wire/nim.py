@@ -21,7 +21,7 @@ _NIM = Dialect.NIM
 _ID_OF = attrgetter("message_id")
 
 _MOST_BARE_IDS = 1_000
-"""Maximum number of bare ids in a history that is read; nim-sds sends ten."""
+"""Maximum number of bare ids in a valid history; nim-sds sends ten."""
 
 _MESSAGE_ID_TAG = 0x0A
 """Length-delimited tag of field 1 of a HistoryEntry; the byte is a line feed."""
@@ -44,7 +44,7 @@ def decode(value: bytes) -> Frame:
             causal_history = message.causal_history
             old = not all(map(_ID_OF, causal_history))
         except DecodeError:
-            # Bare ids in the history are a possible reason of the error.
+            # The error may come from bare ids in the history.
             old = True
         if old:
             message = OldSdsMessage.FromString(value)
@@ -65,7 +65,7 @@ def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
 
     A HistoryEntry and a bare id are both length-delimited field 3. Bytes that parse as
     an entry with a message id are an entry; unknown fields are skipped. A bare id could
-    only be read as an entry if it contained a line feed.
+    be mistaken for an entry only if it contained a line feed.
     """
     if _MESSAGE_ID_TAG in raw:
         try:

@@ -1,10 +1,10 @@
-"""Splits frames in their usual encoding into fields that are not decoded.
+"""Splits a frame in the usual encoding into fields, without decoding the fields.
 
 Most parts of a frame are known from previous frames. An `Outline` keeps ids and entries
-as bytes, so that the caller can look them up and decode only new ones. A frame has an
-outline if it is in the specification's dialect, has no unknown field, and has every
-field once, in its shortest form. `decode` decodes all frames without an outline, and
-reports errors.
+as bytes, so that the caller can look them up and decode only new ids and entries. A
+frame has an outline if it is in the specification's dialect, has no unknown field, and
+has every field once, in its shortest form. Use `decode` for a frame without an outline;
+it also reports errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FILTER_BYTES = DEFAULT_PARAMETERS.length_bytes
 _FILTER_FIELD = sds_spec_pb2.Outline(
     bloom_filter=bytes(_FILTER_BYTES)
 ).SerializeToString()[:-_FILTER_BYTES]
-"""Tag and length of the field of a filter with the default size."""
+"""Tag and length, as on the wire, of the field with a filter of the default size."""
 
 _ID_TAG, _HINT_TAG, _SENDER_TAG = 0x0A, 0x12, 0x1A
 """Tags of the fields of an entry."""
@@ -42,7 +42,7 @@ MAX_OUTLINED_BYTES = _LONG
 class Outline(NamedTuple):
     """A frame with a Lamport timestamp, whose history has not been decoded.
 
-    If the sum of `entry_bytes` differs from `sizes.history`, the frame has other
+    If the sum of `entry_bytes` differs from `sizes.history`, the frame has further
     fields, and the outline is invalid.
 
     Attributes:
@@ -154,14 +154,14 @@ def _parsed(
 
 @native
 def entry_bytes(entry: bytes) -> int:
-    """Return the length of a frame's entry, including its tag and length."""
+    """Return the length of an entry in a frame, including its tag and length prefix."""
     length = len(entry)
     return length + (2 if length < _SHORT else _overhead(length))
 
 
 @native
 def outlined_entry(entry: bytes) -> HistoryEntry | None:
-    """Decode an entry of an outline; None if `decode` must decode its frame."""
+    """Decode an entry of an outline; None if the frame must be decoded by `decode`."""
     size: int = len(entry)
     # Both libraries write id, hint and sender, each of less than 128 bytes.
     id_end: int = _end_of(entry, 0, _ID_TAG)
@@ -187,7 +187,7 @@ def outlined_entry(entry: bytes) -> HistoryEntry | None:
 
 @native
 def _end_of(entry: bytes, at: int, tag: int) -> int:
-    """Return where a field of 1 to 127 bytes ends; the start if the field is absent."""
+    """Return where a field of 1 to 127 bytes ends; `at` if the field is absent."""
     if at + 1 >= len(entry) or entry[at] != tag:
         return at
     length: int = entry[at + 1]

@@ -27,7 +27,7 @@ _PARTS = {
 }
 
 _MOST_FIELDS = 2_000
-"""Maximum number of top-level fields that are counted; each history entry is one."""
+"""Maximum number of top-level fields that are counted; a history entry is a field."""
 
 _VARINT, _FIXED64, _LENGTH_DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
 

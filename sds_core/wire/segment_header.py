@@ -36,7 +36,7 @@ _MOST_SEGMENTS = 256
 _LARGEST_LENGTH = 2**63 - 1
 _FEWEST_STATUS_SEGMENTS = 2
 
-# Every segment begins with field 1 of 32 bytes.
+# Every segment begins with field 1, whose value has 32 bytes.
 _OPENING = bytes([1 << 3 | LENGTH_DELIMITED, _HASH_BYTES])
 
 _BYTES_FIELDS_LIP = frozenset({1, 4})
@@ -44,7 +44,7 @@ _BYTES_FIELDS_NIM = frozenset({1, 7})
 
 
 class SegmentLayout(StrEnum):
-    """Field layout of a segment, by the software that writes it."""
+    """Field layout of a segment, named after the software that writes it."""
 
     STATUS_GO = "status-go"
     LIP_243 = "lip-243"
@@ -56,8 +56,8 @@ class SegmentHeader:
     """Header of one segment.
 
     Attributes:
-        layouts: All layouts that fit, at least one; a data segment of status-go also
-            fits LIP-243.
+        layouts: All layouts that the segment fits, at least one; a data segment of
+            status-go also fits LIP-243.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
         index: Position among the segments of its kind, from 0.
         is_parity: Whether the segment is a parity segment (erasure code) or a data
@@ -119,7 +119,7 @@ def _lip(numbers: Mapping[int, int], parts: Mapping[int, bytes]) -> SegmentHeade
     if 7 in numbers:
         is_parity = numbers[7] == 1
     else:
-        # status-go has no field 7, and segments only payloads that do not fit into one
+        # status-go writes no field 7, and splits only payloads that do not fit into one
         # message.
         is_parity = data_count == 0
         if is_parity:

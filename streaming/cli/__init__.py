@@ -60,7 +60,7 @@ _PLACES = {
     "prepare": "broker.prepare_command",
     "rebuild": "run.rebuild_command",
 }
-"""Command without a module of its own -> its module and function."""
+"""Command without a module of its own -> module and function that implement it."""
 
 
 class _LazyGroup(Group):
@@ -123,10 +123,10 @@ def group() -> None:
 
 
 def main() -> None:
-    """Entry point: errors in one line, exit codes as documented."""
+    """Run the program; print an error in one line, and exit with a documented code."""
     arguments = sys.argv[1:]
-    # pyarrow reads this environment variable on import. Arrow's own allocator keeps the
-    # memory of each compaction of the history.
+    # pyarrow reads this environment variable on import. Arrow's own allocator would not
+    # release the memory that a compaction of the history used.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     survive_closed_output()
     start_log(requested_format(arguments, os.environ))

@@ -24,7 +24,7 @@ _COMPARE = "compare"
 
 
 class _CompareByDefault(Group):
-    """Options without a command are options of ``compare``."""
+    """If the command is omitted, the options are options of ``compare``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
@@ -138,7 +138,7 @@ def serve_command(
     insecure_web: bool,
     **options: Any,
 ) -> None:
-    """Let other mirrors compare messages with this mirror and copy missing ones."""
+    """Let other mirrors compare messages with this mirror and copy messages from it."""
     check_exposure(
         "--sync-host",
         sync_host,

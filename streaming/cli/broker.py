@@ -28,7 +28,7 @@ from streaming.cli.values import DIRECTORY
 @setting("--fetch-only", is_flag=True, help="Download and verify the broker, then end.")
 @log_option()
 def command(port: int, directory: Path | None, fetch_only: bool) -> None:
-    """Run a Kafka broker on this machine, to try things out.
+    """Run a Kafka broker on this machine, for trials and tests.
 
     The command downloads the broker once, and verifies and caches it. The broker stops
     when the command ends.

@@ -1,4 +1,4 @@
-"""Option ``--channels``: a table that is read at the start, and again on SIGHUP."""
+"""Option ``--channels``: a table that is read at startup, and again on SIGHUP."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ table_option = option_group("table", (channels_option,), channel_table)
 
 
 class ChannelTableFile:
-    """A file of channels that is read again on request."""
+    """The file of a channel table, which is read again on request."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -60,7 +60,7 @@ class ChannelTableFile:
         try:
             entries = read_entries(self._path)
             if not entries:
-                # A file that is half written must not end every muting.
+                # If the file is only half written, the muted channels must stay muted.
                 raise BadChannelTable(
                     self._path, "the file contains no entry: add an entry"
                 )
@@ -79,8 +79,8 @@ def _counted(entries: int) -> str:
 def reload_on_hangup(path: Path | None) -> Iterator[ChannelTableFile | None]:
     """Yield the file, and request its reload on each SIGHUP in the block.
 
-    If no path is given, the block gets None, and SIGHUP ends the program. A recorded
-    SIGHUP takes effect now; see `DeferredHangup`.
+    If no path is given, the block gets None, and SIGHUP ends the program. A SIGHUP that
+    `DeferredHangup` has recorded takes effect at the start of the block.
 
     Raises:
         streaming.cli.signals.EndedBySignal: SIGHUP was recorded, and no path is given.

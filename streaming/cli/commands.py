@@ -1,7 +1,7 @@
-"""Commands with a help text in groups; only the help text needs rich.
+"""Commands whose help text groups the options; only the help text needs rich.
 
-Commands report errors as click does, but without a frame, because errors are lines of
-the log.
+Commands report errors without the frame that rich-click draws, because errors are lines
+of the log.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Command(RichCommand):
 
 
 class Group(RichGroup):
-    """A command that has commands below it."""
+    """A command that has subcommands."""
 
-    # As above.
+    # For the same reason as in `Command`.
     main: Any = click.Group.main
     command_class = Command
 
@@ -35,7 +35,8 @@ def command(
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Return a decorator for a command that has ``--config`` and belongs to a group.
 
-    If an action takes all options of its command, the command passes them by name.
+    If an action takes all options of its command, the command passes the options by
+    name.
     """
 
     def declare(function: Callable[..., None]) -> click.Command:

@@ -2,8 +2,8 @@
 
 A setting at the top of the TOML file is for all commands. A table ``[command]``,
 ``[group]`` or ``[group.command]`` is for that command or group; the most specific table
-wins. The table ``[observer]`` has the settings of the model (docs/figures.md). The
-settings of the model are no flags, because a checkpoint keeps the settings of its first
+wins. The table ``[observer]`` has the settings of the model (docs/figures.md). No
+command-line option sets the model, because a checkpoint keeps the settings of its first
 start.
 """
 
@@ -30,7 +30,7 @@ TABLE_OF = {"doctor": "run", "rebuild": "run"}
 """Command -> the command whose options it takes, and whose table it reads first."""
 
 _OBSERVER = f"{__name__}.observer"
-"""Key of the checked table ``[observer]`` in the meta of a context."""
+"""Key of the checked table ``[observer]`` in the ``meta`` of a click context."""
 
 
 def _read_config(

@@ -89,8 +89,8 @@ _PLACE = Parsed("TOPIC:PARTITION:OFFSET", _parse_place)
 def list_command(**options: Any) -> None:
     """List dead letters, the newest first.
 
-    If Kafka contains a dead letter twice after a crash, the list has one line for the
-    dead letter. If the command finds dead letters, the exit code is 1.
+    If a crash has left two copies of a dead letter in Kafka, the list has only one line
+    for both. If the command finds dead letters, the exit code is 1.
     """
     from streaming.cli.actions.dead_letter import list_letters
 

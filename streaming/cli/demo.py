@@ -14,7 +14,7 @@ from streaming.cli.settings import Panel, log_option, report_option, setting
 from streaming.cli.values import DIRECTORY, Duration
 
 RECORDED = "recorded"
-"""Name of recorded traffic, beside the names of the scenarios."""
+"""Name of the recorded traffic, in addition to the names of the scenarios."""
 
 
 @commands.command("demo", "sds-monitor demo --duration 60")

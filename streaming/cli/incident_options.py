@@ -63,8 +63,8 @@ source_options = option_group(
             type=FILE,
             help="Read incidents from a report that a job with --report-detail wrote.",
         ),
-        # Until 1.0 the option was `--report`, but in other commands `--report` writes a
-        # report.
+        # The old name `--report` works until 1.0. In other commands, `--report` writes
+        # a report.
         setting("--report", type=FILE, hidden=True),
         setting(
             "--api",

@@ -1,4 +1,4 @@
-"""Collects what one record contains, as the monitor reads it."""
+"""Collects the content of one record, as the monitor reads the record."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def inspect_record(record: RawRecord, wall_ms: int) -> Inspection:
 
 
 def _broken_at(value: bytes) -> int | None:
-    """Return the offset of the outer field that breaks the protobuf, if any."""
+    """Return the offset of the top-level field that is not valid protobuf, if any."""
     try:
         for _ in protobuf_fields(value):
             pass

@@ -31,7 +31,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     table = Table.grid(padding=(0, 2))
     for word, value in facts:
         style = "bold red" if word in ("undecodable", "error") else ""
-        # The table folds long values, so that people can copy ids.
+        # The table wraps long values, so that people can copy whole ids.
         table.add_row(Text(word, "dim"), Text(value, style, overflow="fold"))
     console.print(table)
 

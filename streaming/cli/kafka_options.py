@@ -52,7 +52,7 @@ def kafka_options(
 
     If ``--bootstrap`` is neither `required` nor given, ``kafka`` is None. If
     `topic_help` is None, ``--topic`` does not exist. `several` allows several topics,
-    read as one.
+    which are read as one.
     """
     bootstrap = setting(
         "--bootstrap",

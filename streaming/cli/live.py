@@ -56,8 +56,8 @@ def progress_display(
 ) -> AbstractContextManager[Display]:
     """Display progress as a live table on a terminal, else as log lines.
 
-    A log in JSON has only log lines, which `line` makes. The URL has no slash at its
-    end.
+    If the log is in JSON, the progress is always logged, as `line` returns it. The URL
+    does not end with a slash.
     """
     if log_format is LogFormat.JSON or not console.is_interactive:
         return logged_progress(line)
@@ -83,7 +83,7 @@ def _live_table(console: Console, url: str) -> Iterator[Display]:
 
 @dataclass(frozen=True, slots=True)
 class _Figure:
-    """A column of the live table; `text` makes a cell from a channel's totals.
+    """A column of the live table; `text` returns a cell for a channel's totals.
 
     The column needs a terminal of `from_width` characters. In a `grave` column, every
     value except zero is a fault.
@@ -171,7 +171,8 @@ def _job(snapshot: Snapshot) -> str:
 def _name(snapshot: Snapshot, channel: str) -> Text:
     text = Text(called(snapshot, channel, ROOT_KIND))
     if snapshot.table.of(channel).name:
-        # Several channels may have this name: a pattern can match them all.
+        # Several channels may have this name, because a pattern of the table can match
+        # them all.
         text.append(f" {words.short(channel)}", "dim")
     return text
 

@@ -1,4 +1,4 @@
-"""Log of the commands, on standard error: one record a line, as text or as JSON."""
+"""Log of the commands, on standard error: one record per line, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sds_core.text import iso_time
 logger = logging.getLogger("sds-monitor")
 
 FIGURES = "figures"
-"""Attribute of a log record: figures by name, for JSON only."""
+"""Attribute of a log record: figures by name, which only a log in JSON contains."""
 
 LOG_FLAG = "--log-format"
 
@@ -27,7 +27,7 @@ class LogFormat(enum.StrEnum):
 
 
 def start_log(log_format: LogFormat = LogFormat.TEXT) -> None:
-    """Log to standard error, in this format until a command sets one."""
+    """Log to standard error, in this format until a command sets another format."""
     logging.getLogger().addHandler(_StandardError())
     set_log_format(log_format)
     logger.setLevel(logging.INFO)
@@ -54,7 +54,7 @@ class _StandardError(logging.Handler):
 
 
 class _TextFormatter(logging.Formatter):
-    """Time and message; for an error that ends the program, name and message."""
+    """Writes time and message; for a critical error, the logger's name and message."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(message)s", "%H:%M:%S")
@@ -66,7 +66,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """One JSON object, in ASCII."""
+    """Writes a record as one JSON object in ASCII."""
 
     def format(self, record: logging.LogRecord) -> str:
         values = {

@@ -1,4 +1,4 @@
-"""Options that select Waku nodes or peers, their traffic, and the way to read it."""
+"""Options that select Waku nodes or peers, traffic, and how to read the traffic."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEFAULTS = MirrorSettings((), {})
 
 
 class NodeOptions(NamedTuple):
-    """Waku nodes to read from, by the URLs of their REST APIs."""
+    """Waku nodes to read from, given by the URLs of their REST APIs."""
 
     urls: tuple[str, ...]
     timeout_s: float
@@ -42,7 +42,7 @@ class TrafficOptions(NamedTuple):
 
 
 class PeerAccess(NamedTuple):
-    """PEM files and token for a peer; without an authority, no TLS."""
+    """PEM files and token for a peer; without an authority, TLS is not used."""
 
     peer_ca_file: Path | None = None
     peer_certificate_file: Path | None = None

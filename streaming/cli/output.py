@@ -1,4 +1,4 @@
-"""JSON files that commands write, wall time, and progress of long work."""
+"""Output of commands: JSON, pages, and progress of long work; and wall time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Timed = TypeVar("_Timed", bound=_HasTime)
 
 
 def write_json(document: Any, path: Path, what: str) -> None:
-    """Write a document with sorted keys, completely or not at all, and print where.
+    """Write a document with sorted keys, completely or not at all; print the path.
 
     Raises:
         click.ClickException: The file cannot be written; the error calls it `what`.
@@ -49,7 +49,7 @@ def check_page(path: Path) -> None:
     Raises:
         click.UsageError: The parent is no directory, or is not writable.
     """
-    # `write_page` makes missing directories.
+    # `write_page` creates missing directories.
     parent = next(one for one in path.absolute().parents if one.exists())
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
         message = f"--html: {path} cannot be written: {parent} is no writable directory"
@@ -57,7 +57,7 @@ def check_page(path: Path) -> None:
 
 
 def write_page(html: str, path: Path) -> None:
-    """Write a page, completely or not at all, and print where.
+    """Write a page, completely or not at all, and print the path.
 
     Raises:
         click.UsageError: The file cannot be written.
@@ -83,7 +83,7 @@ def wall_ms() -> int:
 def with_progress(
     records: Iterable[_Timed], count: Callable[[], int] | None = None
 ) -> Iterator[_Timed]:
-    """Yield records that are written; every 10 seconds, log their number.
+    """Yield records, which the caller writes; log their number every 10 seconds.
 
     The records are roughly in order of time. By default, the logged number is the
     number of yielded records; `count` returns another number.

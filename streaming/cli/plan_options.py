@@ -25,7 +25,7 @@ BASE, MEASURED = "base", "measured"
 """Names that no variant of a plan can have."""
 
 Changes = dict[str, str]
-"""New values of a plan by key, as text."""
+"""Key of a plan -> new value, as text."""
 
 
 class PlanSource(NamedTuple):
@@ -44,7 +44,7 @@ class PlanSource(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A measured channel or the file of a plan, and changes to it.
+    """A channel, measured or described by a plan file, and changes of its settings.
 
     `assumed` has the changes to the base. Each variant adds changes to the base, and
     each plan runs with each of the `seeds`.

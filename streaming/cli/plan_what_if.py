@@ -45,7 +45,7 @@ def _changes_of(flag: str, texts: Iterable[str]) -> Changes:
 
 
 def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Changes]:
-    """Return the changes of each variant; `sets` are the changes of the first."""
+    """Return the changes of each variant; `sets` are those of the first variant."""
     named: dict[str, Changes] = {}
     if changes := _changes_of("--set", sets):
         named[_CHANGED] = changes

@@ -48,7 +48,7 @@ def command(**options: Any) -> None:
     """Report on a past window of a topic, as if a job had started then.
 
     The command reads the records whose time lies in the window, and ignores earlier
-    ones. The command writes only the report: the live job, its offsets and the dead
+    records. The command writes only the report: the live job, its offsets and the dead
     letters remain unchanged.
     """
     from streaming.cli.actions.replay import replay

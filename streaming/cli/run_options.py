@@ -104,11 +104,14 @@ history_options = option_group(
     panel=Panel.KAFKA,
     shared=("kafka", "checkpoint"),
 )
-"""Adds options that use ``kafka`` and ``checkpoint``; the command gets ``history``."""
+"""Adds the options of the history; the command gets ``history``.
+
+The command also needs the options that give ``kafka`` and ``checkpoint``.
+"""
 
 
 def checked_url(text: str) -> str | None:
-    """Return a URL; None for an empty text, so that it overrides the URL of a file."""
+    """Return a URL; None for an empty text, which thus overrides the URL in a file."""
     if text and not text.startswith(("http://", "https://")):
         message = f"{shown(text)} is no URL such as http://127.0.0.1:9090"
         raise ValueError(message)
@@ -118,7 +121,7 @@ def checked_url(text: str) -> str | None:
 def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Path:
     """Return the path of a checkpoint; refuse a URL.
 
-    When a URL is parsed as a path, two slashes become one.
+    Without this check, a URL would be used as a path, with one slash instead of two.
     """
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
@@ -215,7 +218,7 @@ class RunSettings:
     Attributes:
         prometheus: URL of the Prometheus that evaluates the alerts.
         audit: URL of a repeated audit of the mirror.
-        channels: File of channels, read again on SIGHUP.
+        channels: File of the channel table, which is read again on SIGHUP.
     """
 
     job: JobSettings
@@ -231,7 +234,10 @@ class RunSettings:
 
     @property
     def retry_for_s(self) -> float | None:
-        """The `longest_s` for restarts, seconds; by default, 0 for a job that ends."""
+        """The `longest_s` of `Retries`, seconds.
+
+        For a job that ends, the default is 0.
+        """
         ends = self.job.until_caught_up
         return 0.0 if self.retry_for is None and ends else self.retry_for
 

@@ -1,4 +1,4 @@
-"""Server of page, API and metrics; runs before the job starts and after it ends."""
+"""Server of page, API and metrics; it also runs before and after the job."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class JobView(Protocol):
 
 
 class PendingJob:
-    """The job as the server sees it before the start, still without a history."""
+    """What the server sees of the job; before the start, no history."""
 
     def __init__(self) -> None:
         self.board = Board()
@@ -66,7 +66,7 @@ def current_snapshot(
     *,
     played: bool = False,
 ) -> Snapshot:
-    """Return the newest figures, judged at the current time.
+    """Return the newest figures, with verdicts as of the current time.
 
     Wall time decides which channels are muted. The monotonic clock decides whether
     Kafka still answers, and whether the whole topic has fallen silent. If the traffic
@@ -85,7 +85,8 @@ def current_snapshot(
 class CurrentSnapshot:
     """Returns the newest figures to all threads of a server; see `current_snapshot`.
 
-    A snapshot is judged once a second, because thousands of channels take a while.
+    Verdicts are computed at most once a second, because they take a while for thousands
+    of channels.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class CurrentSnapshot:
     def _newest(self) -> Snapshot:
         with self._lock:
             unjudged = self._job.board.snapshot
-            # A second of one clock may begin within a second of the other clock.
+            # The seconds of the two clocks do not begin together, so both are compared.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
                 case (before, at, judged) if before is unjudged and at == second:
@@ -138,10 +139,11 @@ def status_server(
     trace: Callable[[TraceQuestion], Trace] | None = None,
     played: bool = False,
 ) -> Iterator[str]:
-    """Serve page, API and metrics while the block runs; yields their URL.
+    """Serve page, API and metrics while the block runs; yields the server's URL.
 
-    Port 0 selects a free port. The page lists the alerts of the Prometheus at a URL.
-    See `Sources` for `plans` and `trace`, and `current_snapshot` for `played`.
+    Port 0 selects a free port. The page lists the alerts of the Prometheus at the URL
+    `prometheus`. See `Sources` for `plans` and `trace`, and `current_snapshot` for
+    `played`.
 
     Raises:
         connectors.sockets.listener.AddressUnusable: The machine has no such address.

@@ -19,11 +19,11 @@ from streaming.cli.values import FILE
 LOOPBACK = "127.0.0.1"
 
 _NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-"""Some names of containers have an underscore."""
+"""Pattern of a host name; some names of containers have an underscore."""
 
 
 class WebAddress(NamedTuple):
-    """Host and port on which a server listens; 0 for any free port."""
+    """Host and port on which a server listens; port 0 selects a free port."""
 
     host: str
     port: int
@@ -111,7 +111,7 @@ def _address(
 
 
 def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
-    """Check that only this machine reaches an address, or that it `is_allowed`.
+    """Check that only this machine can reach a host, or that others may reach it.
 
     Raises:
         click.UsageError: Other machines can read the server's answers. The message has

@@ -1,7 +1,8 @@
 """Options that a command line, the environment and a file can set, and their groups.
 
-The order is ``--some-name``, ``SDS_MONITOR_SOME_NAME``, and ``some-name`` in the file
-of ``--config`` (`streaming.cli.config_file`).
+In order of precedence, an option is ``--some-name`` on the command line, the variable
+``SDS_MONITOR_SOME_NAME``, or ``some-name`` in the file of ``--config``
+(`streaming.cli.config_file`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ CONFIG_FILE = f"{__name__}.file"
 """Key in the ``meta`` of a click context: the path of the configuration file."""
 
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
-"""Key in the ``meta`` of a context: path of a file with secrets whose permissions are
-not checked yet."""
+"""Key in the ``meta`` of a context: path of a file with secrets.
+
+The permissions of the file are not checked yet.
+"""
 
 
 class Panel(enum.StrEnum):
@@ -52,7 +55,7 @@ class Panel(enum.StrEnum):
 
 
 def setting(flag: str, *names: str, **attributes: Any) -> Decorator:
-    """Return an option that environment and configuration file can set as well.
+    """Return an option that the environment and the configuration file can also set.
 
     `attributes` are the attributes of `rich_click.RichOption`. The default of a
     `Duration` is a number in the unit `Duration.plain`.
@@ -69,7 +72,7 @@ def setting(flag: str, *names: str, **attributes: Any) -> Decorator:
 
 
 class _Setting(RichOption):
-    """If a value is wrong, the error names the variable or file that sets the value."""
+    """An option whose error names the variable or file that set the wrong value."""
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
         try:
@@ -92,7 +95,8 @@ def log_option(*, exposed: bool = False) -> Decorator:
         LOG_FLAG,
         type=MemberOf(LogFormat),
         default=LogFormat.TEXT.value,
-        # Errors in other options have this format, so the format is read first.
+        # Errors in other options are logged in this format, so the format is read
+        # first.
         is_eager=True,
         expose_value=exposed,
         callback=_set_format,
@@ -121,7 +125,7 @@ def format_option(
     default: str,
     help: str,  # noqa: A002 - click's own word
 ) -> Decorator:
-    """Add ``--format``, by default not ``json``; the command gets ``as_json``."""
+    """Add ``--format``: `default` or ``json``; the command gets ``as_json``."""
     return setting(
         "--format",
         "as_json",
@@ -147,7 +151,7 @@ def secret_setting(
     help: str,  # noqa: A002 - click's own word
     **attributes: Any,
 ) -> Decorator:
-    """Return an option that only environment and configuration file can set.
+    """Return an option that only the environment and the configuration file can set.
 
     If other users can read the file, a warning is logged.
     """
@@ -162,7 +166,7 @@ def secret_setting(
 
 
 class Secret(_Setting):
-    """Marks an option whose value no message may repeat."""
+    """An option whose value must not occur in a message."""
 
 
 def _secret_value(
@@ -226,11 +230,11 @@ def option_group(
     panel: Panel | None = None,
     shared: Collection[str] = (),
 ) -> Decorator:
-    """Return a decorator that adds options and passes on the result of `build`.
+    """Return a decorator that adds options and passes `build`'s result to the command.
 
     `argument` is the name of the command's parameter that gets the result. `build` gets
     the values of `options`. Values of earlier decorators are passed to the parameters
-    of `build` that have their names. All other parameters of `build` need a default.
+    of `build` with the same names. All other parameters of `build` need a default.
     `build` raises `click.UsageError` if values contradict one another.
 
     The help text keeps the order of the options. An option without a panel of its own

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 
 
 class EndedBySignal(SystemExit):
-    """A signal was received. Exits like `sys.exit`, so that cleanup runs."""
+    """A signal was received.
+
+    The error ends the program like `sys.exit`, with cleanup.
+    """
 
 
 class DeferredHangup:
-    """Handler that only records SIGHUP, until the program knows what it means."""
+    """Handler that only records SIGHUP, until the program knows how to react."""
 
     def __init__(self) -> None:
         self.received = False
@@ -41,7 +44,8 @@ class DeferredHangup:
 def end_on_signals(*, defer_hangup: bool = False) -> None:
     """Raise `EndedBySignal` on SIGINT, SIGTERM and, unless deferred, SIGHUP.
 
-    SIGINT and SIGHUP stay ignored where `nohup` or the ``&`` of a shell ignores them.
+    If `nohup` or the ``&`` of a shell made the program ignore SIGINT or SIGHUP, the
+    signal stays ignored.
     """
     signal.signal(signal.SIGTERM, _end)
     hangup = DeferredHangup() if defer_hangup else _end
@@ -51,7 +55,7 @@ def end_on_signals(*, defer_hangup: bool = False) -> None:
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Return the signals that end the program; omit a SIGHUP with another handler."""
+    """Return the signals that end the program; no SIGHUP if it has another handler."""
     ending = (signal.SIGINT, signal.SIGTERM)
     if signal.getsignal(signal.SIGHUP) in (signal.SIG_DFL, _end):
         return (*ending, signal.SIGHUP)
@@ -62,9 +66,9 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 def end_requested(event: threading.Event | None = None) -> Iterator[threading.Event]:
     """Yield an event that the `ending_signals` set while the block runs.
 
-    Signals raise no exceptions, because an exception would break the connection to the
-    JVM. After Spark has started, enter the context again with its event, because Spark
-    installs a handler of SIGINT.
+    In the block, signals raise no exceptions, because an exception would break the
+    connection to the JVM. After Spark has started, enter the context again with its
+    event, because Spark installs a handler of SIGINT.
     """
     ending = threading.Event() if event is None else event
 
@@ -84,7 +88,7 @@ def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
     # Most commands do not need this import.
     import asyncio
 
-    # The block replaces the handler of SIGHUP.
+    # The signals are determined here, because the block replaces the handler of SIGHUP.
     signals = ending_signals()
 
     async def run() -> None:
@@ -95,7 +99,7 @@ def run_until_signal(ending: asyncio.Event, work: Coroutine[Any, Any, None]) -> 
             ending.set()
         await work
 
-    # A signal while asyncio starts would interrupt it.
+    # Without this block, a signal could interrupt the start of asyncio.
     with end_requested() as early:
         asyncio.run(run())
 

@@ -24,7 +24,7 @@ class SilenceLog:
         self._missing: MissingTopic | None = None
 
     def observe(self, kafka: Freshness, missing: MissingTopic | None = None) -> None:
-        """Observe the newest answer, and a missing topic; called every second."""
+        """Log when Kafka or the topic disappears or returns; called every second."""
         self._observe_topic(missing)
         before = self._silent_since
         if kafka.is_stale and before is None:

@@ -54,7 +54,7 @@ from streaming.cli.values import FILE, Duration, Number
 )
 @log_option()
 def command(**options: Any) -> None:
-    """Simulate SDS participants on a lossy network, mirrored into Kafka.
+    """Simulate SDS participants on a lossy network, and mirror the traffic into Kafka.
 
     The participants and taps are simulated, but the frames are real SDS frames. If
     --speed is above 1, record times begin in the past. The time of the last record is

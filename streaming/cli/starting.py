@@ -58,7 +58,7 @@ _OUT_OF_MEMORY = 52
 """Exit status of a JVM in which Spark met an OutOfMemoryError."""
 
 _END_OF_JVM_S = 5.0
-"""Time for a JVM to end after it broke off a call, seconds."""
+"""Maximum time in which a JVM ends after it broke off a call, seconds."""
 
 
 @contextmanager
@@ -70,11 +70,11 @@ def started_job(
     Yields the job, and an event that Ctrl-C and SIGTERM set.
 
     Raises:
-        Exception: See `wait_for_kafka`, `running_spark` and
+        Exception: The errors of `wait_for_kafka`, `running_spark` and
             `streaming.job.running_job`.
     """
     board = Board() if board is None else board
-    # Before Spark starts, a signal can end a wait of minutes for Kafka immediately.
+    # This wait is before the start of Spark, so a signal can end it immediately.
     wait_for_kafka(settings.source.kafka, board)
     with (
         running_spark(session) as (spark, ending),
@@ -113,7 +113,8 @@ def _started_spark(session: SessionSettings) -> SparkSession:
     try:
         return make_session(session)
     except (PySparkRuntimeError, Py4JNetworkError, ConnectionError) as error:
-        # The only connection here is to the JVM.
+        # The only connection here is to the JVM, so an error means that the JVM has
+        # ended.
         if (
             isinstance(error, PySparkRuntimeError)
             and error.getCondition() != "JAVA_GATEWAY_EXITED"
@@ -194,7 +195,7 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:
-    """Return the error, with exit code 3 for Kafka, 2 for a final failure, else 4."""
+    """Return the error; its exit code is 3 for Kafka, 2 for a final failure, else 4."""
     if error.unreachable:
         return Unreachable(str(error))
     return (click.UsageError if error.final else Failed)(str(error))

@@ -1,4 +1,4 @@
-"""Standard output whose reader may close it."""
+"""Lets the program continue after the reader of standard output has closed it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def survive_closed_output() -> None:
     """Let the program continue if the reader closes its standard output."""
     stream = sys.stdout
-    # None after ``>&-``: standard output does not exist.
+    # If the shell has closed standard output (``>&-``), the stream is None.
     if stream is None:
         return
     stream.flush()
@@ -32,8 +32,9 @@ class _DiscardsIfClosed(io.FileIO):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__(descriptor, "w", closefd=False)
-        # A closed terminal raises EIO, and no longer counts as a terminal. For a file,
-        # EIO is an error of the disk, which must be reported.
+        # A closed terminal raises EIO, and no longer counts as a terminal, so `isatty`
+        # is called now. For a file, EIO is an error of the disk, which must be
+        # reported.
         gone = (errno.EPIPE, errno.EIO) if self.isatty() else (errno.EPIPE,)
         self._reader_gone = gone
 

@@ -30,7 +30,7 @@ _Pause = tuple[JobFailed, float]
 
 @dataclass(slots=True)
 class Supervisor:
-    """Runs a job until it ends or is ended; `pending` gets the job at each start.
+    """Runs a job until its end or a signal; `pending` gets the job at each start.
 
     `each_second` is also called while no query runs.
     """
@@ -44,16 +44,17 @@ class Supervisor:
     watchdog: Watchdog = field(default_factory=Watchdog)
 
     def run(self, at_end: Callable[[Job], None]) -> None:
-        """Run the job when Kafka answers; if it ends without an error, call `at_end`.
+        """Run the job when Kafka answers; call `at_end` if it ends without an error.
 
         Raises:
-            Exception: See `streaming.job.running_job` and `streaming.job.Job.wait`.
+            Exception: The errors of `streaming.job.running_job` and
+                `streaming.job.Job.wait`.
         """
         kafka, group = self.settings.source.kafka, self.settings.group
         with watched_topic(kafka, self.pending.board, group) as watch:
             while (pause := self._run_once(watch, at_end)) is not None:
                 if not self._wait(*pause, watch):
-                    # The job was ended while no query ran.
+                    # A signal ended the job while no query ran.
                     if self.pending.job is not None:
                         at_end(self.pending.job)
                     return
@@ -100,7 +101,7 @@ class Supervisor:
             raise
 
     def _wait(self, failure: JobFailed, wait_s: float, watch: TopicWatch) -> bool:
-        """Wait until the query should restart; return whether it should."""
+        """Wait until the restart is due; return whether the query should restart."""
         failed_s = time.monotonic()
         self.pending.board.set_job(retrying=True)
         unreachable = failure.unreachable

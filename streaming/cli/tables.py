@@ -35,7 +35,7 @@ def print_table(
 ) -> None:
     """Print a table: the first `words` columns have words, and the others have figures.
 
-    Cells that are `is_whole` are not broken on a narrow terminal.
+    If `is_whole`, cells are not broken on a narrow terminal.
     """
     cells = list(rows)
     table = Table(box=None, padding=(0, _GAP), header_style="dim")
@@ -58,7 +58,7 @@ def print_table(
 def shown_progress(
     unit: str, total: int, done: int = 0
 ) -> Iterator[Callable[[], object]]:
-    """Show on standard error how many of `total` are done; yield what counts one more.
+    """Show the progress to `total` on standard error; yield a function that counts one.
 
     A terminal shows a bar; elsewhere, the log gets a line every 10 s.
     """

@@ -1,4 +1,4 @@
-"""Prints a trace on a terminal: a lane per participant, times from the start."""
+"""Prints a trace on a terminal: a lane for each participant, with relative times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sds_core.trace.words import Tone, facts_of, findings_of, relative_time, ton
 _LETTERS = "ABCDEFGHIJKL"
 _LONGEST_NAME = 48
 _OTHERS = "*"
-"""Lane of all participants without a letter."""
+"""Lane of all participants that have no letter of their own."""
 
 _STYLES = {
     Tone.BAD: "bold red",

@@ -25,7 +25,7 @@ DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 class MemberOf(click.Choice[enum.StrEnum]):
-    """One value of an enumeration of texts, converted to its member."""
+    """One value of an enumeration of texts, converted to the enumeration's member."""
 
     def normalize_choice(self, choice: object, ctx: click.Context | None) -> str:
         """Return the value of a member; click itself would return the member's name."""
@@ -70,7 +70,7 @@ class Duration(Number):
         self._is_whole = is_whole
 
     def text(self, value: float) -> str:
-        """Return a duration in this unit as text."""
+        """Return a duration in the unit `plain` as text."""
         return duration_text(round(value * UNITS_MS[self.plain], 6))
 
     def convert(
@@ -99,7 +99,7 @@ class Duration(Number):
 
 
 class Parsed(click.ParamType[Any]):
-    """A text that a function parses; it raises ValueError with the reason."""
+    """A text that `parse` converts; for an invalid text, `parse` raises ValueError."""
 
     def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
         self.name = name

@@ -43,7 +43,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
 
 def _foreign_files(checkpoint: Path) -> Iterator[str]:
     for path in (checkpoint, *checkpoint.rglob("*")):
-        # A running job removes files.
+        # A running job may remove the file meanwhile.
         with suppress(FileNotFoundError):
             owner = path.lstat().st_uid
             if owner != os.geteuid():

@@ -1,4 +1,4 @@
-"""Checks of Kafka: whether it answers, topics, unread records and clock."""
+"""Checks of Kafka: connection, topics, unread records and clock."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def find_in_topics(settings: JobSettings, *, writes_heartbeats: bool) -> Iterato
 def find_short_retention(
     kafka: KafkaSettings, clock_ms: int, now_ms: int
 ) -> Iterator[str]:
-    """Yield a finding if Kafka soon deletes records that a checkpoint has not read.
+    """Yield a finding if Kafka will soon delete records that the job has not read yet.
 
     Times are Unix ms; `clock_ms` is the event time up to which the checkpoint has read.
     """

@@ -28,7 +28,7 @@ _BESIDE_HEAP_BYTES = _GIB
 """Memory for RocksDB, the driver and Python workers (docs/sizing.md, Memory)."""
 
 _STATE_BYTES = _GIB
-"""Minimum free space for checkpoint and history: days of a few channels."""
+"""Minimum free space for checkpoint and history; enough for days of a few channels."""
 
 _SCRATCH_BYTES = 256 * _MIB
 """Minimum free space for the JVM's libraries and shuffle data."""
@@ -37,11 +37,11 @@ _DESCRIPTORS = 1_024
 """Minimum hard limit on open files: clients open up to 100, Spark and RocksDB more."""
 
 _CGROUP = Path("/sys/fs/cgroup")
-"""Files with the memory limit; a container sees its own files."""
+"""Directory of files with the memory limit; a container sees its own files."""
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
-    """Check quickly whether the machine can run a job, except Java; writes nothing."""
+    """Check the machine quickly for a job, but not Java; writes nothing."""
     if not is_cluster:
         # The executors of a cluster have their own memory.
         yield checked("memory", find_short_memory)
@@ -117,7 +117,7 @@ def _heap_bytes(arguments: str) -> int:
     for name, value in pairwise(words):
         size = re.fullmatch(r"(\d+)([kmgt]?)b?", value.lower())
         if name in ("--driver-memory", "spark.driver.memory") and size is not None:
-            # A number alone is MiB.
+            # A number without a unit is in MiB.
             return int(size[1]) << 10 * ("kmgt".index(size[2] or "m") + 1)
     return _HEAP_BYTES
 

@@ -17,7 +17,7 @@ class DetailStore:
     def record(
         self, prefix: str, acknowledgements: Mapping[str, Iterable[Any]]
     ) -> None:
-        """Store acknowledgements (`Outlet.DETAILS`) by name of a view of one kind."""
+        """Store acknowledgements (`Outlet.DETAILS`) of one kind, by name of view."""
         rows = [
             (prefix, name, one.message_id, one.t0_ms, one.latency_ms)
             for name, acknowledged in acknowledgements.items()
@@ -37,7 +37,7 @@ class DetailStore:
         )
 
     def latencies(self, prefix: str) -> dict[str, list[tuple[str, int]]]:
-        """Message id and latency, ms, by name of a view, in order of first copies."""
+        """By name of view: message ids and latencies, ms, in order of first copies."""
         found: dict[str, list[tuple[str, int]]] = {}
         for name, message_id, latency_ms in self._ledger.rows(
             "SELECT name, message_id, latency_ms FROM acknowledgements "

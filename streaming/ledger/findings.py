@@ -5,7 +5,8 @@ queue of rows for the lasting history (`connectors.history`): each change of an
 incident, each minute and each change of a shown verdict. The transaction that stores
 the change also adds the row, with the next sequence number (column ``told``). A row is
 deleted once every destination has confirmed it. Each destination thus gets every row at
-least once and in order. Of rows with the same key, the highest number counts.
+least once and in order. If several rows have the same key, the row with the highest
+number counts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sds_core.observer.minutes import Minute
 from sds_core.observer.shown_verdicts import ShownVerdict
 from streaming.ledger.ledger import Ledger
 
-# A known incident keeps its mark.
+# A known incident keeps its mark (`tap_hole`).
 _STORE_INCIDENT = """
 INSERT INTO incidents VALUES (?, ?, ?, ?, ?, ?, FALSE, ?)
 ON CONFLICT DO UPDATE SET
@@ -42,7 +43,7 @@ UPDATE incidents SET tap_hole = TRUE
 WHERE (prefix, name, kind, message_id) = (?, ?, ?, ?)
 """
 
-# Copies the stored incident and its mark.
+# Copies the stored incident and its mark into the outbox.
 _QUEUE_INCIDENT = """
 INSERT INTO outbox (prefix, name, finding, tap_hole)
 SELECT prefix, name, incident, tap_hole FROM incidents
@@ -98,7 +99,7 @@ LIMIT coalesce(:limit, -1)
 OutboxRow = NumberedIncident | NumberedMinute | NumberedVerdict
 
 Coincides = Callable[[str, Incident], bool]
-"""Whether an incident of a channel coincides with a capture gap of its taps."""
+"""Whether a channel's incident coincides with a capture gap of the channel's taps."""
 
 
 class Destination(enum.StrEnum):
@@ -109,9 +110,9 @@ class Destination(enum.StrEnum):
 
 
 class Findings:
-    """For one kind of view: incidents, and the outbox of incidents and minutes.
+    """Incidents of one kind of view, and the kind's outbox of incidents and minutes.
 
-    Here, "channel" stands for a view of any kind.
+    Here, "channel" means a view of any kind.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -151,8 +152,8 @@ class Findings:
     def mark_incidents(self, coincides: Coincides, since_ms: int) -> None:
         """Mark incidents that coincide with a capture gap, and add them to the outbox.
 
-        A mark is never removed. Incidents found before an event time, Unix ms, are
-        skipped.
+        A mark is never removed. Incidents that were found before `since_ms`, event time
+        in Unix ms, are skipped.
         """
         with self.ledger.transaction():
             unmarked = self.ledger.rows(
@@ -178,7 +179,8 @@ class Findings:
         values = query.sql_values | {"prefix": self.prefix}
         who = query.participant
         if who is not None:
-            # Only the decoded incident shows who lacks its message.
+            # Only the decoded incident shows who lacks its message, so the limit is
+            # applied later.
             values["limit"] = None
         with self.ledger.transaction() as connection:
             found = (
@@ -212,7 +214,7 @@ class Findings:
 
     @property
     def forgotten_before_ms(self) -> int | None:
-        """Event time, Unix ms, before which incidents were removed; None for never."""
+        """Event time, Unix ms, before which incidents were removed; None if never."""
         query = "SELECT before_ms FROM forgotten WHERE prefix = ?"
         before_ms: int | None = self.ledger.value(query, self.prefix)
         return before_ms
@@ -223,9 +225,9 @@ class Findings:
         limit: int | None = None,
         channel: str | None = None,
     ) -> list[OutboxRow]:
-        """The first rows, of one channel or all, that a destination has not confirmed.
+        """The first rows of one or all channels that a destination has not confirmed.
 
-        A ``limit`` of None is no limit.
+        A ``limit`` of None means no limit.
         """
         asked = {
             "prefix": self.prefix,

@@ -29,7 +29,7 @@ _EMITTED = tuple[str, GroupMinute[Any]]
 
 
 class GroupMinutes:
-    """The parts of the minutes of one checkpoint."""
+    """Joins parts of minutes, and stores the newest parts in a checkpoint's ledger."""
 
     def __init__(self, ledger: Ledger, kinds: Kinds) -> None:
         self._ledger = ledger
@@ -43,9 +43,9 @@ class GroupMinutes:
     def join(
         self, kind: AnyKind, emitted: Mapping[str, Iterable[GroupMinute[Any]]]
     ) -> dict[str, list[GroupMinute[Any]]]:
-        """Return the minutes of groups that a batch has ended, in order for each group.
+        """Return the minutes that a batch has completed, by group, in order of time.
 
-        The argument holds the minutes that views of one kind have emitted, by view.
+        `emitted` holds the minutes that views of one kind have emitted, by view.
         """
         found = [(view, one) for view, minutes in emitted.items() for one in minutes]
         if not found:

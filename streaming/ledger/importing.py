@@ -30,10 +30,11 @@ class _Copy(NamedTuple):
     """Rows of an older file, which become rows of the table of the same name.
 
     Attributes:
-        file: Name of the file, or its suffix after the prefix of a kind.
-        table: A file of an early release may lack it.
-        columns: In the order used here, without the prefix.
-        rest: Rest of the statement. Releases up to 0.15 stored the rows of the newest
+        file: Name of the file, or the part of its name after the prefix of a kind.
+        table: Name of the table, which a file of an early release may lack.
+        columns: Columns in the order of the new table, without the column of the
+            prefix.
+        rest: Rest of the query. Releases up to 0.15 stored the rows of the newest
             batches separately, because Spark may repeat the last batch.
     """
 

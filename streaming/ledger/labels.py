@@ -20,7 +20,7 @@ MAX_LABEL_CHARACTERS = 200
 """Maximum length of a label: a scrape repeats it in some hundred series."""
 
 EXTRA_LABELS = 200
-"""Beyond the limit, names that the operator requests may have this many labels."""
+"""Number of labels beyond the limit, for names that the operator requests."""
 
 
 class LabelLedger:
@@ -31,7 +31,8 @@ class LabelLedger:
         self._prefix = prefix
         self._budget = budget
         self._labels: dict[str, None] = {}
-        # Names whose label a new name may take, oldest first.
+        # Names whose labels new names may take. The last name, which has the oldest
+        # label, is next.
         self._vacant: dict[str, None] = {}
         stored = ledger.value("SELECT names FROM labels WHERE prefix = ?", prefix)
         if stored is not None:

@@ -1,4 +1,4 @@
-"""One SQLite file beside the checkpoint, with all that the driver stores.
+"""One SQLite file in the checkpoint's directory, with all that the driver stores.
 
 Each neighbouring module has the statements for its own tables; only this module handles
 repeated batches:
@@ -40,7 +40,7 @@ _CHECKED_BYTES = 64 * 1024 * 1024
 """Size above which a file is not read completely at startup, to save seconds."""
 
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)
-"""Codes of errors; the last code means that a table lacks columns of our statements."""
+"""Error codes of damage; the last code means that a table lacks a needed column."""
 
 _UNUSABLE = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 """Errors of a file that is not a writable SQLite file."""
@@ -49,14 +49,14 @@ _BUSY_S = 60.0
 """Maximum wait for another writer, seconds: a batch may write for some seconds."""
 
 _LOG_BYTES = 4 * 1024 * 1024
-"""Size above which a write-ahead log is copied into the file; SQLite's own limit."""
+"""Size above which the write-ahead log is copied into the file; SQLite's default."""
 
 
 class Ledger:
     """The file of one checkpoint; it and its directory are created if they are missing.
 
-    The changes of a block of `transaction` or `batch` are durable when it ends. An
-    `expected` file existed before, so it must have its tables.
+    The changes of a block of `transaction` or `batch` are durable when the block ends.
+    If the file is `expected`, an earlier start created it, so it must have its tables.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -92,8 +92,8 @@ class Ledger:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A connection for one transaction, committed when the block ends.
 
-        If the thread is already in a batch or transaction, the block belongs to it. An
-        error rolls the transaction back.
+        If the thread is already in a batch or transaction, the block becomes a part of
+        it. An error rolls the transaction back.
         """
         joined: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if joined is not None:
@@ -114,7 +114,7 @@ class Ledger:
             yield connection
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Call a function after the commit of this thread's transaction, if any.
+        """Call a function after this thread's transaction is committed; if none, now.
 
         Other threads see the old content until the commit, so caches are dropped then.
         """
@@ -131,7 +131,7 @@ class Ledger:
             return connection.execute(query, values).fetchall()
 
     def value(self, query: str, *values: object) -> Any:
-        """Return the only value that a query finds; None without a row."""
+        """Return the only value that a query finds; None if it finds no row."""
         rows = self.rows(query, *values)
         return rows[0][0] if rows else None
 
@@ -150,9 +150,9 @@ class Ledger:
     def batch(self, number: int, position: str) -> Iterator[bool]:
         """Commit what the block writes in this thread as one batch.
 
-        Yields whether the batch is new. If the batch is not new, its rows are stored,
-        and the block writes only what may be written twice. A batch that changes
-        nothing is not committed.
+        Yields whether the batch is new. If the batch is not new, its rows are already
+        stored, and the block must write only what may be written twice. A batch that
+        changes nothing is not committed.
 
         The `position` has all values that determine the batch's rows, as text.
 
@@ -199,11 +199,12 @@ class Ledger:
         """At startup, undo the newest batch if Spark does not repeat it unchanged.
 
         Call this before stored values are read into memory. `committed` is the newest
-        batch that Spark has committed. `position` is that of the next batch; None if no
-        batch is planned.
+        batch that Spark has committed. `position` is the position of the next batch;
+        None if no batch is planned.
 
         If views were forgotten in the batch, it is also undone: until Spark repeats the
-        batch, the state contains these views, so sums over forgotten views omit them.
+        batch, the state contains these views, so sums over forgotten views must omit
+        them.
 
         Raises:
             DamagedCheckpoint: Spark has lost several batches, but only one batch can be
@@ -225,7 +226,7 @@ class Ledger:
                 connection.execute("DELETE FROM batch")
 
     def tidy(self) -> None:
-        """Copy the write-ahead log into the file if it is large; call this often.
+        """Copy the write-ahead log into the file if the log is large; call this often.
 
         A failed copy loses nothing, and is repeated.
         """
@@ -270,7 +271,8 @@ class Ledger:
 
     def _open_writer(self) -> sqlite3.Connection:
         # The connection stays open, because closing the last connection writes the log
-        # into the file. When the query restarts, another thread writes the batches.
+        # into the file. After a restart of the query, another thread uses the
+        # connection.
         if self._writer is None:
             writer = self._connect(check_same_thread=False)
             writer.execute("PRAGMA wal_autocheckpoint=0")
@@ -280,7 +282,7 @@ class Ledger:
 
     def _connect(self, check_same_thread: bool = True) -> sqlite3.Connection:
         # If a transaction starts with a read, its later write cannot wait for another
-        # writer.
+        # writer, so each transaction starts as a writer.
         connection = sqlite3.connect(
             self._path,
             _BUSY_S,
@@ -336,7 +338,7 @@ def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:
 
 
 def check_ledger(path: Path) -> None:
-    """Check the ledger of a checkpoint that no job uses; errors as for `Ledger`."""
+    """Check the ledger of an unused checkpoint; raises the errors of `Ledger`."""
     with told_damage(path), closing(sqlite3.connect(path)) as connection:
         schema.stored_version(connection)
         check_database(connection, path)
@@ -346,7 +348,7 @@ def check_database(connection: sqlite3.Connection, path: Path) -> None:
     """Check a file of SQLite that a job has made; raises `DamagedCheckpoint`."""
     if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
         raise damaged_database(path, "the database has no tables")
-    # Write the pages that a killed process or a power loss has left in the log.
+    # Copy pages from the log that a killed process or a power failure has left.
     connection.execute("PRAGMA wal_checkpoint")
     (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
     if path.stat().st_size % page_bytes:

@@ -1,7 +1,7 @@
 """Stores the figures of views per minute for the last hour, also without a history.
 
-Minutes are in the order of time. The rows of one minute, over all channels, are thus on
-few pages of the file. For each channel, ``baseline`` has the newest figures before the
+Rows are in order of time, so the rows of one minute, from all channels, are on few
+pages of the file. For each channel, ``baseline`` has the newest figures before the
 stored minutes. ``fields`` contains the names of the values in ``figures``.
 """
 
@@ -65,8 +65,8 @@ ORDER BY end_ms
 class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
-    Here, "channel" stands for a view or group of any kind. If a release stored other
-    figures of the kind, the stored minutes are dropped.
+    Here, "channel" stands for a view or group of any kind. If another release stored
+    different figures of the kind, its minutes are dropped.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -105,7 +105,7 @@ class RecentMinutes:
             self._ledger.after_commit(partial(self._drop_answers_without, rows))
 
     def begin(self, totals: Mapping[str, Any], clock_ms: int) -> None:
-        """Store figures at a time, Unix ms, of channels that have no stored minute."""
+        """For channels without a stored minute, store figures as of a time, Unix ms."""
         end_ms = clock_ms // MINUTE_MS * MINUTE_MS
         with self._ledger.transaction():
             rows = self._ledger.rows(_NAMES, self._prefix, self._prefix)
@@ -130,7 +130,7 @@ class RecentMinutes:
             self._ledger.after_commit(self._drop_answers)
 
     def at(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Return the last figures of all channels up to a moment in the last hour.
+        """Return each channel's last figures up to a moment in the last hour.
 
         The result is cached, because the page requests the same moment for five
         minutes.
@@ -143,7 +143,7 @@ class RecentMinutes:
     def steps(
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> dict[str, list[Recorded]]:
-        """Return the last minute in each step between two moments, in order.
+        """Return each channel's last minute in each step between two moments.
 
         Results are cached. Moments are ends of minutes, Unix ms of event time. A minute
         belongs to the step in which it ended, including the step's end.

@@ -10,7 +10,7 @@ import sqlite3
 from sds_core.observer.blob import check_version
 
 VERSION = 1
-"""``user_version`` of a ledger that contains the older files, if any existed."""
+"""``user_version`` of a ledger after the import of older files, if any existed."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS batch (number INTEGER NOT NULL, position TEXT NOT NULL);
@@ -127,8 +127,8 @@ _UNDONE = (
 )
 """Tables whose rows are undone.
 
-Batches write other tables in only two cases: a name keeps its label, and a batch may
-set names of views again.
+Batches also write labels and names of views. These writes need no undo, because a name
+keeps its label, and a repeated batch may set names of views again.
 """
 
 
@@ -184,7 +184,7 @@ def undo(connection: sqlite3.Connection) -> None:
 
 
 def stored_version(connection: sqlite3.Connection) -> int:
-    """Return the version of a ledger; 0 for a new one.
+    """Return the version of a ledger; 0 for a new ledger.
 
     Raises:
         sds_core.observer.blob.UnknownBlobVersion: A newer release wrote the ledger.

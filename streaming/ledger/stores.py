@@ -39,11 +39,11 @@ class Store(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Everything that a job stores beside its checkpoint.
+    """Everything that a job stores in addition to Spark's checkpoint.
 
     Attributes:
         by_kind: Stores of each kind that has incidents or minutes, by prefix.
-        labels: By prefix.
+        labels: Labels of each kind, by prefix.
         details: None if the checkpoint stores no definite acknowledgements.
         with_history: Whether the job has a history, which gets minutes and verdicts.
     """
@@ -89,7 +89,7 @@ class Stores:
         )
 
     def count_pending(self) -> int:
-        """Number of rows that some destination of the history does not have yet."""
+        """Number of rows that at least one destination of the history lacks."""
         if not self.with_history:
             return 0
         return sum(one.findings.count_pending() for one in self.by_kind.values())

@@ -14,7 +14,7 @@ from sds_core.observer.shown_verdicts import DAY_MS, ShownVerdict, day_begin_ms
 from streaming.ledger.findings import QUEUE, Findings
 
 _CHUNK_ROWS = 5_000
-"""Maximum rows of one transaction, for which a batch of the job waits."""
+"""Maximum rows of one transaction, because a batch of the job waits for its end."""
 
 _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)"
 
@@ -32,7 +32,7 @@ WHERE prefix = ? AND name = ? AND minute_ms >= ? AND minute_ms < ? ORDER BY minu
 def kept_since_ms(observed_ms: int) -> int:
     """Return the start of the day before the observation.
 
-    All later rows are stored here.
+    The store keeps all rows after this time.
     """
     return day_begin_ms(observed_ms - DAY_MS)
 
@@ -50,7 +50,8 @@ class VerdictStore:
     ) -> None:
         """Store rows by view, and the time of the observation, Unix ms.
 
-        After an error, some rows may be stored: store all again.
+        After an error, some rows may be stored, so the caller must store all rows
+        again.
         """
         for begin in range(0, len(rows), _CHUNK_ROWS):
             chunk = rows[begin : begin + _CHUNK_ROWS]
@@ -99,7 +100,7 @@ class VerdictStore:
         return found
 
     def newest(self, observed_ms: int) -> dict[str, ShownVerdict]:
-        """Return the newest row of each view on the day of a time, Unix ms."""
+        """Return the newest row of each view on the day of `observed_ms`."""
         rows = self._ledger.rows(_NEWEST, self._prefix, day_begin_ms(observed_ms))
         return {name: ShownVerdict(*row) for name, *row in rows}
 

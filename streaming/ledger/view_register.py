@@ -4,7 +4,8 @@ The register contains three things, for kinds with `Kind.remains`:
 
 - The keys of all views, for commands that run without Spark.
 - *Requests*: numbered rows that the source adds to the next batch. The position of a
-  batch contains the number of its last request, so a replayed batch processes the same.
+  batch contains the number of its last request, so a repeated batch processes the same
+  requests.
 - The *remainder*: sums over forgotten views.
 """
 
@@ -34,7 +35,7 @@ _Rows = TypeVar("_Rows")
 
 
 class ForgottenView(NamedTuple):
-    """The last figures of a forgotten view; `in_other`: the view had no label."""
+    """The last figures of a forgotten view; `in_other` is True if it had no label."""
 
     kind: AnyKind
     totals: Any
@@ -42,13 +43,13 @@ class ForgottenView(NamedTuple):
 
 
 class ViewRegister:
-    """The register of one checkpoint, for a running job and commands together."""
+    """The register of one checkpoint; a running job and commands can share it."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
 
     def begin(self, taken: int) -> None:
-        """Remove the requests up to a number: committed batches have processed them."""
+        """Remove the requests up to `taken`, which committed batches have processed."""
         with self._ledger.transaction():
             self._ledger.write("DELETE FROM requests WHERE number <= ?", taken)
             # Committed batches have processed the numbers up to `taken`, so new
@@ -99,7 +100,7 @@ class ViewRegister:
         )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
-        """Add a batch's counts of forgotten views, even of views that returned."""
+        """Add the counts of views that a batch has forgotten, even if they returned."""
         by_prefix: dict[str, list[ForgottenView]] = {}
         for one in forgotten:
             by_prefix.setdefault(one.kind.prefix, []).append(one)

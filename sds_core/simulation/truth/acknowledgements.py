@@ -19,7 +19,7 @@ PROBABLE_PARTICIPANTS = 2
 
 
 class Fate(enum.StrEnum):
-    """Final state of a message, by its name in the report."""
+    """Final state of a message; the value is its name in the report."""
 
     IN_TIME = "acknowledged_in_time"
     UNACKNOWLEDGED = "unacknowledged"
@@ -28,7 +28,7 @@ class Fate(enum.StrEnum):
 
 
 def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
-    """Return the figures of a channel when the clock is at `end_ms`."""
+    """Return a channel's figures as of the clock time `end_ms`, Unix ms."""
     definite_latencies: list[list[str | int]] = []
     probable_latencies_ms: list[int] = []
     fates: Counter[Fate] = Counter()
@@ -39,7 +39,7 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
             definite_latencies.append([message_id, _latency_ms(message, definite)])
         if probable is not None:
             probable_latencies_ms.append(_latency_ms(message, probable))
-        # The first possible acknowledgement is never later than the definite one.
+        # If both acknowledgements exist, the probable one is earlier.
         fates[fate_of(message, view, probable or definite, end_ms)] += 1
     return {
         "acknowledged": {
@@ -53,7 +53,7 @@ def acknowledgements_in(view: TapView, end_ms: int) -> dict[str, Any]:
 
 
 def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
-    """Return the first frame that names the message and has another sender."""
+    """Return the first frame of another sender that names the message."""
     for frame in view.namings.get(message.composition.message_id, ()):
         if frame.clock_ms > message.clock_ms + HORIZON_MS:
             return None
@@ -65,7 +65,7 @@ def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
 def probable_for(
     message: SeenFrame, view: TapView, definite: SeenFrame | None
 ) -> SeenFrame | None:
-    """Return the frame that makes an acknowledgement probable before it is definite."""
+    """Return the frame before `definite` that makes the acknowledgement probable."""
     others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
     needed = max(1, sum(1 for _ in others))
     end = len(view.frames) if definite is None else definite.index
@@ -98,7 +98,7 @@ def fate_of(
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
-    # At the deadline itself, the message is still in time.
+    # If the clock is exactly at the deadline, a confirmation can still be in time.
     if end_ms <= deadline_ms:
         return Fate.IN_FLIGHT
     after = view.between(message.clock_ms, deadline_ms)
@@ -108,10 +108,11 @@ def fate_of(
 
 
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
-    """Return whether a frame can acknowledge a message but does not.
+    """Return whether a frame could have acknowledged a message, but does not.
 
-    Neither the frame's filter nor its history holds the message. Between the message
-    and the frame, the frame's sender did not return from a long silence.
+    Neither the frame's filter nor its history holds the message. If the frame's sender
+    returned from a long silence between the message and the frame, the frame does not
+    count.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (

@@ -1,7 +1,7 @@
 """Which messages participants had received when they composed their frames.
 
-A bloom filter holds the ids that its owner had received when the frame was composed. A
-rebroadcast frame has the filter of its first sending.
+A bloom filter holds the ids that the sender had received when it composed the frame. A
+rebroadcast frame keeps the filter of its first broadcast.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from sds_core.wire.proto.sds_spec_pb2 import SdsMessage as SpecMessage
 
 
 def sizes_of(dialect: Dialect, value: bytes) -> PartSizes:
-    """Return the bytes of each part: the difference to a frame without the part.
+    """Return the bytes of each part: by how much the frame shrinks without the part.
 
-    `value` is a frame of our participant, so each number has its minimum length.
+    `value` is a frame of a simulated participant, which encodes each number in the
+    minimum length.
 
     Raises:
         google.protobuf.message.DecodeError: The value is not a frame of this dialect.
@@ -50,8 +51,8 @@ def sizes_of(dialect: Dialect, value: bytes) -> PartSizes:
 def capacity_in(
     frames: Iterable[PartSizes], responses: Iterable[PartSizes]
 ) -> dict[str, Any]:
-    """Return a channel's figures; `responses` are its frames that answer requests."""
-    # A channel without frames also has an entry.
+    """Return a channel's figures; `responses` are frames that answer requests."""
+    # The zeros are the sums for a channel without frames.
     parts = PartSizes(*map(sum, zip(PartSizes(0, 0, 0, 0, 0), *frames, strict=True)))
     return {
         "bytes": parts._asdict(),
@@ -66,8 +67,8 @@ class Filter(NamedTuple):
     """The ids in a participant's filter at one moment.
 
     Attributes:
-        places: positions of all ids that the participant ever added, from 0; later ids
-            can follow.
+        places: the position, from 0, of each id that the participant ever added. Ids
+            that are added after this moment can follow.
         begin: the position of the oldest id in the filter.
         end: one more than the position of the newest id.
     """
@@ -78,7 +79,7 @@ class Filter(NamedTuple):
     size: BloomParameters
 
     def holds(self, message_id: str) -> bool:
-        """Return whether the id was really in the filter."""
+        """Return whether the filter really held the id, without false positives."""
         return self.begin <= self.places.get(message_id, -1) < self.end
 
     def lacks_some_of(self, other: Filter) -> bool:
@@ -94,7 +95,7 @@ class Filter(NamedTuple):
     def false_positive_rate(self) -> float:
         """Return the mean false-positive rate, in [0, 1], for this number of ids.
 
-        It is (1 - (1 - 1/m)^(k n))^k.
+        The rate is (1 - (1 - 1/m)^(k n))^k.
         """
         k = self.size.k
         bits_drawn = k * (self.end - self.begin)
@@ -102,7 +103,7 @@ class Filter(NamedTuple):
 
 
 class ReceivedIds:
-    """Ids that a participant received or sent, in order, with its filter."""
+    """Ids that a participant received or sent, in order, and its bloom filter."""
 
     __slots__ = ("_begin", "_kept_ids", "_places", "_profile", "_rollover_ids", "_size")
 
@@ -124,10 +125,10 @@ class ReceivedIds:
             self._size = self._profile.bloom_rolled or self._profile.bloom
 
     def filter(self) -> Filter | None:
-        """Return the current content of the filter; None if monitors cannot read it.
+        """Return the filter's current content; None if no monitor can read the filter.
 
         A filter of the specification's dialect does not contain its size, so readers
-        use the default.
+        assume the default size.
         """
         if self._profile.dialect is Dialect.SPEC and self._size != DEFAULT_PARAMETERS:
             return None
@@ -135,7 +136,7 @@ class ReceivedIds:
 
 
 class Named(NamedTuple):
-    """An entry of a causal history; `sender` is empty if the entry has none."""
+    """An entry of a causal history; `sender` is empty if the entry names no sender."""
 
     message_id: str
     sender: str
@@ -143,7 +144,7 @@ class Named(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Composition:
-    """A frame as its sender composed it, without its bytes.
+    """Content of a frame as its sender composed it, without the encoded bytes.
 
     Attributes:
         lamport: Lamport timestamp; 0 if the kind has no timestamp.
@@ -181,13 +182,13 @@ class Compositions:
         # The keys are channel and participant.
         self._profiles: dict[tuple[str, str], Profile] = {}
         self._received: dict[tuple[str, str], ReceivedIds] = {}
-        # Messages by channel, id, sender and lamport timestamp.
+        # The keys are channel, message id, sender and Lamport timestamp.
         self._content: dict[tuple[str, str, str, int], Composition] = {}
-        # All histories that name an id share one entry.
+        # All histories that name the same id share one `Named`.
         self._named: dict[Named, Named] = {}
 
     def joined(self, presence: Presence) -> None:
-        """Record a participant that joins, and its profile with roll-over limits."""
+        """Record that a participant joins; its profile has the roll-over limits."""
         identity = (presence.channel_id, presence.participant)
         self._profiles[identity] = presence.profile
         if presence.is_new:
@@ -203,7 +204,7 @@ class Compositions:
         return received
 
     def of(self, transmission: Transmission) -> Composition:
-        """Return the composition of a transmission; repeated frames share one."""
+        """Return a transmission's composition; transmissions of one frame share it."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return self._compose(transmission)

@@ -1,7 +1,7 @@
 """Conclusions about each message from the frames that taps recorded.
 
-The stories (messages.py) hold what actually happened. A comparison with the stories
-shows how accurate the rules in docs/figures.md are.
+The stories (messages.py) hold what actually happened to each message. A comparison of
+the conclusions with the stories shows how accurate the rules in docs/figures.md are.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ class Episodes:
 
     Attributes:
         expired: number of episodes that were not answered.
-        responses: frames that answered an episode, or arrived during the episode's
-            window.
+        responses: copies that were seen in the window of a request.
     """
 
     response_times_ms: list[int] = field(default_factory=list)
@@ -32,7 +31,7 @@ class Episodes:
 
 
 def episodes_of(view: TapView, end_ms: int) -> Episodes:
-    """Return the episodes of a channel when the clock is at `end_ms`."""
+    """Return a channel's episodes as of the clock time `end_ms`, Unix ms."""
     episodes = Episodes()
     for message_id in view.requests:
         _follow(message_id, view, end_ms, episodes)
@@ -107,7 +106,7 @@ class Conclusions:
             self._deliveries_of[message_id].append(delivery)
 
     def document_of(self, message_id: str) -> dict[str, Any]:
-        """Return the conclusions about a message for the document; times in Unix ms."""
+        """Return the conclusions about a message as JSON values; times in Unix ms."""
         gap = self._gap_of.get(message_id)
         return {
             "gap": None

@@ -1,4 +1,4 @@
-"""Deliveries as the participants' frames show them (docs/figures.md, 5)."""
+"""Outcomes of deliveries, as participants' frames show them (docs/figures.md, 5)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _index = attrgetter("index")
 
 
 class Outcome(enum.StrEnum):
-    """Final state of a delivery, by its name in the report.
+    """Final state of a delivery; the value is its name in the report.
 
-    A delivery that was lost and then retracted counts in both states; an open delivery
-    counts in none.
+    A delivery that was lost and then retracted counts in both states. An open delivery
+    counts in no state.
     """
 
     FIRST_PASS = "first_pass"  # noqa: S105 (no password)
@@ -63,7 +63,7 @@ def deliveries_of(view: TapView) -> Iterator[Delivery]:
 
 
 def summed(durations_ms: Sequence[int]) -> dict[str, int]:
-    """Return number and sum of durations, as in the report."""
+    """Return the number and the sum of durations, in the form of the report."""
     return {"count": len(durations_ms), "sum": sum(durations_ms)}
 
 
@@ -143,9 +143,9 @@ def _is_overdue(
 
 
 def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
-    """For each frame, yield the sender's last two returns after a silence.
+    """For each frame, yield the times of the sender's last two returns from silence.
 
-    The latest return is first; 0 stands for no return.
+    The later return is first. 0 means no return.
     """
     last_ms = None
     latest_ms = one_before_ms = 0
@@ -157,10 +157,10 @@ def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
 
 
 def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
-    """Return whether a frame was composed late enough to show the message.
+    """Return whether a frame was composed late enough to show receipt of a message.
 
-    Both frames have the same dialect. False for ephemeral frames, which have no Lamport
-    timestamp.
+    The caller passes two frames of the same dialect. For ephemeral frames, which have
+    no Lamport timestamp, the function returns False.
     """
     return (
         frame.composition.lamport > message.composition.lamport
@@ -172,9 +172,9 @@ def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
     """For each frame, yield when the sender's filter last rolled over.
 
     The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
-    shows that the frame was composed before its predecessor, the frame is skipped. All
-    ids of the filter are compared. A program that reads filters can miss a roll-over if
-    no bit is cleared and no tap mirrored the removed ids.
+    shows that the frame was composed before its predecessor, the frame is skipped. The
+    function compares the actual ids. A monitor sees only bits, and can miss a roll-over
+    if no bit is cleared and no tap mirrored the removed ids.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):

@@ -18,7 +18,7 @@ DEADLINE_MS = 300_000
 
 
 class Outcome(enum.StrEnum):
-    """Outcome of a gap, by its name in the report."""
+    """Outcome of a gap; the value is its name in the report."""
 
     LATE = "late"
     REPAIRED = "repaired"
@@ -29,10 +29,10 @@ class Outcome(enum.StrEnum):
 
 
 class Gap(NamedTuple):
-    """An id that a frame named before any tap showed it.
+    """A message id that a frame named before any tap showed the message.
 
     Attributes:
-        naming: the frame at which the gap begins.
+        naming: the frame whose history opens the gap.
         arrival: first copy of the message; None if it never arrived.
     """
 
@@ -42,12 +42,12 @@ class Gap(NamedTuple):
 
     @property
     def deadline_ms(self) -> int:
-        """Last time of the clock at which an arrival is in time, Unix ms."""
+        """Latest clock time at which the message still arrives in time, Unix ms."""
         return self.naming.clock_ms + DEADLINE_MS
 
 
 def gaps_of(view: TapView, end_ms: int) -> dict[Gap, Outcome]:
-    """Return the outcome of each gap when the clock is at `end_ms`."""
+    """Return the outcome of each gap as of the clock time `end_ms`, Unix ms."""
     return {
         gap: outcome_of(gap, view, end_ms)
         for gap in unseen_in(view)
@@ -79,9 +79,9 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
 
 
 def unseen_in(view: TapView) -> Iterator[Gap]:
-    """Yield each id that a frame names after the warm-up, before any tap shows it.
+    """Yield a gap for each id that is named after the warm-up, before a tap shows it.
 
-    If a frame names an id that was sent before the monitor's start, the id is ignored
+    If the named message was sent before the monitor's start, its id is ignored
     permanently.
     """
     if view.began_ms is None:
@@ -89,12 +89,12 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     warm_up_end_ms = view.began_ms + WARM_UP_MS
     l0 = _highest_lamports(view, warm_up_end_ms)
     before = _histories_before(view)
-    # The keys are ids that a history named before a tap showed them. A value is whether
-    # the message was sent after the start.
+    # The keys are ids that a history named before a tap showed the message. The value
+    # is True if the message was sent after the start.
     decided: dict[str, bool] = {}
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
-        """Return whether a frame proves that an id was sent after the start."""
+        """Return whether, as of a frame, a message was surely sent after the start."""
         first = view.shown.get(message_id)
         if first is None or first.index > frame.index:
             return decided.get(message_id, False)
@@ -107,7 +107,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     ]
 
     def was_held(message_id: str, frame: SeenFrame) -> bool:
-        """Return whether a participant had an id before the end of the warm-up."""
+        """Return whether a filter of nim-sds in the warm-up held an id."""
         return frame.composition.dialect is Dialect.NIM and any(
             known is not None and known.holds(message_id) for known in at_start
         )
@@ -124,7 +124,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
             first = view.shown.get(message_id)
             if first is not None and first.index <= frame.index:
                 continue
-            # If a frame names its own id, no message is missing.
+            # A frame that names its own id opens no gap.
             if message_id not in decided and message_id != own_id:
                 is_gap = is_after_start and not was_held(message_id, frame)
                 decided[message_id] = is_gap
@@ -133,11 +133,11 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return, by index of a first copy, the sender's previous history that is usable.
+    """Return, by index of a first copy, a usable earlier history of its sender.
 
-    A log only grows. A usable history is older than the history of the first copy, and
-    has at most as many entries. Both histories have the same dialect, and the sender
-    has not restarted in between.
+    A participant's log only grows. A usable history is older than the history of the
+    first copy, and has at most as many entries. Both histories have the same dialect,
+    and the sender has not restarted between them.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():
@@ -163,7 +163,7 @@ def outcome_of(gap: Gap, view: TapView, end_ms: int) -> Outcome:
             return Outcome.LATE
         is_live = view.is_requested(gap.arrival)
         return Outcome.REPAIRED if is_live else Outcome.RECOVERED_LATE
-    # At the deadline itself, the gap is still open.
+    # If the clock is exactly at the deadline, the gap is still open.
     if end_ms <= gap.deadline_ms:
         return Outcome.OPEN
     return Outcome.TAP_GAP if _network_had(gap, view) else Outcome.LOST
@@ -191,7 +191,7 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # All histories name the same sender or no sender, so the first named sender
+    # All histories that name a sender of the message name the same one, so the first
     # suffices.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)

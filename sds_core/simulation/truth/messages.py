@@ -1,4 +1,4 @@
-"""The story of each message: which participants actually received it."""
+"""The story of each message: which participants actually received the message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sds_core.wire import FrameKind
 
 
 class Sending:
-    """One transmission of a message, and the taps that showed it."""
+    """One transmission of a message, and the taps that recorded the transmission."""
 
     def __init__(self, transmission: Transmission) -> None:
         self.at_ms = transmission.at_ms
@@ -31,7 +31,7 @@ class Sending:
         self.seen_by: set[str] = set()
 
     def document(self) -> dict[str, Any]:
-        """Return the JSON-ready object for the document of truth."""
+        """Return the transmission as JSON values for the truth document."""
         return {
             "at_ms": self.at_ms,
             "by": self.by,
@@ -66,7 +66,7 @@ class Story:
         self.repaired: list[tuple[int, str]] = []
 
     def document(self) -> dict[str, Any]:
-        """Return the JSON-ready object for the document of truth."""
+        """Return the story as JSON values for the truth document."""
         acknowledged = None
         if self.acknowledged is not None:
             at_ms, by, evidence = self.acknowledged
@@ -104,7 +104,7 @@ class Messages:
         self._sendings: dict[int, Sending] = {}
         # Last transmission that reached a participant, by channel and participant.
         self._arrived: dict[tuple[str, str], Sending] = {}
-        # Stories share the sets, so a set is replaced, never changed.
+        # Stories share these sets, so a set is never modified, only replaced.
         self._present: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
 
     def moved(self, presence: Presence) -> None:
@@ -116,7 +116,7 @@ class Messages:
         )
 
     def transmitted(self, transmission: Transmission) -> None:
-        """Record a sent frame; only messages have a story."""
+        """Record a transmission; a frame without content has no story."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return
@@ -171,6 +171,6 @@ class Messages:
         return self._stories[channel_id]
 
     def document(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Return each channel's messages by id, for the document."""
+        """Yield each channel with its messages by id, as JSON values."""
         for channel_id, stories in self._stories.items():
             yield channel_id, {key: story.document() for key, story in stories.items()}

@@ -19,14 +19,14 @@ from sds_core.simulation.truth.composition import Composition
 from sds_core.wire import Dialect, FrameKind, PartSizes
 
 HORIZON_MS = 3_600_000
-"""Maximum time between a message's first copy and evidence that counts, ms."""
+"""Maximum time from a message's first copy to evidence that counts, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
 """Maximum time from a request to its response, ms: T_max + sweep + transport."""
 
 
 class Copy(enum.Enum):
-    """Relation of a frame to the previous frames; replicas have none."""
+    """Relation of a frame, which is not a replica, to the previous frames."""
 
     FIRST = enum.auto()
     REBROADCAST = enum.auto()
@@ -53,7 +53,8 @@ class SeenFrame:
     Attributes:
         index: index among the frames of the channel, in topic order.
         at_ms: record time, Unix ms; latencies are differences of record times.
-        clock_ms: the channel's clock at the frame, Unix ms; deadlines use it.
+        clock_ms: the channel's clock when the frame is read, Unix ms. Deadlines are
+            compared with this clock.
         cause: why the frame was sent; in reality, only the sender knows this.
         is_old: whether the frame's message was first seen more than `HORIZON_MS` ago.
             If the frame is old, its history and filter show nothing new, because they
@@ -77,16 +78,18 @@ class TapView:
     """The frames of one channel.
 
     Attributes:
-        began_ms: the clock at the first record; None without records.
-        sizes: bytes of each frame that is not a replica.
+        began_ms: the clock at the first record; None if no record exists.
+        sizes: part sizes, in bytes, of each frame that is not a replica.
         frames: frames in topic order, without replicas.
         messages: first copies of content, by id, in topic order.
         shown: first copies of content and of nim-sds sync frames, by id. Histories name
             these sync frames, and participants repair them.
-        first_copies: by sender, if known: the first copies of frames of all kinds.
+        first_copies: for each known sender, the first copies of its frames of all
+            kinds.
         copies: for each id, the first copy and its rebroadcasts.
-        namings: by id: frames that are not old and whose causal history names the id.
-        requests: frames that request an id, by id.
+        namings: for each id, the frames whose causal history names the id, without old
+            frames.
+        requests: for each id, the frames that request the id.
     """
 
     def __init__(self, records: Iterable[ShownRecord]) -> None:
@@ -114,7 +117,7 @@ class TapView:
                 self._take(record)
 
     def between(self, first_ms: int, last_ms: int) -> Sequence[SeenFrame]:
-        """Return frames that are not old, in a clock range that includes both ends."""
+        """Return the frames from `first_ms` to `last_ms` inclusive, except old ones."""
         begin = bisect_left(self.frames, first_ms, key=_clock_ms)
         end = bisect_right(self.frames, last_ms, key=_clock_ms)
         return [frame for frame in self.frames[begin:end] if not frame.is_old]
@@ -131,7 +134,7 @@ class TapView:
                 continue
             count = bisect_left(frames, message.index, key=_index)
             earlier = (frames[place] for place in range(count - 1, -1, -1))
-            # Record times never exceed the clock.
+            # A frame's record time never exceeds its clock time.
             late = takewhile(lambda frame: frame.clock_ms >= begin_ms, earlier)
             if any(begin_ms <= frame.at_ms < message.at_ms for frame in late):
                 yield participant
@@ -190,7 +193,7 @@ class TapView:
 
 
 def window_end_ms(request: SeenFrame) -> int:
-    """Return the last time at which a copy answers a request, Unix ms."""
+    """Return the last time at which a copy counts as answer to a request, Unix ms."""
     return request.clock_ms + REPAIR_WINDOWS_MS[request.composition.dialect]
 
 

@@ -95,8 +95,8 @@ def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 class Truth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    Pass exactly the sightings whose records are in the topic, in the topic's order.
-    Heartbeats count as written to all partitions.
+    The caller passes exactly the sightings whose records are in the topic, in the order
+    of the topic. A heartbeat counts as written to all partitions.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
@@ -114,8 +114,8 @@ class Truth:
     def add(self, entry: Entry) -> None:
         """Process the next entry of the log."""
         match entry:
-            # Most entries are `Arrival` or `Happening`; an arrival's effects follow as
-            # `Happening`.
+            # `Arrival` and `Happening` are first, because they are most frequent. The
+            # effects of an arrival follow as `Happening` entries.
             case Arrival():
                 self._messages.arrived(entry)
             case Happening():
@@ -154,12 +154,12 @@ class Truth:
         return self._messages.stories(channel_id)
 
     def document(self) -> dict[str, Any]:
-        """Return all values in a form that JSON can represent, with sorted keys.
+        """Return the document as JSON values, with sorted keys.
 
         `channels` and `totals` hold the report's figures. For each channel and message
         id, `messages` holds facts that no report can contain: what happened to the
         message, and what recorded frames show. `taps` holds the periods in which each
-        tap recorded nothing, by its own clock.
+        tap recorded nothing, as times of the tap's clock.
         """
         concluded = self.concluded()
         nothing = Conclusions(TapView([]), self._last_ms or 0)

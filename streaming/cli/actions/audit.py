@@ -1,4 +1,4 @@
-"""Compares a mirror with another side, once or again and again."""
+"""Compares a mirror with a store or with another mirror, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from streaming.cli.signals import run_until_signal
 from streaming.cli.window_options import NS_PER_MS, AuditSpan
 
 _AHEAD_MS = 60_000
-"""Maximum lead of a sender's time over the receipt of the message."""
+"""Maximum time by which a sender's time may be later than the message's receipt, ms."""
 
 _REPEATABLE = (
     KafkaUnreachable,
@@ -134,7 +134,7 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=ca_file)
         if certificate_file is not None:
-            # Without a password, OpenSSL would prompt at the terminal.
+            # If no password were given, OpenSSL would prompt at the terminal.
             context.load_cert_chain(certificate_file, key_file, "")
     except OSError as error:
         names = ", ".join(str(file) for file in files if file is not None)
@@ -147,7 +147,7 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
 
 @dataclass(frozen=True, slots=True)
 class _Audit:
-    """Compares a mirror with another side; `fix` adds missing messages."""
+    """Compares a mirror with another side; with `fix`, adds missing messages."""
 
     kafka: KafkaSettings
     side: Side
@@ -172,7 +172,7 @@ class _Audit:
 
     @wrong_use(AddressUnusable, PortInUse)
     def repeat(self, every_s: float, address: WebAddress) -> None:
-        """Audit until a signal, and serve the findings."""
+        """Audit repeatedly until a signal comes, and serve the findings."""
         figures, ending = AuditFigures(), Ending()
         with WebServer(create_audit_app(figures), *address) as server:
             repeating = self._repeat(figures, every_s, ending, server.url)
@@ -181,12 +181,12 @@ class _Audit:
     async def _repeat(
         self, figures: AuditFigures, every_s: float, ending: Ending, url: str
     ) -> None:
-        # A program that reads this line may send a signal immediately.
+        # A program that waits for this line may send a signal immediately after it.
         click.echo(f"metrics {url}/metrics")
         ended = asyncio.create_task(ending.wait())
         while not ending.is_set():
             audit = asyncio.create_task(self._run())
-            # A node that does not answer must not delay the end.
+            # A node that does not answer must not delay the end of the command.
             await asyncio.wait((audit, ended), return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
                 audit.cancel()
@@ -233,7 +233,7 @@ class _Audit:
         )
 
     def _write(self, copied: Sequence[Copied]) -> int:
-        """Write messages to the topic with the current time; return how many."""
+        """Write messages to the topic with the current time; return their number."""
         with closing(TopicOffsets(self.kafka)) as offsets:
             partitions = len(offsets.partitions())
         records = [

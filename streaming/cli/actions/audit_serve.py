@@ -53,9 +53,9 @@ _POSITION = "position"
 
 
 class MirrorIndex:
-    """Index of a topic's messages and their places, on disk, for one thread.
+    """Index, on disk, of a topic's messages and their offsets; used by one thread only.
 
-    Messages are kept for some days by sender's time.
+    A message is kept until its sender's time is more than `keep_days` ago.
 
     Raises:
         StorageError: The file cannot be used.
@@ -103,7 +103,7 @@ class MirrorIndex:
         return any(ends[p] > until[p] for p in until)
 
     def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
-        """Return the records of the messages that the topic still contains."""
+        """Return the messages' records, as far as the topic still contains them."""
         values = self._stored.values(message_hashes)
         places = [_PLACE.unpack(value) for value in values.values()]
         by_hash = {}
@@ -149,13 +149,13 @@ def serve(
     keep_days: float,
     web: WebAddress,
 ) -> None:
-    """Serve until a signal; make the directory of the tree if it is missing."""
+    """Serve until a signal comes; create the directory of the tree if it is missing."""
     try:
         state.mkdir(0o700, parents=True, exist_ok=True)
         ending, figures = Ending(), ServingFigures()
         with (
             WebServer(create_serving_app(figures), *web) as metrics,
-            # SQLite allows a connection in one thread only.
+            # SQLite allows a connection only in the thread that opened it.
             ThreadPoolExecutor(1) as thread,
         ):
             path = state / "tree.sqlite"

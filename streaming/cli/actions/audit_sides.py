@@ -23,13 +23,14 @@ from sds_core.prolly.tree import ProllyTree
 from sds_core.waku import WakuMessage
 
 _OF_ONE_TAP = frozenset({"observer", "seq", "source"})
-"""Headers that belong to the tap that wrote a record, not to the message."""
+"""Headers that describe the tap that wrote a record, not the message."""
 
 
 class Differences(NamedTuple):
-    """Messages that mirror or other side lacks, and numbers of compared messages.
+    """Messages that one side of an audit lacks, and the numbers of compared messages.
 
-    `missing_here` has message hashes; `missing_there` is in order of time.
+    `missing_here` has the hashes of the messages that the mirror lacks. `missing_there`
+    has the messages that the other side lacks, in order of time.
     """
 
     here: int
@@ -39,9 +40,9 @@ class Differences(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """A message of the other side, and its record in the mirror.
+    """A message of the other side, and the record to write into the mirror.
 
-    `value` is None if the other side does not give the message.
+    `value` is None if the other side did not return the message.
     """
 
     message: AuditedMessage
@@ -51,7 +52,7 @@ class Copied(NamedTuple):
 
 
 class Side(Protocol):
-    """The other side of an audit: its name for operators, and a limit for `copy`."""
+    """The other side of an audit; `part` is the maximum number of hashes for `copy`."""
 
     name: str
     part: int
@@ -59,14 +60,14 @@ class Side(Protocol):
     async def compare(
         self, mirror: Mirrored, start_ns: int, end_ns: int
     ) -> Differences:
-        """Compare messages with a sender's time in [start_ns, end_ns), Unix ns."""
+        """Compare messages whose sender's time is in [start_ns, end_ns), Unix ns."""
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
         """Return the requested messages, except messages that a mirror skips."""
 
 
 class StoreSide:
-    """Stores of Waku nodes; any of them may have a message; see `Topics`."""
+    """Stores of Waku nodes; a message may be in any of the stores."""
 
     part = 500
 
@@ -75,7 +76,8 @@ class StoreSide:
         self._listings = [StoreListing(node, topics) for node in nodes]
         self._topics = topics
         self._pubsub_topic_of: dict[bytes, str] = {}
-        # Listed messages that a mirror skips: a repeated audit fetches each once.
+        # Listed messages that a mirror skips; a repeated audit fetches each of them
+        # once.
         self._skipped: set[bytes] = set()
 
     async def compare(
@@ -84,7 +86,7 @@ class StoreSide:
         """Compare the mirror with a listing of the hashes in the stores.
 
         Raises:
-            NodeError: A node cannot be reached, refuses, or answers with nonsense.
+            NodeError: A node cannot be reached, refuses, or gives an invalid answer.
         """
         there: dict[bytes, str] = {}
         for listing in self._listings:
@@ -112,7 +114,7 @@ class StoreSide:
         return Differences(len(here), count, missing_here, missing_there)
 
     async def copy(self, hashes: Sequence[bytes]) -> Sequence[Copied]:
-        """Fetch messages that a mirror does not skip; raises as `compare` does."""
+        """Fetch messages, except skipped ones; raises the same errors as `compare`."""
         left = {each: self._pubsub_topic_of[each] for each in hashes}
         copied: list[Copied] = []
         for listing in self._listings:
@@ -191,7 +193,7 @@ class PeerSide:
 
 
 def _copied(record: pb.Record) -> Copied | None:
-    """Return a record of a peer; None if its hash header is wrong."""
+    """Return a record of a peer; None if the record's hash header is wrong."""
     headers = tuple((header.name, header.value) for header in record.headers)
     key = record.key if record.HasField("key") else None
     try:

@@ -36,7 +36,7 @@ def fetch() -> tuple[Path, Path]:
 
 
 def run(port: int, directory: Path | None) -> None:
-    """Run the broker until a signal ends it; by default with a temporary directory.
+    """Run the broker until a signal ends it, by default in a temporary directory.
 
     Raises:
         click.ClickException: The port is in use, or the broker ended by itself.
@@ -63,7 +63,7 @@ def prepare() -> None:
     """Fetch the broker, and make files with which the broker and Spark start faster.
 
     Raises:
-        Exception: See `fetch`.
+        Exception: The errors of `fetch`.
         connectors.broker.errors.BrokerError: The broker cannot be started.
         click.ClickException: The Python environment cannot be written to.
     """

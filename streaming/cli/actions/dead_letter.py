@@ -157,7 +157,7 @@ def _summary(counts: Counter[str], listed: int) -> str:
 def print_letter(
     kafka: KafkaSettings, dead_letter_topic: str, as_json: bool, source: RecordSource
 ) -> None:
-    """Print the dead letter of a source.
+    """Print the dead letter of the record at `source`.
 
     Raises:
         click.UsageError: No dead letter has the source.
@@ -196,7 +196,7 @@ def print_letter(
 
 
 def _whole_record(kafka: KafkaSettings, letter: StoredLetter) -> RawRecord | None:
-    """Return the whole record of a dead letter, from its topic if the letter is cut.
+    """Return a dead letter's whole record; if the letter is cut, read the source topic.
 
     Returns None if the topic has lost the record, or has another record in its place.
     """
@@ -215,7 +215,7 @@ def _not_found(sources: Collection[RecordSource], topic: str) -> str:
 
 @dataclass(slots=True)
 class Replay:
-    """One replay of dead letters to a topic; None for the topic of each source.
+    """One replay of dead letters to `target`; None: to the topic of each source.
 
     With `force`, the replay also writes records that still cannot be used. `found` has
     the sources of dead letters that exist.

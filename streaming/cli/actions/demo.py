@@ -59,7 +59,7 @@ _PATIENCE_S = 120
 class Traffic(NamedTuple):
     """Traffic to play, and the report that a correct monitor gives.
 
-    Records are roughly in order of time, and end about now.
+    Records are roughly in order of time. The last record's time is about now.
     """
 
     title: str
@@ -68,7 +68,7 @@ class Traffic(NamedTuple):
 
 
 def recorded_traffic() -> Traffic:
-    """Return the recording of real participants, moved so that it ends now."""
+    """Return the recording of real participants; its times are moved to end now."""
     return Traffic(
         "Recording of real SDS traffic",
         list(restamped(load_recording(), end_ms=wall_ms())),
@@ -97,8 +97,9 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
 class Demo:
     """One demonstration; it plays traffic as fast as possible if `duration_s` is 0.
 
-    `history` is a directory of Parquet files that stay; None: the demo deletes them.
-    `keep` says whether to serve the page after the end; None: only on a terminal.
+    `history` is a directory for Parquet files, which stay; if None, the demo deletes
+    the files. `keep` says whether to serve the page after the end; if None, this is
+    done only on a terminal.
     """
 
     traffic: Traffic
@@ -133,7 +134,7 @@ class Demo:
             raise click.exceptions.Exit(ExitCode.FINDING)
 
     def _run(self) -> bool:
-        """Return whether the findings equal the truth, or a signal came before."""
+        """Play and compare; return True if nothing differs or a signal came."""
         console = Console()
         keep = console.is_interactive if self.keep is None else self.keep
         pending = PendingJob()
@@ -211,7 +212,8 @@ class Demo:
             if writing.done():
                 writing.result()
             snapshot = current_snapshot(job.board, played=True)
-            # The page has the time of the traffic, which may be faster than real time.
+            # The page shows the time of the traffic, which may be faster than real
+            # time.
             job.verdicts.look(snapshot, snapshot.clock_ms, wall_ms())
             display(snapshot)
             all_read = snapshot.job.records >= len(records)
@@ -241,7 +243,7 @@ def _progress_line(records: int, snapshot: Snapshot) -> str:
 
 
 def lost_line(gaps: Mapping[str, int], url: str | None) -> str:
-    """Return how many messages were lost and where to find them; "" for none.
+    """Return a line about lost messages and where to find them; "" if none was lost.
 
     Lost messages that arrived later are also counted. `url` is None if the page ends
     with the command.

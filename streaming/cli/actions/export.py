@@ -45,7 +45,7 @@ def export(
         try:
             written = write_records(wanted, file)
         except KafkaUnreachable:
-            # A `KafkaUnreachable` is an OSError, but no error of the file.
+            # `KafkaUnreachable` is an OSError, but does not concern the file.
             raise
         except OSError as error:
             message = f"{file} cannot be written: {error.strerror}"
@@ -73,7 +73,7 @@ def _until_ended(
 def _of_channels(
     records: Iterable[RawRecord], channels: tuple[str, ...]
 ) -> Iterator[RawRecord]:
-    """Yield the records of some or all channels; heartbeats move the clock."""
+    """Yield the records of some or all channels, and the heartbeats (for the clock)."""
     keys = {channel.encode() for channel in channels}
     for record in records:
         if not keys or _key_of(record) in keys or _is_heartbeat(record):
@@ -83,7 +83,7 @@ def _of_channels(
 def _records(
     kafka: KafkaSettings, offsets: TopicOffsets, window: Window
 ) -> Iterator[RawRecord]:
-    """Yield a window's records; like a replay, search up to `LATE_MS` after its end."""
+    """Yield a window's records; like a replay, search until `LATE_MS` after the end."""
     partitions = offsets.partitions()
     starts = offsets.earliest(partitions)
     ends = offsets.latest(partitions)

@@ -29,7 +29,7 @@ def forget(
     yes: bool,
     kind: AnyKind = ROOT_KIND,
 ) -> None:
-    """Request that channels are forgotten, by id; a job may be running.
+    """Request that the channels with these ids are forgotten; a job may be running.
 
     Raises:
         click.Abort: The user does not confirm.

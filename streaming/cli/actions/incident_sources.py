@@ -134,7 +134,7 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncide
 
 
 def _check_channel(source: IncidentSource, channel: str) -> None:
-    """Check that a channel exists although no incident of it is selected."""
+    """Check that the source knows a channel without selected incidents."""
     every = IncidentFilter(channel, since_ms=None, standing=False)
     if _selected(source, every).incidents:
         return
@@ -150,7 +150,7 @@ def _check_channel(source: IncidentSource, channel: str) -> None:
     elif source.views is None:
         known = _channels_of_monitor(source.api, channel)
     else:
-        # The monitor refuses an unknown kind. A view without incidents is no error.
+        # The monitor has refused an unknown kind. A view without incidents is no error.
         known = [channel]
     if channel not in known:
         message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
@@ -161,7 +161,7 @@ def kind_of(views: str | None) -> AnyKind:
     """Return the kind of view that `IncidentSource.views` names.
 
     Raises:
-        click.UsageError: There is none.
+        click.UsageError: No kind with figures has this prefix.
     """
     if views is None:
         return ROOT_KIND
@@ -277,7 +277,7 @@ def _read_history(
     tables = tables_of(kind_of(views))
     with history_errors(directory):
         rows = incident_rows(directory, query, tables)
-    # `why` was stored by the monitor that found the incident, with its settings.
+    # The monitor that found an incident has stored `why`, computed with its settings.
     return [
         msgspec.convert(
             row
@@ -294,7 +294,7 @@ def _read_history(
 
 @contextmanager
 def history_errors(directory: Path) -> Iterator[None]:
-    """Turn errors of reading a history into errors of wrong use."""
+    """Turn errors of reading a history into usage errors."""
     try:
         with wrong_use(NoHistory, DamagedHistory, where="--history: "):
             yield

@@ -38,7 +38,7 @@ def list_incidents(
     table: ChannelTable,
     as_json: bool,
 ) -> None:
-    """Print incidents, the last found first, with names from the table or source."""
+    """Print incidents, the last found first; names come from `table` or `source`."""
     read = read_incidents(source, selection)
     incidents = read.incidents
     for incident in incidents:
@@ -72,7 +72,7 @@ def _print_block(console: Console, incident: Incident) -> None:
     )
     facts = Table.grid(padding=(0, 2))
     for word, value in _facts(incident).items():
-        # The table folds long values, so that people can copy ids.
+        # The table wraps long values, so that people can copy whole ids.
         facts.add_row(Text(f"  {word}", "dim"), Text(value, overflow="fold"))
     console.print(facts)
     console.print()

@@ -21,8 +21,8 @@ from streaming.cli.values import STDIN
 
 _MOST_BYTES = 80 * 1024 * 1024
 _PACKED = (".xz", ".gz")
-# No SDS message begins with these bytes: in protobuf they start a group, and groups
-# are out of use.
+# No SDS message begins with these bytes: in protobuf, they start a group, and no
+# library writes groups any more.
 _JSON = (b"{", b"[")
 _BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
 
@@ -30,7 +30,7 @@ _BETWEEN_DIGITS = re.compile(r"0[xX]|[\s,:]+")
 def inspect(
     kafka: KafkaSettings | None, file: str, is_hex: bool, as_json: bool
 ) -> None:
-    """Print a record of a file, standard input ("-") or a topic, which needs Kafka.
+    """Print a record of a file, of standard input ("-"), or (with `kafka`) of a topic.
 
     Raises:
         click.UsageError: The record cannot be read.

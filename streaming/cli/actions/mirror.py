@@ -31,7 +31,7 @@ from streaming.cli.serving_options import WebAddress
 from streaming.cli.signals import run_until_signal
 
 _FIRST_CONTACT_S = 1.0
-"""Time to wait for each broker before the mirror reads from nodes, seconds."""
+"""Before the mirror reads from nodes, it waits this long for each broker, seconds."""
 
 
 def _mirror_settings(
@@ -54,7 +54,7 @@ def _mirror_settings(
 
 @wrong_use(BadSettings)
 def node_settings(nodes: NodeOptions) -> tuple[NodeSettings, ...]:
-    """Return the settings of each node once.
+    """Return the settings of the nodes; repeated nodes are omitted.
 
     Raises:
         click.UsageError: A URL or the authorization is invalid.
@@ -67,11 +67,11 @@ def node_settings(nodes: NodeOptions) -> tuple[NodeSettings, ...]:
 
 @wrong_use(BadContentTopic)
 def topics_to_mirror(traffic: TrafficOptions) -> dict[str, tuple[str, ...]]:
-    """Return the content topics by pubsub topic; an empty tuple stands for all.
+    """Return the content topics by pubsub topic; an empty tuple means all topics.
 
     Raises:
-        click.UsageError: No topic is given, one is not a pubsub topic, or the shard of
-            a content topic cannot be computed.
+        click.UsageError: No topic is given, a given topic is not a pubsub topic, or the
+            shard of a content topic cannot be computed.
     """
     pubsub_topics, content_topics, cluster, shards = traffic
     for topic in pubsub_topics:
@@ -103,7 +103,7 @@ def mirror(
     observer: str | None,
     address: WebAddress,
 ) -> None:
-    """Mirror until a signal; if no observer is given, the state has the tap id."""
+    """Mirror until a signal comes; by default, the tap id is read from `state`."""
     settings = _mirror_settings(nodes, traffic, mirroring)
     figures, ending = MirrorFigures(), Ending()
     new_observer = f"mirror-{secrets.token_hex(4)}"
@@ -116,7 +116,7 @@ def mirror(
             click.echo(f"observer {spool.observer}   metrics {server.url}/metrics")
             writer = FrameWriter(kafka, partitions, spool.observer)
             try:
-                # The mirror finishes the work that it has begun.
+                # After a signal, the mirror finishes the work that it has begun.
                 running = Mirror(settings, spool, writer, figures, wall_ms).run(ending)
                 run_until_signal(ending, running)
             finally:

@@ -42,10 +42,10 @@ def ask_monitor(
     what: tuple[str, type[_Answer]],
     timeout_s: float,
 ) -> _Answer:
-    """Return the answer of a monitor; `what` has its name and type.
+    """Return a monitor's answer; `what` has the name and the type of the answer.
 
-    `path` is below ``/api/v1/``; a parameter that is None is absent. Each part of the
-    answer may take `timeout_s`.
+    `path` is below ``/api/v1/``; a parameter whose value is None is omitted. Each part
+    of the answer may take `timeout_s`.
 
     Raises:
         click.UsageError: The address is not a URL.

@@ -36,7 +36,7 @@ def print_forecast(
     as_json: bool,
     html: Path | None,
 ) -> None:
-    """Print the forecast of each view and of their sum, and write a page to `html`.
+    """Print the forecast of each view and of the views' sum; write a page to `html`.
 
     Raises:
         click.UsageError: No view has a forecast, or the page cannot be written.
@@ -62,7 +62,7 @@ def print_forecast(
         return table.of(view).name or read.given_names.get(view, "")
 
     if html is not None:
-        # Imports jinja and pygal, which tables do not need.
+        # This import loads jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import forecast_report
 
         write_page(forecast_report(plan, read.names, name_of), html)

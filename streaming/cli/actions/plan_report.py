@@ -20,7 +20,7 @@ from sds_core.planning.size import CostModel, Load
 from sds_core.text import byte_size, counted, number, utc_time
 
 DRAWN = 50
-"""Maximum number of views with charts: a browser opens a page of this size at once."""
+"""Maximum number of views with charts; a browser opens such a page without delay."""
 
 _LISTED = 1_000
 _STEPS = 12
@@ -168,11 +168,11 @@ def sweep_report(
     cells: Sequence[Mapping[str, Any]],
     figures: Mapping[str, Sequence[tuple[Estimate, str]]],
 ) -> str:
-    """Return the page of a sweep: a heat map of each figure by the first key.
+    """Return the page of a sweep, with a heat map for each figure.
 
-    The values of the other keys form the columns. For a sweep with a single key, the
-    page shows ranges instead of heat maps. Each figure has an estimate and a text for
-    each cell.
+    The rows of a heat map are the values of the first key. The columns are the values
+    of the other keys. For a sweep with a single key, the page shows ranges instead of
+    heat maps. Each figure has an estimate and a text for each cell.
     """
     places = [(str(cell[keys[0]]), _others(keys[1:], cell)) for cell in cells]
     corner = f"{keys[0]}, by {', '.join(keys[1:])}"

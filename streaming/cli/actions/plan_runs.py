@@ -28,18 +28,18 @@ def run_all(
     seeds: Sequence[int],
     done: Callable[[], object],
 ) -> dict[str, list[Outcome]]:
-    """Return the outcomes of plans by name, in the order of the seeds.
+    """Return the outcomes of each plan by its name, in the order of the seeds.
 
     The more runs are necessary, the shorter each run is. `done` is called after each
     run.
 
     Raises:
-        click.ClickException: A process that simulates runs was ended.
+        click.ClickException: A process that simulates runs was killed.
     """
     number = len(plans) * len(seeds)
     size = min(RECEPTIONS, max(_LEAST_RECEPTIONS, _ALL_RECEPTIONS // number))
     outcomes: dict[str, dict[int, Outcome]] = {name: {} for name in plans}
-    # A fork would copy the locks of the threads of this process.
+    # A fork would copy locks that other threads of this process hold.
     context, workers = get_context("spawn"), min(os.cpu_count() or 1, number)
     with ProcessPoolExecutor(workers, context, _begin) as pool:
         try:
@@ -70,7 +70,7 @@ def run_all(
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block Ctrl-C in processes that start here, because the parent ends them."""
+    """Block Ctrl-C in processes that start in the block; the parent ends them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -79,7 +79,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _begin() -> None:
-    # Participants' data is almost never garbage.
+    # Participants' data is almost never garbage, so the collector runs rarely.
     gc.set_threshold(100_000, 50, 1_000)
 
 

@@ -40,10 +40,9 @@ def print_size(
     html: Path | None,
     **traffic: Any,
 ) -> None:
-    """Print what the monitor needs; by default with the figures of this release.
+    """Print what the monitor needs, by default from the measurements of this release.
 
-    `traffic` has the fields of `Load`; a frame size of None stands for the measured
-    mean.
+    `traffic` has the fields of `Load`; a frame size of None means the measured mean.
 
     Raises:
         click.UsageError: A file of figures is invalid or lacks a measure, or the page
@@ -64,7 +63,7 @@ def print_size(
     if beyond := model.extrapolated(load):
         lines.append(f"Extrapolated: more than was measured of {', '.join(beyond)}.")
     if html is not None:
-        # Imports jinja and pygal, which tables do not need.
+        # This import loads jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import size_report
 
         report = size_report(model, load, history_days, title, _HEADINGS, rows, lines)

@@ -40,7 +40,7 @@ class ReadHours(NamedTuple):
     """The hours of views: rows by view, and names of views that the source gives.
 
     `end_ms` is the end of the last whole hour of any view, Unix ms. `measures` are the
-    columns of the rows; `names` are the words for views.
+    columns of the rows; `names` has the words for a view and for views.
     """
 
     rows: HourlyRows
@@ -132,7 +132,7 @@ def _pages(url: str, path: str, given: dict[str, Any]) -> Iterator[_Page]:
 
 
 def _part(url: str, page: _Page, key: str, kind: Any) -> Any:
-    """Return a part of a page, which may be missing if `kind` allows None."""
+    """Return a part of a page; the part may be missing if `kind` allows None."""
     try:
         return msgspec.json.decode(page.get(key, b"null"), type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -58,7 +58,7 @@ def print_summary(
     cells = list(results.grid.summary(results.outcomes, figures))
     runs = results.grid.seeds * len(results.grid.cells)
     if html is not None:
-        # Imports jinja and pygal, which tables do not need.
+        # This import loads jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import sweep_report
 
         by_figure = {

@@ -47,7 +47,7 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         with wrong_use(UnreadableToml, TableError, where=f"{question.plan}: "):
             base = read(read_toml(question.plan), ChannelPlan)
     else:
-        assert question.source is not None  # noqa: S101 - one of both is given
+        assert question.source is not None  # noqa: S101 - one of the two is given
         measured = _measured(question.source)
         base = measured.plan
     base = _changed(base, question.assumed, "--assume")
@@ -66,7 +66,7 @@ def print_what_if(question: Question, as_json: bool, html: Path | None) -> None:
         outcomes = run_all(plans, seeds, count)
     figures = compared(plans, outcomes)
     if html is not None:
-        # Imports jinja and pygal, which tables do not need.
+        # This import loads jinja and pygal, which tables do not need.
         from streaming.cli.actions.plan_report import variants_report
 
         lines = [*_changes(question), *(measured.assumed if measured else ())]

@@ -1,4 +1,4 @@
-"""Makes a new checkpoint of all that a topic holds."""
+"""Makes a new checkpoint from all records of a topic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streaming.settings import EARLIEST
 
 
 def rebuild(settings: RunSettings) -> None:
-    """Read the topic once with a new checkpoint, and write a requested report.
+    """Read the topic once with a new checkpoint; if requested, write a report.
 
     Raises:
         click.ClickException: The checkpoint is not new, the job failed, or a signal

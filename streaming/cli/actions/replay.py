@@ -1,4 +1,4 @@
-"""Replays a past window of a topic, apart from the live job."""
+"""Replays a past window of a topic, separately from the live job."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def replay(
     scratch: Path | None,
     reading: ReadingSettings,
 ) -> None:
-    """Run a job over a window in a temporary checkpoint, and write its report.
+    """Run a job over a window with a temporary checkpoint, and write its report.
 
     Raises:
         click.ClickException: The report would be empty, a signal came before the end,
@@ -59,7 +59,7 @@ def replay(
         f"topic {kafka.topic} has no record from {iso_time(window.first_ms)} to "
         f"{iso_time(window.last_ms)}, so no report is written"
     )
-    # Starting Spark takes ten seconds and more.
+    # This check is first, because Spark takes ten seconds or more to start.
     if not _holds_records(source, window):
         raise click.UsageError(nothing)
     with (
@@ -79,7 +79,7 @@ def replay(
                 dead_letter_topic=None,
                 group=None,
                 observer=observer_settings(),
-                # The report is on all channels of the window.
+                # The report must contain all channels of the window.
                 forget_days=0,
             ),
         ) as (job, ending),
@@ -95,9 +95,9 @@ def replay(
 def _holds_records(source: SourceSettings, window: Window) -> bool:
     """Return whether a job over the window would read any record.
 
-    Kafka's index answers the question, except if a partition's first record is after
-    the window. If a first record is after the window, the job also reads following
-    records with earlier times.
+    Kafka's index answers the question, unless a partition's first record is after the
+    window. In that case, the job also reads later records of the partition if their
+    time is in the window.
     """
     with closing(TopicOffsets(source.kafka)) as offsets:
         ends = offsets.latest(offsets.partitions())
@@ -126,7 +126,7 @@ def _is_empty(snapshot: Snapshot) -> bool:
 
 
 def warn_of_deleted_records(kafka: KafkaSettings, first_ms: int, meaning: str) -> None:
-    """Log which partitions may have deleted records after a time, Unix ms."""
+    """Log in which partitions Kafka may have deleted records after `first_ms`."""
     with closing(TopicOffsets(kafka)) as offsets:
         earliest = offsets.earliest(offsets.partitions())
         begins = offsets.first_at_or_after(list(earliest), first_ms)

@@ -61,7 +61,7 @@ def _supervised(settings: RunSettings) -> Iterator[Supervisor]:
     job, address, kafka = settings.job, settings.address, settings.job.source.kafka
     with (
         reload_on_hangup(settings.channels) as table_file,
-        # The page starts before Spark, because Spark takes long to start.
+        # The page starts before Spark, because Spark needs long to start.
         Planner(job.history, lambda: pending.board.snapshot) as plans,
         tracing(kafka) as trace,
         status_server(

@@ -94,7 +94,8 @@ def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
 
     If traffic is slower than real time, the traffic starts now, because no record may
     lie in the future. The start is a whole second, because some Lamport timestamps
-    count seconds. With fractions of a second, the traffic of the same seed would vary.
+    count seconds. If starts had fractions of a second, traffic with the same seed would
+    differ.
     """
     takes_ms = round(scenario.total_ms / speed) if speed else 0
     start_ms = now_ms - max(0, scenario.total_ms - takes_ms)

@@ -48,8 +48,9 @@ def trace(
 ) -> None:
     """Find messages, read what concerns them, and print their traces.
 
-    By default only `request.incidents` needs a `source`. With `follow`, new records
-    extend the traces until a signal comes. At the end, a page is written to `html`.
+    A default `source` is read only if `request.incidents` is set. With `follow`, new
+    records extend the traces until a signal comes. At the end, a page is written to
+    `html`.
 
     Raises:
         click.ClickException: Nothing was found, or the incidents cannot be read.
@@ -93,14 +94,15 @@ class _Reading:
         follow: bool,
     ) -> None:
         assert searched.protocol is not None  # noqa: S101 - `search` raises otherwise
-        assert searched.protocol.tracing is not None  # noqa: S101 - it searched these
+        assert searched.protocol.tracing is not None  # noqa: S101 - see `search`
         self._kafka = kafka
         self._offsets = offsets
         self._window = _window(searched, follow)
         self._follow = follow
         all_partitions = offsets.partitions()
         is_keyed = searched.protocol.tracing.is_keyed
-        # With several topics, the channel's other frames may be in other partitions.
+        # If a job reads several topics, frames of the channel may also be in the
+        # partitions of other topics.
         knows_all = is_keyed and len(kafka.topics) == 1
         self._partitions = sorted(searched.partitions) if knows_all else all_partitions
         subjects = list(searched.subjects)

@@ -31,7 +31,7 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 
 SEARCH_MS = 24 * 3_600_000
-"""Length of the topic's end that is searched if no time is given."""
+"""If no time is given, the newest records are searched, over this period, ms."""
 
 MOST_MESSAGES = 20
 """Maximum number of messages that one call traces; the newest messages are chosen."""
@@ -41,16 +41,16 @@ _SLICE_MS = 3_600_000
 
 @dataclass
 class Search:
-    """A search for messages, before and after the topic is read.
+    """State of a search for messages, before and after the topic is read.
 
     Attributes:
         query: Selects records.
         window: Record times to search, or to read.
         protocols: Protocols that may have the messages, by name.
         channel: Channel of the messages, if an option or an incident gives it.
-        since_ms: Begin of the messages' first incident, Unix ms; None without
-            incidents.
-        subjects: Time at which each found message appeared, Unix ms, in order of time.
+        since_ms: Begin of the messages' first incident, Unix ms; None if no incident is
+            known.
+        subjects: Found message -> time at which it appeared, Unix ms, in order of time.
         protocol: Protocol of the messages that were found.
         partitions: Partitions in which the messages were found.
         remedy: Sentence that explains how to search at another time.
@@ -98,7 +98,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
         if request.incidents and not incidents:
             message = f"there are no {request.what}"
             raise click.UsageError(message)
-    # Settings in the file override the settings of the monitor.
+    # Settings in the configuration file override the settings of the monitor.
     settings = settings_of(values_of(model) | dict(observer_settings()))
     ids = frozenset({one.message_id for one in incidents[:MOST_MESSAGES]})
     if request.message_id is not None:
@@ -135,11 +135,11 @@ def set_since(begun: Search, times_ms: Sequence[int]) -> None:
 def search(
     kafka: KafkaSettings, offsets: TopicOffsets, begun: Search, wall_ms: int
 ) -> Search:
-    """Find the messages in the topic by Kafka's index of times, and return the search.
+    """Find the messages in the topic, using Kafka's time index, and return the search.
 
     Raises:
-        click.UsageError: No searched record names a message, or several channels have a
-            message with the id.
+        click.UsageError: No searched record names such a message, or several channels
+            have a message with the id.
     """
     partitions = offsets.partitions()
     span = _span(begun, offsets, partitions, wall_ms)
@@ -186,7 +186,8 @@ class _Reader:
         for record in records:
             for protocol, subject in self._subjects(record):
                 if not subject.channel and begun.protocol not in (None, protocol):
-                    # Any protocol may carry the id of a message of another protocol.
+                    # A frame of one protocol may contain the id of another protocol's
+                    # message.
                     continue
                 self.matches += 1
                 known = begun.subjects
@@ -198,7 +199,7 @@ class _Reader:
                 begun.partitions.add(record.partition)
 
     def _merged(self, subject: Subject) -> Subject:
-        """Return a message with the channel that any of its records gives."""
+        """Return a message with its channel, if one of its records has the channel."""
         known = self._begun.subjects
         if subject.channel:
             known[subject] = known.pop(Subject("", subject.message_id))
@@ -233,7 +234,7 @@ class _Reader:
 
 
 _MOST_CHANNELS = 1_000
-"""Names of channels for a suggestion."""
+"""Maximum number of channel names that are kept for a suggestion."""
 
 
 def _is_meant(incident: Incident, request: TraceRequest) -> bool:
@@ -244,7 +245,7 @@ def _is_meant(incident: Incident, request: TraceRequest) -> bool:
 
 
 def _in_turn(partitions: Sequence[int], begun: Search) -> Iterator[list[int]]:
-    """Yield the partitions to which the key belongs, then all other partitions."""
+    """Yield the partitions that have the channel's key, then all other partitions."""
     channel = begun.channel
     keyed = [one for one in begun.protocols.values() if one.tracing.is_keyed]  # type: ignore[union-attr]
     if channel is None or len(keyed) < len(begun.protocols) == 1:

@@ -31,7 +31,7 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.worker import Workers, WorkFailed, work
 
 LIMIT_S = 30.0
-"""Maximum time for a trace and its process's start; most traces take a few seconds."""
+"""Maximum time to start a process and make a trace, seconds; most take a few."""
 
 _COMMAND = [sys.executable, "-m", "streaming.cli.actions.trace_worker"]
 
@@ -53,7 +53,7 @@ class MadeTrace(msgspec.Struct):
 
 @contextmanager
 def tracing(kafka: KafkaSettings) -> Iterator[Callable[[TraceQuestion], Trace]]:
-    """Yield the function for `Sources.trace`; the end of the block ends traces."""
+    """Yield the function for `Sources.trace`; traces end when the block ends."""
     # A broker that does not answer must be reported within the time of a trace.
     kafka = replace(kafka, timeout_s=min(kafka.timeout_s, LIMIT_S / 2))
     with closing(Workers()) as workers:
