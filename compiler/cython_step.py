@@ -1,6 +1,7 @@
 """Translates the output of `derive` to C with Cython.
 
-Importing Cython takes longer than checking in `build` that the core is current.
+Importing Cython takes longer than checking whether the core is up to date, so `build`
+imports this module only when it is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ DIRECTIVES = {
     "embedsignature": False,
     "auto_pickle": False,
 }
-"""All checks stay on, since the core reads bytes from outside."""
+"""All checks stay on, because the core reads untrusted bytes."""
 
 
 def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -> None:
@@ -45,7 +46,7 @@ def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -
     """
     here = Path.cwd()
     try:
-        # Cython names its files by their path from the working directory.
+        # Cython names its files by their path relative to the working directory.
         os.chdir(work)
         cythonize(  # type: ignore[no-untyped-call]
             [Extension(name, [name.replace(".", "/") + ".py"]) for name in modules],

@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive of one program on one Java; the file need not exist."""
+    """The archive of one program on one Java; its file may not exist."""
 
     path: Path
 
@@ -29,8 +29,9 @@ class ClassArchive:
     ) -> ClassArchive:
         """Return the archive of a program on one Java and class path.
 
-        The class path consists of jars or directories of jars. If the recorded actions
-        of the program differ between releases, `content` describes the actions.
+        The class path consists of jars or directories of jars. `content` describes the
+        actions that the program performs while it is recorded; if `content` changes,
+        the archive is recorded again.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):
@@ -39,7 +40,7 @@ class ClassArchive:
 
     @property
     def options(self) -> list[str]:
-        """Options of a JVM that uses the archive; none if it does not exist."""
+        """JVM options that use the archive; empty if the archive does not exist."""
         return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
 
     @contextmanager
@@ -53,11 +54,11 @@ class ClassArchive:
             OSError: The directory cannot be written to, or the JVM wrote no archive.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # A JVM that maps an incomplete archive crashes.
+        # A JVM would crash if it mapped an incomplete archive.
         unfinished = self.path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         try:
-            # By default the JVM logs each class that it omits.
+            # By default, the JVM logs each class that it omits from the archive.
             yield [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off"]
             unfinished.replace(self.path)
         finally:

@@ -62,7 +62,8 @@ rootLogger.appenderRef.out.ref=out
 
 _AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # A resource without rules is open to all; the broker's own user is anonymous.
+    # All users can access a resource without rules. The broker itself connects as user
+    # ANONYMOUS.
     "allow.everyone.if.no.acl.found": "true",
     "super.users": "User:ANONYMOUS",
 }
@@ -73,10 +74,10 @@ _LOGIN_MODULE = "org.apache.kafka.common.security"
 class BrokerSecurity:
     """Encryption and authentication of clients.
 
-    Files are PEM; the key is PKCS #8, unencrypted. The certificate is followed by the
-    intermediate certificates. If `ca_file` is omitted, clients need no certificate.
-    `users` are passwords by user name (letters and digits only); every user can use
-    every SASL mechanism.
+    Files are in PEM format. The key is an unencrypted PKCS #8 key. In
+    `certificate_file`, the intermediate certificates follow the certificate. If
+    `ca_file` is omitted, clients need no certificate. `users` has the passwords by user
+    name, with only letters and digits. Every user can use every SASL mechanism.
     """
 
     protocol: Protocol
@@ -90,7 +91,7 @@ class Ports(NamedTuple):
     """Three ports of a broker: for clients, for the parent process, and for metadata.
 
     The ports `own` and `controller` use neither encryption nor authentication. Without
-    security, `own` is the port for clients.
+    security, `own` is also the port for clients.
     """
 
     clients: int
@@ -101,7 +102,7 @@ class Ports(NamedTuple):
 def write_configuration(
     data_dir: Path, ports: Ports, security: BrokerSecurity | None
 ) -> None:
-    """Write the broker's files; only this user can read them, as some hold secrets.
+    """Write the broker's files; some contain secrets, so only this user can read them.
 
     Raises:
         OSError: A file cannot be read or written.
@@ -145,7 +146,7 @@ def _store(name: str, file: str) -> dict[str, str]:
 
 
 def _sasl(security: BrokerSecurity) -> dict[str, str]:
-    """Return the SASL settings with the PLAIN users; Kafka stores the SCRAM users."""
+    """Return the SASL settings, which contain the PLAIN users but no SCRAM users."""
     users = "".join(
         f" user_{name}={_quoted(password)}" for name, password in security.users.items()
     )

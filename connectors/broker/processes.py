@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 STOP_TIMEOUT_S = 15.0
-"""A clean stop takes 0.3 s, more if much data is not yet on disk."""
+"""A clean stop takes 0.3 s, or longer if much data is not yet on disk."""
 TEMPORARY_PREFIX = "sds-monitor-broker-"
 """Prefix of the names of temporary data directories."""
 
@@ -47,7 +47,8 @@ class FoundBroker:
     process: psutil.Process
     parent_pid: int
     parent_started_s: float
-    """When the parent was started, Unix s: detects that its process id was reused."""
+    """Start time of the parent, Unix s, to detect that a later process has the parent's
+    id."""
     data_dir: Path
     temporary: bool
 
@@ -80,7 +81,7 @@ class FoundBroker:
     def is_left_over(self) -> bool:
         """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # A process gets another parent as an orphan, or under a debugger.
+            # With another parent, the process is an orphan or runs under a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()

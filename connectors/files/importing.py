@@ -21,8 +21,9 @@ class Survey:
     """Summary of a file of records.
 
     Attributes:
-        partitions: Highest partition of a record plus 1; 0 without records.
-        first_ms, last_ms: Minimum and maximum record time, Unix ms; 0 without records.
+        partitions: Highest partition of a record, plus 1; 0 if the file has no records.
+        first_ms, last_ms: Minimum and maximum record time, Unix ms; 0 if the file has
+            no records.
     """
 
     records: int = 0
@@ -71,9 +72,9 @@ def import_file(
         stop: Event that ends the import early.
         partitions: Number of partitions of the topic, if it is created; None: as many
             as the file's records need.
-        restamp: Move all times by the same amount, so that the last record has the time
-            of its writing. If `speed` is between 0 and 1, the first record has the time
-            of its writing.
+        restamp: Shift all record times by the same amount, so that the last record's
+            time is when it is written. If `speed` is between 0 and 1, the first
+            record's time is when it is written.
 
     Raises:
         UnreadableFile: A line holds no record, a record is too far in the future, or
@@ -111,8 +112,9 @@ def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    # No record may have a time later than its writing. The last record gets the time of
-    # its writing, or the first one, if the import is slower than real time.
+    # No record may have a time later than its writing. The last record therefore gets
+    # the time of its writing; if the import is slower than real time, the first record
+    # does.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

@@ -57,7 +57,7 @@ class ParquetHistory:
         make_directory(directory)
 
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
-        """Add rows, one file per day; all are durable when this returns.
+        """Write the rows of each day to a new file; all are durable after the call.
 
         After a crash or an error, some days may lack rows: write all rows again.
         """
@@ -112,7 +112,7 @@ class ParquetHistory:
         return len(found) > self._file_limit or quiet_ms > QUIET_MS
 
     def _remove_leftovers(self, table: HistoryTable) -> None:
-        # A crash left them.
+        # A crash may have left unfinished or expired files.
         directory = self._directory / table.name
         for expired in directory.glob(".day=*"):
             shutil.rmtree(expired)

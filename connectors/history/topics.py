@@ -47,7 +47,7 @@ class HistoryTopics(LazyProducer):
         }
 
     def write(self, *rows: Iterable[Row]) -> None:
-        """Write rows of each table in turn; return when all are acknowledged.
+        """Write rows, one argument per table; return when all rows are acknowledged.
 
         Raises:
             InvalidTopic: Kafka does not allow a topic of this name.

@@ -30,7 +30,7 @@ from connectors.kafka.settings import (
 from connectors.sockets.tls import reason_of
 
 _ABANDON_S = 5.0
-"""Time limit for the thread of a stopped producer, seconds."""
+"""Time in which the thread of a stopped producer must end, seconds."""
 
 _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
     MessageSizeTooLargeError: (

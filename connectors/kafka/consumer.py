@@ -5,7 +5,7 @@ kafka-python is for platforms without a wheel of librdkafka. Each client reads o
 committed records and never resets an offset. Each client stops at the end of the range,
 even if the last offsets hold no record (transaction markers, compaction). Header names
 that are not UTF-8 are read as `sds_core.observer.record.header_name` says.
-confluent-kafka cannot read them, so kafka-python reads such a record again.
+confluent-kafka cannot read such names, so kafka-python reads these records again.
 """
 
 from __future__ import annotations
@@ -148,11 +148,11 @@ def _records_of(
     open_ranges: Mapping[int, OffsetRange],
     number_of: Callable[[Any], int],
 ) -> tuple[list[RawRecord], dict[int, int]]:
-    """Return the records of messages in the ranges, and the next offset by partition.
+    """Return the messages in the ranges as records, and each partition's next offset.
 
-    Records are in columns, because a call per record would cost more than the record.
-    Messages are in offset order within each partition; ranges are by partition. Records
-    with a header name that is not UTF-8 have `_UNKNOWN_HEADERS`.
+    The fields are read column by column, because calls per record take too long.
+    Messages are in offset order within each partition. `open_ranges` has ranges by
+    partition. Records with a header name that is not UTF-8 have `_UNKNOWN_HEADERS`.
     """
     partitions = list(map(number_of, messages))
     offsets = list(map(_OFFSET, messages))
@@ -206,7 +206,7 @@ def _read_headers_again(
         places.setdefault(record.partition, {})[record.offset] = index
     ranges = [OffsetRange(p, min(one), max(one) + 1) for p, one in places.items()]
     try:
-        # If Kafka deletes the record now, its headers stay unknown.
+        # If Kafka has deleted a record in the meantime, its headers stay unknown.
         for found in read_kafka_python(consumer, settings, ranges):
             for record in found:
                 place = places[record.partition].get(record.offset)
@@ -242,7 +242,7 @@ def _is_end_of_partition(
 
 @lru_cache(maxsize=1)
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
-    """Return one consumer per process: connecting takes longer than a small batch."""
+    """Return the process's consumer: connecting takes longer than a small batch."""
     from confluent_kafka import Consumer
 
     return Consumer(
@@ -317,7 +317,8 @@ def read_kafka_python(
     patience = _Patience(settings)
     while open_ranges:
         try:
-            # If the offsets hold no record, this call returns only at the timeout.
+            # If the remaining offsets hold no record, this call returns only after the
+            # timeout.
             polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
         except OffsetOutOfRangeError as error:
             ((partition, offset), *_) = error.args[0].items()

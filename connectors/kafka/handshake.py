@@ -33,11 +33,13 @@ from connectors.kafka.settings import (
 
 _POLL_S = 0.2
 _ANSWER_S = 5.0
-"""Maximum time of each answer of a broker that accepts the connection."""
+"""Maximum time for each answer of a broker that has accepted the connection,
+seconds."""
 _ANSWER_BYTES = 64 * 1024
 _TLS_ALERT = b"\x15\x03"
 _OTHER_NAME = (62, 64)
-"""OpenSSL's codes for a certificate of another host name, and of another address."""
+"""OpenSSL's error codes for a certificate that does not contain the host name or
+address."""
 
 
 def wait_until_listening(settings: KafkaSettings) -> None:
@@ -62,7 +64,7 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 
 
 def check_admission(settings: KafkaSettings) -> Exception | None:
-    """Try once; return None if a broker accepts, else an error that may be temporary.
+    """Connect once; return None if a broker accepts, else a possibly temporary error.
 
     Raises:
         KafkaRefused: No broker accepts the client, and at least one broker refuses the
@@ -206,7 +208,7 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
 
 
 class _SpeaksTls(Exception):
-    """The broker answered in plain text within TLS."""
+    """The broker answered a request in plain text with a TLS alert."""
 
 
 class _Conversation:

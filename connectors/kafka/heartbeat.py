@@ -37,7 +37,7 @@ def heartbeats(
         yield
     finally:
         stop.set()
-        # A heartbeat may block for long while Kafka is unreachable.
+        # While Kafka is unreachable, writing a heartbeat may take long.
         thread.join(INTERVAL_S)
 
 

@@ -22,7 +22,7 @@ from sds_core.waku import WakuMessage
 Headers = tuple[tuple[str, bytes], ...]
 
 _REQUEST_TIMEOUT_MS = 30_000
-"""The client's default."""
+"""Default of kafka-python."""
 
 _GREATEST_TIMESTAMP_NS = 2**63 - 1
 
@@ -92,9 +92,9 @@ def waku_headers(
     pubsub_topic: str | None,
     message_hash: str | None,
 ) -> Headers:
-    """Return all headers except `observer` and `seq`; unknown values are omitted.
+    """Return a message's headers except `observer` and `seq`; omit unknown values.
 
-    The hash is `0x` and 64 hexadecimal digits.
+    `message_hash` is `0x` and 64 hexadecimal digits.
     """
     headers: Headers = (
         ("source", source.encode()),
@@ -113,7 +113,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return the number of first records among which every partition occurs."""
+    """Return how many records, from the first, contain every partition."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):

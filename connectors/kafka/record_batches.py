@@ -1,4 +1,4 @@
-"""Record batches for kafka-python with all codecs and all header names.
+"""Lets kafka-python read record batches with all codecs and all header names.
 
 kafka-python refuses a whole batch if one header name is not UTF-8, and reads only gzip
 without further packages. pyarrow, which the job needs anyway, decompresses the other
@@ -112,7 +112,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
 
 def _read_bytes(buffer: bytearray, pos: int) -> tuple[bytes | None, int]:
-    """Return nullable bytes after their length, and the position behind them."""
+    """Read a length and its bytes; return the bytes, or None, and the next position."""
     length, pos = decode_varint(buffer, pos)
     if length < 0:
         return None, pos

@@ -59,7 +59,7 @@ def read_source(settings: KafkaSettings, source: RecordSource) -> RawRecord | No
         end = offsets.latest([partition])[partition]
     if not first <= source.offset < end:
         return None
-    # The offset may hold the end of a transaction.
+    # The offset may hold a transaction marker instead of a record.
     return next(read_places(settings, [(partition, source.offset)]), None)
 
 

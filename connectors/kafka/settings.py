@@ -19,7 +19,7 @@ MAX_PARTITIONS = 1_000
 """Maximum number of partitions in a topic that these tools create."""
 
 _NUMBERS_OF_A_TOPIC = 1_000_000
-"""Number of partition numbers for each topic; no topic has as many partitions."""
+"""Number of partition numbers for each topic, which is more than any topic needs."""
 
 
 class Client(enum.StrEnum):
@@ -101,17 +101,17 @@ class KafkaSettings:
         return tuple(self.topic.split(","))
 
     def place_of(self, number: int) -> tuple[str, int]:
-        """Return the topic of a numbered partition, and its own number there."""
+        """Return a partition's topic, and the partition's number in the topic."""
         index, partition = divmod(number, _NUMBERS_OF_A_TOPIC)
         return self.topics[index], partition
 
     def number_of(self, topic: str, partition: int) -> int:
-        """Return the number of a topic's partition."""
+        """Return the number of a topic's partition among all topics."""
         return self.topics.index(topic) * _NUMBERS_OF_A_TOPIC + partition
 
 
 def topic_index(number: int) -> int:
-    """Return the index of the topic that has a numbered partition."""
+    """Return the index of the topic to which a partition number belongs."""
     return number // _NUMBERS_OF_A_TOPIC
 
 

@@ -24,7 +24,8 @@ _RECORDS = 50
 """Maximum number of records from each partition: one heartbeat of each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
-"""Bytes of values and headers that end a read: one record may have 32 MiB."""
+"""A read ends after this number of bytes of values and headers, because one record may
+have 32 MiB."""
 
 
 class TopicTail:
@@ -67,7 +68,7 @@ class TopicTail:
                 self._consumer = self._stack.enter_context(consumer)
             return list(_few(read_kafka_python(self._consumer, self._settings, ranges)))
         except RecordsLost:
-            # Retention was faster.
+            # Retention deleted the records before they were read.
             return []
         except KafkaUnreachable:
             # A client that lost its broker may not reconnect.

@@ -49,11 +49,12 @@ _log = logging.getLogger("sds-monitor")
 _NS_PER_MS = 1_000_000
 
 NODE_TIMEOUT_S = 60.0
-"""Time limit of a call to the node, since retries and other queries wait for its
-end."""
+"""Time limit of a call to the node, because retries and other queries wait until the
+call ends."""
 
 STOP_WAIT_S = 5.0
-"""The network returns most accepted messages within two seconds."""
+"""Default time limit of `stop`. The network returns most accepted messages within two
+seconds."""
 
 Handler = Callable[[Any], object]
 """Receives an event; it is called in the event loop and must not block it."""
@@ -66,9 +67,10 @@ def _event_name(name: str) -> EventName:
 
 
 class SteadyClock:
-    """Unix time that always increases.
+    """Unix time that never decreases.
 
-    While the system's clock is set back, this time advances by the monotonic clock.
+    If the system's clock is set back, this time advances by the monotonic clock until
+    the system's clock has caught up.
     """
 
     def __init__(self) -> None:
@@ -97,12 +99,12 @@ async def create_reliable_channel(
     now_ms: Callable[[], int] | None = None,
     node_timeout_s: float = NODE_TIMEOUT_S,
 ) -> ReliableChannel:
-    """Create a channel, or resume a stored one, and start it by default.
+    """Create a channel, or resume a stored channel; by default, also start it.
 
     After an error, the channel does not run.
 
     Args:
-        waku_node: Sends and receives.
+        waku_node: The node that sends and receives messages.
         channel_id: Id that is the same for all participants.
         sender_id: Id that is unique for each participant and does not change at a
             restart.
@@ -112,7 +114,7 @@ async def create_reliable_channel(
         storage: Stores the channel for a restart; None for a channel that ends with the
             process.
         now_ms: Clock, Unix ms; by default the system's.
-        node_timeout_s: Time limit of each call of the node, s.
+        node_timeout_s: Time limit of each call to the node, s.
 
     Raises:
         StateError: The stored state is unusable or belongs to another channel.
@@ -206,7 +208,7 @@ class ReliableChannel:
 
         Args:
             message_payload: What to send.
-            message_id: Unique id, for instance of `new_message_id`; if empty, the
+            message_id: Unique id, for instance from `new_message_id`; if empty, the
                 channel creates one.
 
         Returns:

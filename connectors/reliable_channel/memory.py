@@ -32,7 +32,7 @@ class MemoryNode:
         return autosharded_topic(content_topic, _CLUSTER, _SHARDS)
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Register a listener for a content topic; it is online immediately."""
+        """Register a listener for a content topic, and report the node as online."""
         listeners = self._listeners.setdefault(content_topic, [])
         listeners.append(listener)
         listener.connection_changed(is_online=True, has_store=True)

@@ -40,9 +40,9 @@ def are_scarce(number: int, reserve: int) -> bool:
     """Return whether fewer descriptors are free than are reserved.
 
     `number` is the descriptor that was opened last: the system assigns the lowest free
-    number, so all lower numbers are open. Counting open descriptors takes a busy
-    process seconds, because Python lets other threads run after each entry of the
-    directory.
+    number, so all lower numbers are open. In a busy process, counting the open
+    descriptors would take seconds, because Python lets other threads run after each
+    entry of `/proc/self/fd`.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft != resource.RLIM_INFINITY and number >= soft - reserve
@@ -90,7 +90,7 @@ class Listener(socket.socket):
             connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Record that the event loop knows a connection."""
+        """Stop counting a connection, because the event loop knows it."""
         # A broken connection with TLS has no socket.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)

@@ -17,10 +17,10 @@ _LONGEST_NAMES = 200
 
 
 class NewestContext(ssl.SSLContext):
-    """A server's context that takes the newest TLS settings for each connection.
+    """A server's context that uses the newest TLS settings for each connection.
 
-    A certificate can thus be replaced while the server runs. `asyncio` calls only
-    `wrap_bio`.
+    A certificate can thus be replaced while the server runs. Only `wrap_bio` is
+    overridden, because `asyncio` calls no other method.
     """
 
     def __new__(cls, newest: Callable[[], ssl.SSLContext]) -> Self:
@@ -49,7 +49,7 @@ class ChosenClientsContext(ssl.SSLContext):
 
     def __init__(self, allowed: Collection[str]) -> None:
         self.allowed = frozenset(allowed)
-        # Python has no callback for certificates.
+        # Python has no callback that verifies a client's certificate.
         self.sslobject_class = _ChosenClient
 
 

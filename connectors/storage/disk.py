@@ -27,7 +27,7 @@ REMEDIES: Mapping[int, str] = MappingProxyType(
 )
 
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
-"""Age after which data is on the disk; the kernel usually needs 30 s."""
+"""Age after which data counts as on the disk; the kernel usually needs 30 s."""
 
 _LEAST_FREE_BYTES = 256 * 1024
 """With less space, SQLite cannot create the file that its readers share."""
@@ -50,7 +50,7 @@ def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error in one line, with the remedy if it is an error of a disk."""
+    """Return an error in one line; if it is an error of a disk, with the remedy."""
     for number, remedy in REMEDIES.items():
         if os.strerror(number) in cause:
             return f"{cause}; {remedy}"
@@ -138,10 +138,10 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 
 @contextmanager
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
-    """Yield a file that durably replaces another file when the block ends.
+    """Yield a new file that durably replaces `path` when the block ends.
 
-    Until the block ends without an error, the replaced file stays unchanged. The new
-    file is at `unfinished`, on the same disk; after an error, it is removed.
+    Until the block ends without an error, `path` stays unchanged. Until then, the new
+    file is at `unfinished`, on the same disk; after an error, the new file is removed.
     """
     unfinished = unfinished or path.with_name(f"{path.name}.new")
     try:
@@ -160,7 +160,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 
 
 class NewFiles:
-    """Syncs the files that a program has added to a directory without syncing them.
+    """Syncs files that a program has added to a directory without a sync.
 
     The program writes each file under another name and renames the file to one of the
     given names. Files older than two minutes count as durable.
@@ -176,7 +176,7 @@ class NewFiles:
         )
 
     def sync(self) -> None:
-        """Sync each file that was added since the last call, then their directories."""
+        """Sync files that were added since the last call, then their directories."""
         entries = frozenset(self._entries())
         new = [Path(path) for path, _ in entries - self._known]
         # The first sync writes the file system's journal, so the other syncs are short.
