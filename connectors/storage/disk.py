@@ -182,7 +182,7 @@ class NewFiles:
         # The first sync writes the file system's journal, so the other syncs are short.
         # Threads would cost more CPU time than the syncs.
         for path in new:
-            # The program may have removed the file meanwhile.
+            # The program may have removed the file since the listing.
             with suppress(FileNotFoundError):
                 sync(path)
         for directory in {path.parent for path in new}:

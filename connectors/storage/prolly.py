@@ -43,17 +43,17 @@ CREATE TABLE note (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 
 
 class OtherFanOutStored(StorageUnreadable):
-    """The file has a tree of another fan-out."""
+    """The file has a tree with another fan-out."""
 
     def __init__(self, path: Path, stored: int, expected: int) -> None:
         super().__init__(path, f"its tree has the fan-out {stored}, not {expected}")
 
 
 class SqliteTree(SqliteFile):
-    """A tree on disk, of one fan-out; arguments and errors are those of `SqliteFile`.
+    """A tree on disk; other arguments and errors are those of `SqliteFile`.
 
     Raises:
-        OtherFanOutStored: The stored tree has another fan-out.
+        OtherFanOutStored: The stored tree has a fan-out other than `fan_out`.
 
     Attributes:
         tree: The tree that is stored on disk.

@@ -23,8 +23,8 @@ _ADVICE = {
 class NodeError(Exception):
     """A request to a node failed; `request` is method and path.
 
-    `retry_after_s` is the wait that the node requests, seconds; None without a request
-    to wait.
+    `retry_after_s` is the wait that the node requests, seconds; None if the node
+    requests no wait.
     """
 
     def __init__(

@@ -31,8 +31,8 @@ _ATTEMPTS = 5
 class StoreListing:
     """Reads one node's store for the content topics of each pubsub topic.
 
-    A pubsub topic without content topics selects all. Methods raise `NodeError` if the
-    node is unreachable, refuses, or sends an invalid answer.
+    A pubsub topic without content topics selects all its messages. Methods raise
+    `NodeError` if the node is unreachable, refuses, or sends an invalid answer.
     """
 
     def __init__(self, node: NodeSettings, topics: Mapping[str, Sequence[str]]) -> None:

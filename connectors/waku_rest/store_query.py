@@ -1,4 +1,4 @@
-"""Queries to the store of a Waku node, and the loop over their pages."""
+"""Queries to the store of a Waku node, and the loop over the pages of their answers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from connectors.waku_rest.errors import BadAnswer
 from sds_core.prolly.tree import ProllyTree
 
 MAX_CONTENT_TOPICS = 10
-"""Content topics in one query: with more, the store refuses all pages after the
-first."""
+"""Maximum number of content topics in one query: with more, the store refuses all pages
+after the first."""
 
 MAX_HASHES = 50
-"""Hashes in one query: more may exceed the node's limit for a request head, 8 KiB."""
+"""Maximum number of hashes in one query: with more, the head of the request may exceed
+the node's limit of 8 KiB."""
 
 MAX_PAGE_SIZE = 100
-"""The store's maximum."""
+"""The store's maximum number of messages in a page."""
 
 _Item = TypeVar("_Item")
 
@@ -37,8 +38,8 @@ class StoreQuery:
         start_ns, end_ns: Inclusive bounds of the sender's time, Unix ns, at least 1.
         hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all.
         page_size: Messages in a page, in [1, `MAX_PAGE_SIZE`].
-        ascending: Whether the oldest page is first. Within a page, the oldest message
-            is always first.
+        ascending: Whether the oldest page is the first page. Within a page, the oldest
+            message is always first.
 
     Raises:
         ValueError: The API does not support these conditions.
@@ -98,7 +99,7 @@ def queries_of(
 async def follow(
     read_page: ReadPage, node: str, is_ending: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Read page after page; return whether the last page was read.
+    """Read page after page; return whether the answer's last page was reached.
 
     `node` is the URL for errors. `is_ending` returns whether to stop before the next
     page.

@@ -28,8 +28,8 @@ class FiringHead:
     Attributes:
         alerts: At most `LISTED_ALERTS` alerts, most severe first, each with name,
             severity and the channels for which the alert fires.
-        by_name: Each alert that fires -> its most severe severity.
-        note: Why the list of firing alerts is unknown; empty if it is known.
+        by_name: Name of each alert that fires -> its highest severity.
+        note: Why no alerts are listed; empty if alerts are listed.
     """
 
     alerts: Sequence[tuple[str, str, str]]

@@ -1,4 +1,4 @@
-"""`/metrics`: Prometheus text or OpenMetrics, as the request prefers."""
+"""`/metrics`: Prometheus text or OpenMetrics, whichever the request prefers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from connectors.prometheus.exposition import encoder
 from connectors.web.operations import Operation
 
 _COMPRESSION = 3
-"""Level of zlib. The highest level takes ten times as long, and reduces the size by
-only a seventh."""
+"""Compression level of zlib. The highest level takes ten times as long, and reduces the
+size by only a seventh more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,8 @@ class MetricsQuery:
     """Selects metrics.
 
     Attributes:
-        names: Name of a metric, which may be repeated; by default all.
+        names: Name of a metric; the parameter may be repeated. By default, all metrics
+            are selected.
     """
 
     names: list[str] = field(default_factory=list, metadata={"name": "name[]"})
@@ -51,11 +52,11 @@ class _Made(NamedTuple):
 
 
 class Metrics:
-    """Answers scrapes, one after the other in a separate thread.
+    """Answers scrapes one after the other, in a separate thread.
 
     With thousands of channels, an answer takes a large part of a second. While a thread
-    creates an answer, the event loop must answer other requests. Scrapes that arrive in
-    this time share the next answer.
+    creates an answer, the event loop must answer other requests. Scrapes that arrive
+    while the thread works share the next answer.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -106,7 +107,7 @@ class Metrics:
 @contextmanager
 def _without_collections() -> Iterator[None]:
     # Samples have no reference cycles. The garbage collector would search all channels
-    # without any result, and take as long as the answer.
+    # for nothing, and take as long as the answer itself.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

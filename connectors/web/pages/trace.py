@@ -1,7 +1,7 @@
 """`/trace` and `/api/v1/trace`: what happened to one message.
 
-A trace reads Kafka, and takes seconds in a process of its own. The server creates only
-few traces at a time and stores none. The server refuses further requests.
+To create a trace, a separate process reads Kafka for some seconds. The server creates
+only few traces at a time, refuses further requests, and stores no trace.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ MOST_AT_ONCE = 2
 """Maximum number of concurrent traces; each occupies a thread that answers requests."""
 
 POLL_S = 86_400
-"""An open page must not repeat its trace: an address can have one trace at a time."""
+"""An open page must not repeat its trace, because each client address can have only one
+trace at a time."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
