@@ -34,7 +34,7 @@ class MirrorSettings:
         cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of the
             node; its filter cache is fixed at 50).
         poll_interval_s: Wait between two reads of a page, seconds. After a full page,
-            there is no wait.
+            the mirror does not wait.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
         backfill_s: How far back a new mirror reads from stores, seconds.
         spool_bytes: Size of the spool above which the mirror stops reading from nodes.

@@ -106,7 +106,7 @@ def _percentile(figure: Figure, percentile: Percentile) -> PageFigure:
         histogram = figure.read(totals)
         if not histogram.count:
             return None
-        # The last bucket has no bound, so take a value just above the greatest bound.
+        # The last bucket has no bound, so take a value above the greatest bound.
         return histogram.percentile_ms(percentile.percent) or BUCKETS_MS[-1] + 1
 
     return PageFigure(
