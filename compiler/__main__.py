@@ -1,4 +1,4 @@
-"""Compiles the core of this tree: `python -m compiler`.
+"""Compiles the core of this source tree: `python -m compiler`.
 
 Exit codes: 0 if the core is compiled, 1 if a source is refused, 3 if no compiler works.
 """

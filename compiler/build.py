@@ -29,12 +29,11 @@ With -fwrapv, signed integers wrap around. Cython's structures need
 -fno-strict-aliasing."""
 
 _BUILDER = "builder"
-"""File in a compiled core, with a hash of package `compiler`, Cython's version and
-flags."""
+"""File in a compiled core: a hash of package `compiler`, Cython's version and flags."""
 
 _WHOLE = "whole"
-"""File that marks a complete build. Files of an interrupted build may be incomplete,
-although they are newer than their sources."""
+"""File that marks a complete build. An interrupted build may leave incomplete files
+that are newer than their sources."""
 
 
 def is_current(root: Path, flags: Sequence[str] = ()) -> bool:
@@ -100,10 +99,9 @@ def _key(*parts: str) -> str:
 def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Path:
     """Compile the modules that changed; return the directory of all modules.
 
-    Each combination of Cython, Python, compiler and flags has its own directory.
+    Each combination of Cython, Python, compiler and flags has a directory of its own.
     """
-    # Imported only here, because the import takes longer than checking whether the core
-    # is up to date.
+    # Imported only when it is needed, because Cython loads slowly.
     from compiler import cython_step
 
     name = _key(*compiler.command, *flags, str(cython_step.DIRECTIVES)) + TAG
@@ -130,8 +128,7 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(make_module, (*MODULES, SHARED)))
     except (cython_step.CompileError, CompilationFailed):
-        # A failed step leaves no half-written file, so the next build can reuse all
-        # files.
+        # A failed step leaves no half-written file: reuse the files.
         (work / _WHOLE).touch()
         raise
     (work / _WHOLE).touch()

@@ -79,7 +79,7 @@ def find_compiler() -> Compiler:
     """Find a C compiler that works: `CC`, cc, gcc, clang, or the package `ziglang`.
 
     Raises:
-        CompilerMissing: The compiler or Python's headers are missing.
+        CompilerMissing: No compiler works, or Python's headers are missing.
     """
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     if not any(Path(directory, "Python.h").exists() for directory in _INCLUDED):

@@ -1,7 +1,6 @@
 """Translates the output of `derive` to C with Cython.
 
-Importing Cython takes longer than checking whether the core is up to date, so `build`
-imports this module only when it is needed.
+`build` imports this module only when it is needed, because Cython loads slowly.
 """
 
 from __future__ import annotations

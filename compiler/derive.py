@@ -42,7 +42,7 @@ class NotCompilable(Exception):
 
 
 class Derived(NamedTuple):
-    """The texts of the .pxd file and of the .py file."""
+    """The texts of a .pxd file and of a .py file."""
 
     declarations: str
     source: str

@@ -1,4 +1,4 @@
-"""Archives of loaded classes, which halve the start time of a JVM (JEP 350).
+"""Archives of loaded Java classes, which halve the start time of a JVM (JEP 350).
 
 If an archive does not match the JVM's build and class path, the JVM starts without it.
 """
@@ -27,11 +27,11 @@ class ClassArchive:
         class_path: Sequence[Path],
         content: str = "",
     ) -> ClassArchive:
-        """Return the archive of a program on one Java and class path.
+        """Return the archive of a program for one Java installation and class path.
 
         The class path consists of jars or directories of jars. `content` describes the
-        actions that the program performs while it is recorded; if `content` changes,
-        the archive is recorded again.
+        program's actions during the recording; a change of `content` causes a new
+        recording.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):
@@ -48,7 +48,7 @@ class ClassArchive:
         """Yield the options of a JVM that writes the archive.
 
         The JVM must end within the block, because it writes the archive when it ends.
-        Archives of other versions of the program are deleted.
+        Afterwards, archives of other versions of the program are deleted.
 
         Raises:
             OSError: The directory cannot be written to, or the JVM wrote no archive.

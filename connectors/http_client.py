@@ -17,7 +17,7 @@ import httpx
 def get(
     url: str, *, params: Mapping[str, Any] | None = None, timeout: float
 ) -> httpx.Response:
-    """Return the answer to a request; parameters without a value are not sent.
+    """Return the answer to a GET request; parameters that are None are not sent.
 
     The login is from ``~/.netrc``, or from the file that ``NETRC`` names. Certificates
     are verified, with the authorities in ``SSL_CERT_FILE`` if it is set. `timeout`

@@ -10,10 +10,10 @@ Answer = TypeVar("Answer")
 
 
 class Poll(Generic[Answer]):
-    """Requests the newest answer of another program repeatedly while the block runs.
+    """Polls another program while the block runs, for its newest answer.
 
-    `ask` sends one request and raises no errors. Until the other program has answered,
-    `first` counts as the newest answer.
+    `ask` sends one request and raises no errors. `first` counts as the newest answer
+    until one has arrived.
     """
 
     def __init__(

@@ -174,7 +174,7 @@ def _check(directory: Path, asked: _Description) -> None:
     """Raise SweepRefused unless a directory is new or has results of this grid."""
     found = _described(directory)
     if found is None:
-        # A sweep that was killed immediately may have left these files.
+        # A sweep that was killed during its start may have left these files.
         begun = {_LOCK, _NEW_GRID}
         if directory.exists() and {x.name for x in directory.iterdir()} - begun:
             message = f"{directory} is not empty and has no sweep: give another --out"

@@ -1,4 +1,4 @@
-"""An embedded Kafka broker: one node on loopback, for demos and tests.
+"""An embedded Kafka broker: one node on the loopback interface, for demos and tests.
 
     with EmbeddedBroker() as broker:
         KafkaProducer(bootstrap_servers=broker.bootstrap)
@@ -6,8 +6,9 @@
 A program that is killed cannot stop its broker. Every start therefore first ends the
 brokers of killed programs (`end_left_over_brokers`).
 
-`security` secures the listener for clients. The broker's internal listeners are never
-encrypted. Another user of this machine can connect to their ports without a password.
+`security` applies only to the listener for clients. The broker's internal listeners are
+never encrypted. Another user of this machine can connect to their ports without a
+password.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ _JVM_FLAGS = (
     "-Xmx512m",
     # Measured on two cores with records of 390 B and 29 kB: the fast compiler and the
     # serial collector reduce the start time from 2.0 s to 1.5 s, and memory from 340 MB
-    # to 210 MB. They also reduce the CPU time of each of the first million records.
+    # to 210 MB. The first million records also need less CPU time.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
     # Otherwise, a broker that runs out of memory would continue without some threads.
@@ -333,7 +334,7 @@ def _format(data_dir: Path, run_kafka: list[str]) -> None:
 def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
     log = data_dir / _LOG
     if log.exists():
-        # The log of a broker that ended unexpectedly shows the cause.
+        # Keep the previous log: it shows why a broker ended unexpectedly.
         log.replace(log.with_name(f"{_LOG}.1"))
     with log.open("wb") as log_file:
         return subprocess.Popen(  # noqa: S603 - fixed arguments, no shell
@@ -342,7 +343,7 @@ def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log_file,
             stderr=subprocess.STDOUT,
-            # Ctrl-C in the terminal must reach only the parent.
+            # Ctrl-C in the terminal must reach only the parent process.
             start_new_session=True,
         )
 
@@ -375,14 +376,14 @@ def _answers(port: int, cluster_id: str) -> bool:
 def _make_users(port: int, users: Mapping[str, str]) -> None:
     """Create SCRAM credentials of users; the configuration has the PLAIN passwords.
 
-    Kafka's format tool could create users only in a new data directory, but a broker
-    may start with other users on an existing data directory.
+    Kafka's format tool could create users only in a new data directory, but users may
+    also change on an existing one.
     """
     if not users:
         return
     mechanisms = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     with closing(_admin(port)) as admin:
-        # Kafka allows each user only once in a request, so each mechanism gets its own.
+        # Kafka allows each user only once in a request.
         for mechanism in mechanisms:
             refused = admin.alter_user_scram_credentials(
                 [

@@ -12,7 +12,7 @@ from connectors.kafka.settings import MAX_MESSAGE_BYTES, Mechanism, Protocol
 
 HOST = "127.0.0.1"
 
-# Names inside the data directory, which is the broker's working directory.
+# Names in the data directory, which is the broker's working directory.
 DATA = "data"
 PROPERTIES = "server.properties"
 LOG4J = "log4j2.properties"
@@ -74,10 +74,10 @@ _LOGIN_MODULE = "org.apache.kafka.common.security"
 class BrokerSecurity:
     """Encryption and authentication of clients.
 
-    Files are in PEM format. The key is an unencrypted PKCS #8 key. In
-    `certificate_file`, the intermediate certificates follow the certificate. If
-    `ca_file` is omitted, clients need no certificate. `users` has the passwords by user
-    name, with only letters and digits. Every user can use every SASL mechanism.
+    Files are PEM, and the key is unencrypted PKCS #8. In `certificate_file`, the
+    intermediate certificates follow the certificate. If `ca_file` is omitted, clients
+    need no certificate. `users` has passwords by user name, of letters and digits only.
+    Every user can use every SASL mechanism.
     """
 
     protocol: Protocol
@@ -176,7 +176,7 @@ def _escaped(text: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    # The old file is deleted first: `os.open` sets the mode only of a new file.
+    # Delete the old file first: `os.open` sets the mode only of a new file.
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -2,8 +2,8 @@
 
 Apache Ivy, which is a part of pyspark, fetches the jars, so only Java has to be
 installed. `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with
-their checksums. This project computed the checksums. To upgrade Kafka, fetch the new
-jars, run the tests, and write a new file of checksums.
+checksums that this project computed. To upgrade Kafka, fetch the new jars, run the
+tests, and write a new file of checksums.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class BrokerJarsUnavailable(BrokerError):
 
 
 def default_cache_dir() -> Path:
-    """Return the user's cache directory of this program."""
+    """Return this program's cache directory of the user."""
     return platformdirs.user_cache_path("sds-monitor")
 
 
@@ -100,7 +100,7 @@ def archive_of(jars: Path, java: Path) -> ClassArchive:
 
 @cache
 def pinned_checksums() -> Mapping[str, str]:
-    """Return the SHA-256, in hex, of each jar of the broker by its file name."""
+    """Return the SHA-256 of each jar in hexadecimal digits, by the jar's file name."""
     lines = Path(__file__).with_name(f"{_NAME}.sha256").read_text().splitlines()
     return {name: sha256 for sha256, name in (line.split() for line in lines)}
 
@@ -153,10 +153,9 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
         *(java, "-jar", _ivy_jar()),
         *("-cache", work_dir / "ivy"),
         *("-ivy", "ivy.xml"),
-        # The path is relative, because Ivy would parse brackets in an absolute path as
-        # a pattern.
+        # A relative path, because Ivy would parse brackets in an absolute path.
         *("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"),
-        # scala-logging is published with type `bundle`.
+        # The jar scala-logging is published with type `bundle`.
         *("-types", "jar", "bundle"),
     ]
     try:

@@ -24,8 +24,8 @@ def unix_ms() -> int:
 class NotStored(RuntimeError):
     """A change could not be stored, so the driver has ended.
 
-    The state in memory has a change that the stored state lacks. Send nothing from the
-    state in memory: restore the participant from the stored state.
+    The state in memory has a change that the stored state lacks. Send nothing from it:
+    restore the participant from the stored state.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Driver:
                 raise results[-1]
 
     async def wait_closed(self) -> None:
-        """Wait until the driver ends; raise the error that ended it."""
+        """Wait until the driver ends; if an error ended the driver, raise the error."""
         if self._timer is not None:
             await self._timer
 
@@ -102,8 +102,8 @@ class ChannelDriver(Driver):
         on_event: Takes one event.
         store: Stores the changes, for example `ParticipantStore.append`. After an error
             of `store`, all later calls raise `NotStored`.
-        clock_ms: Returns the time, Unix ms. If the clock is set back, the driver uses
-            its last time until the clock has caught up.
+        clock_ms: Returns the time, Unix ms. If the clock is set back, the driver keeps
+            its last time until the clock catches up.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from sds_core.text import did_you_mean, shown
 _LIST = "channel"
 
 _MAX_NAME_LENGTH = 200
-"""Names have limited length, because they are metric labels."""
+"""Limited, because names are metric labels."""
 
 _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
@@ -38,7 +38,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # TOML has four types of time, of which only one is accepted.
+    # Not typed, because TOML has four types of time, of which only one is accepted.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 

@@ -13,7 +13,7 @@ from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 
 _MAX_AHEAD_MS = 3_600_000
-"""Kafka's default of message.timestamp.after.max.ms."""
+"""Kafka's default for message.timestamp.after.max.ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def import_file(
     """Write a file's records to the topic of frames; return how many were written.
 
     The file is read twice, so that a bad line is found before anything is written.
-    Records keep key, value, time and headers, and also their partition if the topic
-    has it (`target_partition`).
+    Records keep key, value, time and headers. Records also keep their partition, if the
+    topic has it (see `target_partition`).
 
     Args:
         path: The file.
@@ -70,8 +70,8 @@ def import_file(
         now_ms: Wall time, Unix ms.
         speed: Seconds of record time per second; 0 writes as fast as possible.
         stop: Event that ends the import early.
-        partitions: Number of partitions of the topic, if it is created; None: as many
-            as the file's records need.
+        partitions: Number of partitions of a new topic; None: as many as the file's
+            records need.
         restamp: Shift all record times by the same amount, so that the last record's
             time is when it is written. If `speed` is between 0 and 1, the first
             record's time is when it is written.

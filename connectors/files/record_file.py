@@ -16,7 +16,8 @@ from connectors.storage.disk import replacing
 from sds_core.observer.record import RawRecord
 
 _MAX_LINE_BYTES = 80 * 1024 * 1024
-"""A line has room for the largest record of a topic: 32 MiB in hexadecimal digits."""
+"""Maximum length of a line: enough for the largest record, 32 MiB, in hexadecimal
+digits."""
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6

@@ -31,7 +31,8 @@ class NotWaku(ValueError):
     """The text holds no Waku message, or an unusable Waku message.
 
     Attributes:
-        detail: The reason; empty if the text is not a Waku message at all.
+        detail: The reason why a message is unusable; empty if the text holds no Waku
+            message.
     """
 
     def __init__(self, detail: str = "") -> None:

@@ -1,8 +1,8 @@
-"""Layout of a history: a directory per table and day, with numbered files.
+"""Layout of a history on disk: a directory per table and day, with numbered files.
 
 ``<table>/day=YYYY-MM-DD/<number>.parquet``. The names of days follow Hive's style, so
-that other programs can select days by ``day``. Files and directories whose names begin
-with a dot are unfinished or expired, and are never read.
+that other programs can select days by ``day``. Files and directories with a dot first
+are unfinished or expired, and are never read.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def files(directory: Path) -> list[Path]:
 def settled(listing: Callable[[], _Listed]) -> _Listed:
     """Repeat a listing until two consecutive results are equal; return the last result.
 
-    While another process compacts a day, a single listing can miss rows: the old files
-    are deleted, and the new file may appear too late. Two equal listings cannot miss
-    rows, because a compaction changes the listing.
+    While another process compacts a day, a single listing can miss rows: it may contain
+    neither the deleted old files nor the new file. Two equal listings cannot miss rows,
+    because a compaction changes the listing.
     """
     previous = listing()
     while (current := listing()) != previous:

@@ -1,7 +1,7 @@
 """Queries a history in Parquet files with DuckDB, while the writer may write.
 
-DuckDB must not open files: it gets a dataset of the files that we list. Untrusted text
-is passed only as query parameters.
+DuckDB may not open files itself: it gets a dataset of the files that this module lists.
+Untrusted text is passed only as query parameters.
 
 Functions take the directory of a history and the tables of a kind of view. `channel` is
 the id of a channel, or the name of a view of another kind. A range of time [since_ms,
@@ -49,7 +49,7 @@ SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
 """Settings of DuckDB for queries that run beside a job: the job needs cores and
 memory."""
 
-# A parameter that is NULL sets no condition.
+# A parameter with the value NULL sets no condition.
 _FIND = """
 WITH latest AS (
     SELECT * FROM {table}
@@ -88,7 +88,7 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
-# Aggregates ignore null, because old rows lack fields that were added later.
+# Old rows lack fields that were added later; aggregates ignore these nulls.
 _ROWS_BY_HOUR = """
 FROM {table}
 WHERE ($channels IS NULL OR list_contains($channels, {label}))
@@ -103,7 +103,7 @@ HAVING count(*) > 0
 """
 
 _Days = Mapping[date, list[Path]]
-"""Files by day, in order."""
+"""Files by day, in order of time."""
 
 
 def find_incidents(

@@ -1,9 +1,9 @@
 """The three tables of the history for each kind of view, and their rows.
 
-A row is a dictionary of JSON values, with times in Unix ms. Kafka topics contain the
-row unchanged, and Parquet files contain it with the types of the table's schema. Every
-row has ``told``, its sequence number in the outbox. If several rows have the same key,
-the one with the greatest ``told`` is valid.
+A row is a dictionary of JSON values, with times in Unix ms. The row is in Kafka
+unchanged, and in Parquet with the types of the table's schema. Every row has ``told``,
+its sequence number in the outbox (docs/architecture.md). If several rows have the same
+key, the one with the greatest ``told`` is valid.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class HistoryTable:
         schema: Fields of the table; the metadata of each has a ``description``.
         key: Fields that identify the subject of a row; the first has the name of the
             view.
-        time: Name of the time field whose UTC day selects the partition.
+        time: Name of the time field. Its day, in UTC, selects the partition.
     """
 
     name: str
@@ -110,7 +110,7 @@ def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelI
         named_by=row["named_by"],
         waku_hash=bytes.fromhex((row["waku_hash"] or "").removeprefix("0x")),
         hint=bytes.fromhex(row["retrieval_hint"] or ""),
-        # Rows of releases before 0.7 lack this field.
+        # Rows that releases before 0.7 wrote lack this field.
         lacking_others=row.get("lacking_others") or 0,
     )
     return ChannelIncident(row[label], incident, row["tap_hole"])
@@ -290,8 +290,8 @@ class KindTables(NamedTuple):
 
     Attributes:
         incidents: One row per change of an incident, with all fields of the incident.
-        minutes: One row per view and minute in which a figure changed, with all figures
-            at the end of the minute.
+        minutes: One row per view and minute in which a figure changed: the figures at
+            the end of the minute.
         verdicts: One row per view and minute in which the shown verdict changed.
     """
 

@@ -103,7 +103,7 @@ def _fetch_confluent(
         stack.callback(consumer.unassign)
         spare: Any = None
         while open_ranges:
-            # A call for many records would wait until all have arrived.
+            # A single call for many records would wait until all have arrived.
             messages = consumer.consume(1, _POLL_S)
             messages += consumer.consume(_POLL_RECORDS - 1, 0)
             events = [one for one in messages if one.error() is not None]
@@ -165,7 +165,7 @@ def _records_of(
         _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
-    # If a partition occurs repeatedly, `dict` keeps its last offset.
+    # `dict` keeps the last offset of a partition that occurs repeatedly.
     reached = {
         partition: offset + 1
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items()
@@ -225,7 +225,7 @@ def _is_end_of_partition(
 
     error = message.error()
     code = error.code()
-    # librdkafka marks its own errors, unlike the broker's, with an underscore.
+    # librdkafka's own errors, unlike a broker's errors, begin with an underscore.
     if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
         return True
     if code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - as above
@@ -259,17 +259,17 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
             # By default, the client fetches up to 64 MB beyond the end of a range, and
-            # drops these records. With these limits, a broker at a distance of 50 ms
+            # drops these records. With these limits, a broker with a latency of 50 ms
             # still delivers 40 MB/s.
             "queued.max.messages.kbytes": 2_048,
             "max.partition.fetch.bytes": 2_000_000,
-            # A request that waits at the end of the log delays the next batch by this
-            # time. The default is half a second.
+            # A fetch request that waits at the end of the log delays the next batch by
+            # this time. The default is half a second.
             "fetch.wait.max.ms": 10,
             # Hides warnings about a broker that restarts.
             "log_level": 2,
-            # librdkafka retries without end, even if a broker refuses it. `consume`
-            # then raises the error that `check_admission` raises.
+            # librdkafka retries without end, even if a broker refuses it. If
+            # `check_admission` raises an error in this callback, `consume` raises it.
             "error_cb": lambda error: check_admission(settings),
         }
     )
@@ -345,7 +345,7 @@ def read_kafka_python(
             yield records
             patience.renew()
         for partition in list(open_ranges):
-            # The position also passes offsets that hold no record.
+            # The consumer's position also advances over offsets that hold no record.
             if consumer.position(partition) >= open_ranges[partition].end:
                 del open_ranges[partition]
                 consumer.pause(partition)

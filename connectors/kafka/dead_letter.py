@@ -53,8 +53,8 @@ _SMALLEST_BYTES = 4_096
 """Maximum size of a dead letter that is written again after a refusal."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
-"""Number of sent bytes after which the writer waits for Kafka, because the client's
-buffer has no limit."""
+"""Sent bytes after which the writer waits for Kafka: the client's buffer has no
+limit."""
 
 
 class _Sent(NamedTuple):
@@ -66,7 +66,7 @@ class _Sent(NamedTuple):
 class DeadLetterWriter(LazyProducer):
     """Reads undecodable records again, and writes them to the dead-letter topic.
 
-    Duplicates after a crash have the same ``dead-letter-source``.
+    After a crash, duplicates may exist, with the same ``dead-letter-source``.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ _OWN_BYTES = 2_048
 """Maximum size of the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""Number of characters that are kept of a header name, and of bytes that are kept of a
-header's content or of a key."""
+"""Kept characters of a header name, and kept bytes of a header's content or of a
+key."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 
@@ -45,9 +45,8 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 class Fitted(NamedTuple):
     """The record for a dead letter, and the parts that were cut.
 
-    `key` and `value` are written unchanged. If the key is None, the value is not,
-    because the client cannot write a record without both. `headers` lacks the headers
-    that a dead letter adds.
+    If `key` is None, `value` is not, because the client cannot write a record without
+    both. `headers` lacks the headers that a dead letter adds.
     """
 
     key: bytes | None

@@ -1,6 +1,6 @@
 """Performs a handshake with a broker, to report early why it refuses a connection.
 
-Client libraries retry after all errors, and finally report only a timeout.
+Client libraries retry after every error, and in the end report only a timeout.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ address."""
 def wait_until_listening(settings: KafkaSettings) -> None:
     """Wait until a broker accepts a connection.
 
-    Call `wait_until_listening` before you create a client of kafka-python: a client
-    that no broker accepts leaves a thread and open sockets behind.
+    Call this function before you create a client of kafka-python: a client without a
+    broker leaves a thread and open sockets behind.
 
     Raises:
-        KafkaRefused: A broker refuses the client; raised without waiting.
+        KafkaRefused: A broker refuses the client. This error is raised immediately.
         KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file in the security settings cannot be used.
     """
@@ -138,7 +138,7 @@ def _introduce(conversation: _Conversation, settings: KafkaSettings, host: str) 
     except ConnectionResetError as error:
         if settings.security.has_user:
             raise
-        # The broker answered the first request: it runs, but requires a user.
+        # The broker answered the first request, so it runs, but it requires a user.
         secured = Protocol(f"SASL_{settings.security.protocol}")
         remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
         cause = "the broker requires a user"
@@ -179,7 +179,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
         try:
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError):
-            # The text of the cause may contain a secret.
+            # Hide the cause: its text may contain a secret.
             raise refused from None
 
 

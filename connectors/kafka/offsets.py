@@ -52,8 +52,7 @@ class Topic(NamedTuple):
 def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
     """Return old and new id of each topic whose id changed, by the topic's index.
 
-    `known` and `found` have the form of `Topic.id`. A topic with a missing id counts as
-    unchanged.
+    `known` and `found` are as `Topic.id`. A missing id counts as unchanged.
     """
     pairs = zip((known or "").split(","), (found or "").split(","), strict=False)
     return {
@@ -71,7 +70,7 @@ class TimedOffset(NamedTuple):
 
 
 class TopicOffsets:
-    """Looks up offsets of the topics of frames; waits for a broker that restarts.
+    """Looks up offsets of the topics of frames; if a broker restarts, waits for it.
 
     All methods raise `KafkaUnreachable` if no broker answers within the settings'
     timeout, `KafkaRefused` if a broker refuses the client, and `TopicMissing`.
@@ -120,7 +119,7 @@ class TopicOffsets:
         return {partition: at.offset for partition, at in found.items()}
 
     def written(self, partitions: Collection[int]) -> dict[int, int]:
-        """Return the offset after the last record, committed or not, by partition."""
+        """Return the offset after each partition's last record, committed or not."""
         specs = dict.fromkeys(partitions, OffsetSpec.LATEST)
         found = self._list(specs, IsolationLevel.READ_UNCOMMITTED)
         return {partition: at.offset for partition, at in found.items()}
@@ -152,7 +151,7 @@ class TopicOffsets:
         def ask(admin: KafkaAdminClient) -> None:
             errors = admin.alter_group_offsets(group, committed)
             for error in errors.values():
-                # Other errors, such as a group with members, are raised.
+                # Other errors are ignored, for example if the group has members.
                 if error.retriable:
                     raise error
 

@@ -25,7 +25,7 @@ _SIZE_BYTES = 4
 
 
 class HeaderName(str):
-    """A header name as `header_name` returns it, which kafka-python can write."""
+    """A header name, as returned by `header_name`, that kafka-python can write."""
 
     __slots__ = ()
 
@@ -146,7 +146,7 @@ def _unpack_snappy(packed: bytes) -> bytes:
 def _unpack_snappy_block(packed: bytes) -> bytes:
     import pyarrow as pa
 
-    # A block begins with the size of its content, 7 bits a byte, the lowest first.
+    # A block begins with the size of its content: 7 bits per byte, lowest bits first.
     size = shift = 0
     for byte in packed:
         size |= (byte & 0x7F) << shift

@@ -83,8 +83,8 @@ class KafkaSettings:
     Partitions of the first topic keep their numbers.
 
     Attributes:
-        bootstrap: ``host:port``, several separated by commas.
-        topic: The topic of frames, several separated by commas.
+        bootstrap: One or more ``host:port``, separated by commas.
+        topic: One or more topics of frames, separated by commas.
         timeout_s: Time limit for an unreachable broker, seconds. A broker restarts in
             less than two minutes.
         security: Encryption and identity.
@@ -119,17 +119,17 @@ def _restored(
     cls: type[Exception], args: tuple[object, ...], attributes: dict[str, object]
 ) -> Exception:
     error = cls.__new__(cls)
-    # OSError drops the arguments of `__new__` if a subclass has a constructor.
+    # If a subclass of OSError has a constructor, `__new__` drops the arguments.
     error.args = args
     vars(error).update(attributes)
     return error
 
 
 class _Picklable(Exception):
-    """Base of errors that Spark may pickle between driver and workers."""
+    """Base of errors that Spark may pickle, to send them between driver and workers."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return the parts for `pickle`, which by default are only the arguments."""
+        """Return the parts for `pickle`; by default, they are only the arguments."""
         return _restored, (type(self), self.args, vars(self))
 
 

@@ -41,8 +41,8 @@ class TopicFacts(NamedTuple):
 class Survey(NamedTuple):
     """The requested topics by name, and rights of the user.
 
-    `may_create`: whether the user may create topics with any name. `may_commit`:
-    whether the user may commit offsets to the group.
+    `may_create`: the right to create topics with any name. `may_commit`: the right to
+    commit offsets to the group.
     """
 
     topics: Mapping[str, TopicFacts]

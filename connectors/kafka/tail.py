@@ -18,14 +18,14 @@ from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLo
 from sds_core.observer.record import RawRecord
 
 _PARTITIONS = 8
-"""Maximum number of partitions in one read. Heartbeats are in every partition."""
+"""Maximum number of partitions in one read: heartbeats are in every partition."""
 
 _RECORDS = 50
 """Maximum number of records from each partition: one heartbeat of each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
-"""A read ends after this number of bytes of values and headers, because one record may
-have 32 MiB."""
+"""A read ends after this number of bytes in values and headers: one record may have 32
+MiB."""
 
 
 class TopicTail:
@@ -68,7 +68,7 @@ class TopicTail:
                 self._consumer = self._stack.enter_context(consumer)
             return list(_few(read_kafka_python(self._consumer, self._settings, ranges)))
         except RecordsLost:
-            # Retention deleted the records before they were read.
+            # Retention deleted the records first.
             return []
         except KafkaUnreachable:
             # A client that lost its broker may not reconnect.

@@ -52,7 +52,8 @@ def read_in_order_of_time(
         if size <= slice_records:
             yield from _merged(fetched, peaks_ms)
         else:
-            # All records share a millisecond, so any order of partitions is right.
+            # All records have the same millisecond, so any order of partitions is
+            # right.
             for record in fetched:
                 _peak_ms(record, peaks_ms)
                 yield record
@@ -67,7 +68,7 @@ def _cut(
     ends: Mapping[int, int],
     until_ms: int,
 ) -> dict[int, int]:
-    """Return the offset at which each partition first reaches a time, else its end."""
+    """Return the offset at which each partition first reaches a time, or its end."""
     found: Mapping[int, TimedOffset] = {}
     if until_ms <= _LATEST_MS:
         unread = [p for p, offset in here.items() if offset < ends[p]]

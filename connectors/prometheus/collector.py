@@ -145,7 +145,7 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
     # Settings of several views have no sum, so `other` gets the defaults.
     if rest:
         found[OTHER] = DEFAULT_SETTINGS
-    # A view without a name gets its label as its name.
+    # A view without a display name gets its label as the name.
     settings: Labelled[ChannelSettings] = [
         ((label,), replace(one, name=one.name or label)) for label, one in found.items()
     ]
@@ -200,7 +200,7 @@ _AnyFamily = (
 )
 
 _NEW_FAMILY: Mapping[MetricKind, type[_AnyFamily]] = {
-    # The family appends `_total` to a name without it.
+    # The family appends `_total` to a name that lacks this suffix.
     MetricKind.COUNTER: CounterMetricFamily,
     MetricKind.GAUGE: GaugeMetricFamily,
     MetricKind.HISTOGRAM: HistogramMetricFamily,

@@ -34,7 +34,7 @@ _Answer = TypeVar("_Answer")
 class NodeCalls:
     """Pending calls to a node; each takes at most `timeout_s`.
 
-    `take` receives the result of each call. The channel's id is for the log.
+    `take` receives the result of each call.
 
     Attributes:
         under_way: For each pending call, the input that `take` receives if the call is

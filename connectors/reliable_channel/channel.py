@@ -69,8 +69,7 @@ def _event_name(name: str) -> EventName:
 class SteadyClock:
     """Unix time that never decreases.
 
-    If the system's clock is set back, this time advances by the monotonic clock until
-    the system's clock has caught up.
+    While the system's clock is behind, the monotonic clock advances this time.
     """
 
     def __init__(self) -> None:
@@ -197,7 +196,7 @@ class ReliableChannel:
         """Return an id for `send` or `send_ephemeral`.
 
         The first event of a message occurs before `send` returns, so the application
-        needs the id earlier.
+        may need the id earlier.
         """
         return self._core.new_message_id(
             message_payload, self._now_ms(), SystemRandom()
@@ -230,7 +229,7 @@ class ReliableChannel:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Missing messages, in the order in which others first named them."""
+        """Missing messages, in the order in which other messages first named them."""
         return self._core.missing
 
     async def start(self) -> None:
@@ -290,9 +289,10 @@ class ReliableChannel:
     def on(self, name: EventName | str, handler: Handler) -> None:
         """Call a handler for each event of a name, such as "message-received".
 
-        The names of the published API (LIP-173), such as "received", are also valid.
-        Events are not stored for later handlers. To receive events from before a
-        restart, create the channel without `auto_start`, and start it after this call.
+        The names of the published API (LIP-173), such as "received", are also valid. A
+        handler does not get events from before its registration. To receive events from
+        before a restart, create the channel without `auto_start`, and start it after
+        this call.
 
         Raises:
             ValueError: No event has this name.
@@ -352,7 +352,7 @@ class ReliableChannel:
         except (MessageIdRefused, NotStarted):
             raise
         except Exception:
-            # A restart continues from the stored state, which is older.
+            # The state in memory is unusable: continue from the stored state.
             self._is_broken = True
             if self._timer is not None:
                 self._timer.cancel()

@@ -16,7 +16,7 @@ _CLUSTER, _SHARDS = 1, 8
 class MemoryNode:
     """A node that stores all messages, and relays them to all its channels.
 
-    Messages exist as long as their node. All channels use the same event loop.
+    Messages exist as long as the node object. All channels use the same event loop.
     """
 
     def __init__(self) -> None:

@@ -13,14 +13,14 @@ from sds_core.text import printable, shorten
 _log = logging.getLogger("sds-monitor")
 
 _LONGEST_NAMES = 200
-"""Maximum length of the logged names of a certificate, in characters."""
+"""Maximum number of characters of a certificate's names in the log."""
 
 
 class NewestContext(ssl.SSLContext):
     """A server's context that uses the newest TLS settings for each connection.
 
-    A certificate can thus be replaced while the server runs. Only `wrap_bio` is
-    overridden, because `asyncio` calls no other method.
+    A certificate can thus be replaced while the server runs. `asyncio` calls no other
+    method than `wrap_bio`.
     """
 
     def __new__(cls, newest: Callable[[], ssl.SSLContext]) -> Self:

@@ -59,7 +59,7 @@ class SqliteFile:
     """A file with one kind of state; a context manager that closes it.
 
     Opening a file may raise each of the errors above. Methods that write raise
-    `StorageError`, methods that read raise `StorageUnreadable`.
+    `StorageError`, and methods that read raise `StorageUnreadable`.
 
     Args:
         path: The file; it is created if it is missing.

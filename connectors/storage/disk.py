@@ -30,7 +30,7 @@ _WRITTEN_AFTER_NS = 120 * 1_000_000_000
 """Age after which data counts as on the disk; the kernel usually needs 30 s."""
 
 _LEAST_FREE_BYTES = 256 * 1024
-"""With less space, SQLite cannot create the file that its readers share."""
+"""With less free space, SQLite cannot create the file that its readers share."""
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
 
 
 def _refusal_of(directory: Path) -> int | None:
-    # Only a write shows how much space a quota or a reserve of the file system allows.
+    # Only a write shows how much space a quota or a reserve of the file system leaves.
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(_LEAST_FREE_BYTES))
@@ -112,7 +112,7 @@ def sync(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems cannot sync a directory by itself.
+        # Some network file systems cannot sync a directory.
         if error.errno != errno.EINVAL:
             error.filename = str(path)
             raise
@@ -129,7 +129,7 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # The process that created an existing directory may have ended before its sync. If
+    # The process that created an existing directory may have ended before it synced. If
     # this process has no permission to open the parent, another process has created the
     # directory.
     with suppress(PermissionError):
@@ -180,7 +180,7 @@ class NewFiles:
         entries = frozenset(self._entries())
         new = [Path(path) for path, _ in entries - self._known]
         # The first sync writes the file system's journal, so the other syncs are short.
-        # Threads would cost more CPU time than the syncs.
+        # Threads would cost more CPU time than the syncs themselves.
         for path in new:
             # The program may have removed the file since the listing.
             with suppress(FileNotFoundError):

@@ -104,8 +104,8 @@ class ParticipantStore(SqliteFile):
                     profile=profile,
                 )
         channel.record_changes()
-        # A snapshot replaces changes of an earlier release: a later release may handle
-        # the same calls differently.
+        # Start with a snapshot, because the release that wrote changes should read
+        # them: another release may handle the same calls differently.
         self._take_snapshot(channel)
         return channel
 
@@ -126,7 +126,7 @@ class ParticipantStore(SqliteFile):
         if change_bytes > max(_LEAST_CHANGE_BYTES, stored.snapshot_bytes):
             self._take_snapshot(channel)
             return
-        # If storing the changes fails, the next call takes a snapshot.
+        # If this fails, the next call takes a snapshot.
         self._stored[key] = stored._replace(change_bytes=sys.maxsize)
         with self._writing() as database:
             database.executemany(

@@ -46,11 +46,10 @@ class Synchronised(NamedTuple):
 
 
 class Peer:
-    """A server of synchronisations, with limits and timeouts for its answers.
+    """A peer that serves synchronisations, with limits and timeouts for its answers.
 
-    If the context is None, the connection has no TLS. Methods raise `PeerUnreachable`
-    if every connection breaks, and `SyncError` if the peer refuses or violates the
-    protocol.
+    If `tls` is None, connections have no TLS. Methods raise `PeerUnreachable` if every
+    connection breaks, and `SyncError` if the peer refuses or violates the protocol.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ _OPENING = {Kind.OPEN, Kind.EXCHANGE_ROOT_REQUEST}
 
 
 class SyncServer:
-    """Serves the messages of this side.
+    """Serves this side's messages to peers.
 
     Args:
         tree: Returns the current tree; called once for each synchronisation.
@@ -137,15 +137,14 @@ class SyncServer:
             self._timeouts.step_s,
             None if is_open else _CREDENTIAL_BYTES,
         )
-        # A broken connection with TLS has no peer name.
+        # A broken connection with TLS has no "peername".
         address, *_ = writer.get_extra_info("peername") or ("",)
         try:
             if not is_open:
                 await self._check_token(stream)
             self._check_crowd(address)
         except SyncError as error:
-            # Do not wait until the peer has read the refusal: a wait would keep memory
-            # in use.
+            # Waiting until the peer has read this would keep memory in use.
             writer.write(bytes(self._refusal(error)))
             return
         self._listener.made(writer.transport)

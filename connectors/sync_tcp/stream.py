@@ -19,7 +19,7 @@ class Timeouts(NamedTuple):
 
     Attributes:
         connect_s: Limit for opening a connection.
-        first_s: Limit for the TLS handshake of a peer, and then for the first frame.
+        first_s: Limit for the TLS handshake of a peer, and also for its first frame.
         step_s: Limit for each part that the other side sends or receives.
         session_s: Limit for a whole connection.
         retry_s: Wait before the second connection. Each further wait is twice as long,
@@ -39,9 +39,9 @@ DEFAULT_TIMEOUTS = Timeouts()
 class FrameStream:
     """Reads and writes the frames of one connection; counts bytes.
 
-    `frame_bytes` is the maximum length of a frame. If `first_bytes` is given, it limits
-    the first frame instead. `step_s` is the time limit for each part of a frame,
-    seconds.
+    `frame_bytes` is the maximum length of a frame. If `first_bytes` is given, it is the
+    maximum length of the first frame. `step_s` is the time limit for each part of a
+    frame, seconds.
     """
 
     def __init__(

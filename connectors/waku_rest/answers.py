@@ -101,7 +101,7 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     """The answer of a store with unparsed messages.
 
     `status_code` has the meaning of an HTTP status. `pagination_cursor` is the hash of
-    the last message in the order of the query; None or empty on the last page.
+    the last message in the order of the query. It is None or empty on the last page.
     """
 
     status_code: int
@@ -112,8 +112,8 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     def page(self, requested_topic: str | None) -> StorePage:
         """Parse the messages of the answer.
 
-        `requested_topic` is the pubsub topic of the query, because an answer with only
-        hashes does not repeat it.
+        `requested_topic` is the query's pubsub topic: an answer with only hashes does
+        not repeat it.
 
         Raises:
             ValueError: The cursor is not a hash, or the messages are not a list.
@@ -130,7 +130,7 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
 
 
 def read_store_answer(body: bytes) -> StoreAnswer:
-    """Parse the answer of a store, without its messages."""
+    """Parse the answer of a store, but not its messages."""
     return _STORE_ANSWER.decode(body)
 
 

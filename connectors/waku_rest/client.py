@@ -1,7 +1,7 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
 A node deletes a page of its relay or filter cache when it sends the page. The caller
-therefore gets every message that arrived, even if the rest of the answer is invalid.
+therefore gets every complete message, even if the rest of the answer is invalid.
 Nothing is retried.
 """
 
@@ -67,8 +67,8 @@ _Result = TypeVar("_Result")
 class NodeClient:
     """Sends requests to one node; each method is one request.
 
-    Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`. A cancelled
-    read of relay or filter loses its page. `url` has no slash at its end.
+    Every method may raise `NodeUnreachable`, `NodeRefused` and `BadAnswer`. If a read
+    of relay or filter is cancelled, its page is lost. `url` has no slash at its end.
     """
 
     def __init__(self, url: str, http: httpx.AsyncClient) -> None:

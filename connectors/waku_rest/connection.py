@@ -12,8 +12,8 @@ _CONNECTIONS = httpx.Limits(
     max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
 )
 """Limits for one node, which answers in a single thread. The client closes an idle
-connection before the node does. Otherwise, a request could meet a closing connection,
-and a page could be lost."""
+connection before the node does, because a request on a closing connection could lose a
+page."""
 
 
 class BadSettings(ValueError):

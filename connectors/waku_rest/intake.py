@@ -40,7 +40,7 @@ class MirrorContext(NamedTuple):
 
 
 class Intake:
-    """Accepts each message once, from any node and any endpoint.
+    """Accepts each message only once, although several nodes and endpoints deliver it.
 
     Only this class uses the spool. Calls of several tasks run one after another, each
     in a thread, so a slow disk does not block connections. If the disk is full, the
@@ -70,7 +70,7 @@ class Intake:
     async def take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
     ) -> None:
-        """Store new messages durably if the mirror's settings select them.
+        """Store new messages durably, if the settings select them.
 
         Each message is given with its pubsub topic.
         """
@@ -142,11 +142,11 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
                 continue
             skipped.append(skip)
-            # Stores never return messages on other topics.
+            # Messages on other topics need no mark: stores never return them.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
-        # Records get the time of storing, not of reading, so that record times never
-        # decrease.
+        # Records get the time at which they are stored instead of read, so that record
+        # times never decrease.
         accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
             self._figures.skipped[skip] += 1

@@ -27,13 +27,12 @@ restart of the node."""
 _LONGEST_S = 2.0
 """Maximum wait between two attempts at an unreachable node, s.
 
-A short wait loses less: after a restart, a node caches nothing before a new
-subscription.
+The wait is short, because a restarted node caches nothing before a new subscription.
 """
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
-"""Statuses of a proxy that did not get the node's answer. The node may then have
-deleted the page without delivering it."""
+"""Statuses of a proxy that did not get the node's answer. The node may have deleted the
+page anyway."""
 
 _FILTER_CACHE = 50
 """Number of messages in a node's filter cache, which is not configurable."""
@@ -106,7 +105,7 @@ class Listener:
         try:
             return await self._read()
         except NotSubscribed:
-            # The node has cached nothing since its restart.
+            # After its restart, the node has cached nothing.
             self._subscribed_ms = None
             await self._lost(Loss.RESUBSCRIBED)
             await self._subscribe()

@@ -94,7 +94,7 @@ class Mirror:
                 for node in self._settings.nodes
             ]
             self._figures.nodes |= {node.url: NodeFigures() for node in nodes}
-            # Nodes are read at different moments, so two reads may be up to two
+            # Nodes are read at different times, so reads of two nodes may be up to two
             # intervals apart.
             coverage = Coverage(
                 self._figures.nodes, 2 * self._interval_ms, self._spool.last_seq > 0
@@ -201,7 +201,7 @@ class Mirror:
         was_passing = self._kafka.is_passing
         self._kafka.passes()
         self._sent_late += written - refused
-        # The first write after a failure contains only the records of the first failed
+        # The first successful write contains only the records of the first failed
         # attempt.
         if not self._figures.spooled or (was_passing and written < _WRITTEN_AT_ONCE):
             sent = counted(self._sent_late, "record")

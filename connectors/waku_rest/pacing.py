@@ -62,7 +62,7 @@ class Trouble:
         if self._since_ms is None:
             return
         until_ms = self._now_ms() if self._until_ms is None else self._until_ms
-        # The clock may have been set back meanwhile.
+        # The clock may have been set back since the failure began.
         seconds = max(0, until_ms - self._since_ms) / 1000
         self._since_ms = self._until_ms = None
         _log.info("%s after %s s%s", message, f"{seconds:,.0f}", more)

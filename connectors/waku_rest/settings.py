@@ -37,7 +37,7 @@ class MirrorSettings:
             the mirror does not wait.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
         backfill_s: How far back a new mirror reads from stores, seconds.
-        spool_bytes: Size of the spool above which the mirror stops reading from nodes.
+        spool_bytes: Size of the spool above which the mirror pauses reading.
     """
 
     nodes: tuple[NodeSettings, ...]

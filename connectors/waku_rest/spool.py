@@ -114,8 +114,8 @@ class Spool:
         last_seq: The last sequence number of a frame.
         count: Number of waiting records, including heartbeats.
         size_bytes: Size of the waiting records, bytes.
-        forgotten_ms: Time, Unix ms: all hashes that were accepted before it are
-            deleted; 0 if no hash was ever deleted.
+        forgotten_ms: Hashes accepted before this time, Unix ms, have been deleted; 0 if
+            none has.
 
     Raises:
         StateUnusable: Another mirror uses the directory, or the directory belongs to
@@ -179,7 +179,7 @@ class Spool:
         ).fetchone()
 
     def begin(self) -> bool:
-        """Mark the spool as open; return whether it was marked as open before.
+        """Mark the spool as open; return whether it was already marked as open.
 
         A spool that is still marked as open belongs to a killed mirror.
         """

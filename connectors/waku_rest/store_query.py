@@ -14,11 +14,11 @@ MAX_CONTENT_TOPICS = 10
 after the first."""
 
 MAX_HASHES = 50
-"""Maximum number of hashes in one query: with more, the head of the request may exceed
-the node's limit of 8 KiB."""
+"""Maximum number of hashes in one query: with more, the request's head may exceed the
+node's limit, 8 KiB."""
 
 MAX_PAGE_SIZE = 100
-"""The store's maximum number of messages in a page."""
+"""The store's maximum page size."""
 
 _Item = TypeVar("_Item")
 
@@ -101,8 +101,8 @@ async def follow(
 ) -> bool:
     """Read page after page; return whether the answer's last page was reached.
 
-    `node` is the URL for errors. `is_ending` returns whether to stop before the next
-    page.
+    `node` is the node's URL, for errors. `is_ending` returns whether to stop before the
+    next page.
 
     Raises:
         BadAnswer: A cursor was returned twice.
@@ -126,7 +126,7 @@ def onward_query(
 ) -> StoreQuery:
     """Return the query for the messages after the last message of a tree.
 
-    Both sides of a synchronisation may lack messages that were sent after its start
+    Both sides may lack messages that were sent after the synchronisation began
     (75/WAKU2-SYNC, Implementation). The time of the last message is included, because
     another message may have the same time.
     """

@@ -46,15 +46,15 @@ _LONGEST_S = 30.0
 """Maximum wait between two attempts at a store that does not answer, s."""
 
 _AHEAD_MS = 60_000
-"""Maximum time by which a sender's time may be later than the receipt of the message.
+"""Maximum time by which a sender's time is later than the message's receipt.
 
-Stores accept live messages that are up to 20 s ahead of the store's clock.
+Stores accept live messages whose time is up to 20 s ahead of the store's clock.
 """
 
 _REACHES = {20_000: 0, 300_000: 150_000, LONGEST_REACH_MS: 1_800_000}
-"""Length of a span to read, ms -> interval between reads of this length, ms. Each hash
-is listed about seven times. Stores of logos-delivery synchronise with each other over
-the same three spans."""
+"""Length of a span, ms -> interval between reads of such spans, ms. Each message's hash
+is thus read about seven times. Stores of logos-delivery synchronise over the same three
+spans."""
 
 
 class Sweeper:

@@ -111,8 +111,7 @@ class FrameWriter(LazyProducer):
             for partition in range(self._partitions):
                 yield TopicRecord(partition, spooled.at_ms, None, b"", headers)
             return
-        # A record without a channel may go to any partition, because its order does not
-        # matter.
+        # The order of records without a channel does not matter.
         partition = (
             spooled.seq % self._partitions
             if spooled.key is None

@@ -18,14 +18,14 @@ class WebConfig:
 
     Attributes:
         tls: TLS settings; None for no TLS.
-        users: bcrypt hash of the password by user.
+        users: bcrypt hashes of passwords, by user.
         tokens: SHA-256 of each bearer token in hexadecimal digits, by the token's name.
         peer_tokens: SHA-256 of each token for the port of `audit serve`, by the token's
             name.
         open_paths: Paths that need no login.
         headers: Headers of every response.
-        certificates: Files with certificates, by the option in the configuration that
-            names the file.
+        certificates: Files with certificates, by the configuration's option for the
+            file.
     """
 
     tls: ssl.SSLContext | None = None
@@ -80,8 +80,8 @@ class Access:
 
     Attributes:
         config: Returns the current configuration.
-        hosts: Names by which clients may call the server, in addition to addresses and
-            "localhost".
+        hosts: Host names by which clients may call the server, in addition to IP
+            addresses and "localhost".
     """
 
     config: Callable[[], WebConfig] = lambda: UNPROTECTED

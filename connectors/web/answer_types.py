@@ -155,7 +155,8 @@ class TapObject(TypedDict):
 
     Attributes:
         clock_offset_ms: Time by which the tap's clock is fast; null if unknown.
-        channel_count: Number of channels that the tap mirrored lately.
+        channel_count: Number of channels that the tap mirrored within the retention
+            window.
     """
 
     id: Id
@@ -169,7 +170,7 @@ class TapsPage(TypedDict):
 
     Attributes:
         wrong_clocks: Errors of taps' clocks in ms, by tap, for clocks that are off by
-            more than 30 s. Taps whose records are all refused are included.
+            more than 30 s. Taps whose records are all dead letters are included.
     """
 
     clock: Clock
@@ -178,10 +179,10 @@ class TapsPage(TypedDict):
 
 
 class ViewMinutes(TypedDict):
-    """Amounts by which the figures grew in each interval, the oldest first.
+    """Amounts by which the figures grew in each interval, oldest interval first.
 
-    The first interval contains the oldest known minute. The last interval contains the
-    monitor's clock and is incomplete.
+    The first interval contains the oldest known minute. The last interval is
+    incomplete: it contains the current event time.
 
     Attributes:
         hours: Number of hours before now that the answer covers.

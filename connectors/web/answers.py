@@ -19,8 +19,8 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
 }
-"""With these headers, caches do not store answers, and browsers do not render answers
-as pages."""
+"""With these headers, caches store no answers, and browsers render no answer as a
+page."""
 
 
 def answer(content: Mapping[str, Any], status: int = 200) -> Response:

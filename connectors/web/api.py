@@ -1,6 +1,6 @@
 """The JSON API: every figure and every incident, with the keys of the report.
 
-Here, the object of a view is its object in the report, with `id`, name and mute state
+The object of a view is the view's object in the report, with `id`, name and mute state
 added. Paths under `/api/v1/views/<prefix>` name the kind of the views. Paths without a
 prefix are about the kind at the root, which `/api/v1/channels` lists. Times are Unix
 milliseconds; durations are milliseconds if the name ends in `_ms`. Lists come in pages

@@ -18,11 +18,11 @@ from sds_core.text import byte_size
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of the chart, or one part of each bar.
+    """One line of a chart, or one part of each bar.
 
     Attributes:
         values: One value for each interval of the chart; None if nothing was measured.
-        is_limit: Whether the series is a straight line for comparison.
+        is_limit: Whether the series is a limit, drawn as a straight line.
         spans: Bounds of the forecast interval of each value; empty if values have none.
     """
 
@@ -44,10 +44,9 @@ class Chart:
 
     Attributes:
         times: Name of each interval: by default, its start in UTC.
-        ticks: Times with a label on the axis.
+        ticks: The times that have a label on the axis.
         unit: Returns the axis label of a value, for charts of counts.
-        forecast_from: Number of bars before the forecast begins; None if the chart has
-            no forecast.
+        forecast_from: Number of bars before the forecast; None if the chart has none.
         heading: Heading of the table's first column. If it is empty, the column
             contains times, and the table begins with the newest time.
     """

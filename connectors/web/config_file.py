@@ -31,9 +31,8 @@ _UNSUPPORTED = (
 _BCRYPT = re.compile(
     r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}"
 )
-"""A bcrypt hash. With cost 15, a check takes seconds; with a greater cost, one login
-could block all others. The salt has 16 bytes, so its last character encodes only two
-bits."""
+"""A bcrypt hash. With cost 15, a check takes seconds; with more, one login could block
+all others. The salt has 16 bytes, so its last character encodes two bits."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _SHA256_RULE = "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one"
@@ -170,7 +169,7 @@ class WebConfigFile:
                 raise BadWebConfig(message)
 
     def _read(self) -> WebConfig:
-        # The stamp is taken before the files are read, so no later change is missed.
+        # Stored before the files are read, so that no later change is missed.
         self._stamp = {self._path: None}
         try:
             content = self._path.read_bytes()

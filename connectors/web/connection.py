@@ -1,9 +1,9 @@
-"""HTTP connections with time limits for their clients.
+"""HTTP connections with time limits for clients.
 
-Uvicorn closes a connection that is idle after a response. Uvicorn has no time limit for
-a client that does not complete its request, or does not read its response. Uvicorn's
-option `limit_concurrency` is no remedy: it also refuses `/healthz`, and idle clients
-can exclude all others.
+Uvicorn itself only closes a connection that is idle after a response. Uvicorn has no
+time limit for a client that does not complete its request, or does not read its
+response. Uvicorn's option `limit_concurrency` is no remedy: it also refuses `/healthz`,
+and idle clients can exclude all others.
 """
 
 from __future__ import annotations
@@ -30,20 +30,18 @@ class ClientLimits:
 
     Attributes:
         connections: Maximum number of open connections. A further connection closes the
-            open connection whose client has been idle longest, so idle clients exclude
-            no other client.
+            connection whose client has been idle longest.
         watching: Number of connections for `/metrics` and `/readyz` that a further
             connection does not close.
-        request_s: Maximum time for a request, in seconds, from the start of the
-            connection or from the request's first byte.
+        request_s: Maximum time in which a request must arrive, in seconds, from the
+            start of the connection or from the request's first byte.
         unread_s: Time for which a client may read nothing, in seconds. On slow
-            networks, a client may seem to read nothing for seconds, because the system
-            buffers much.
+            networks, this may take seconds, because the system buffers much.
         read_bytes_s: Minimum number of bytes per second that a client must read after
             `unread_s`.
-        idle_s: Idle time after which a connection is closed, in seconds. This time is
-            longer than the interval of scrapes and polls, so that no request meets a
-            closing connection.
+        idle_s: Idle time after which a connection is closed, in seconds: longer than
+            the interval of scrapes and polls, so that no request meets a closing
+            connection.
     """
 
     connections: int = 100
@@ -187,7 +185,8 @@ class LimitedConnection(H11Protocol):
 
 def _unread_bytes(transport: Any) -> int:
     size: int = transport.get_write_buffer_size()
-    # TLS passes all encrypted data to an underlying transport, which is not public.
+    # TLS passes all encrypted data to an underlying transport, which has no public
+    # name.
     tls = getattr(transport, "_ssl_protocol", None)
     below = None if tls is None else tls._transport  # noqa: SLF001 - as above
     return size + (0 if below is None else below.get_write_buffer_size())

@@ -15,8 +15,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from connectors.web.answers import plain_refusal
 
 MOST_REQUESTS = 50
-"""Maximum number of concurrent requests for pages: half of a server's connections. When
-a new connection needs room, some connection is thus always idle and can be closed
+"""Maximum number of concurrent requests for pages: half of a server's connections. A
+new connection can thus always replace an idle connection
 (`connectors.web.connection`)."""
 
 MOST_SCRAPES = 10
@@ -28,11 +28,10 @@ THREADS = 6
 would leave the event loop too little CPU time, even for the probe."""
 
 PROBE = "/healthz"
-"""Path that is always answered, because a supervisor ends a process that does not
-answer."""
+"""Path that is always answered: a supervisor ends processes that do not answer."""
 
 WATCHING = frozenset({"/metrics", "/readyz"})
-"""Paths that each have a limit of their own, `MOST_SCRAPES`."""
+"""Paths that each have the limit `MOST_SCRAPES`."""
 
 _CROWDED = "too many requests at once: ask again in a few seconds"
 
@@ -55,7 +54,7 @@ class LimitedRequests:
             refused = plain_refusal(Request(scope), 503, _CROWDED, {"Retry-After": "5"})
             await refused(scope, receive, send)
             return
-        # The limit is set here, because each event loop has its own limiter.
+        # Set here, because each event loop has its own limiter.
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         is_made = False
 

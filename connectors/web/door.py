@@ -3,11 +3,11 @@
 Requests with an unknown name in the header Host are refused. A page of another site
 thus cannot read the monitor through a user's browser (DNS rebinding).
 
-Untrusted clients cannot determine the cost of logins. A bcrypt hash takes a large part
-of a second of CPU time. A single thread therefore computes the hashes. A correct pair
-of user and password is hashed only once. For each client address, at most one wrong
-pair is hashed per second. Only few requests may wait for this thread, because each
-waiting request occupies a connection.
+Untrusted clients cannot make logins use unlimited CPU time. A bcrypt hash takes a large
+part of a second of CPU time. A single thread therefore computes the hashes. A correct
+pair of user and password is hashed only once. For each client address, at most one
+wrong pair is hashed per second. Only few requests may wait for this thread, because
+each waiting request occupies a connection.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ MOST_CHECKS = 8
 """Maximum number of passwords that are being verified or wait for verification."""
 
 MOST_WAITING = 20
-"""Maximum number of requests that wait for a password. The sum of this limit and the
-limits in `connectors.web.crowding` is below the maximum number of a server's
-connections."""
+"""Maximum number of requests that wait for the check of a password. The sum of this
+limit and the limits in `connectors.web.crowding` is below the maximum number of a
+server's connections."""
 
 MOST_WAITING_OF_ADDRESS = 8
 """Maximum number of waiting requests from one address: a browser sends six."""
@@ -89,14 +89,12 @@ class Passwords:
     ) -> bool:
         """Return whether a password belongs to a user.
 
-        `users` has bcrypt hashes by user, at least one. `address` is the client's
-        address.
+        `users` has bcrypt hashes by user, at least one.
 
         Raises:
             TooManyLogins: Verifying the password now would cost too much.
         """
-        # For an unknown user, another user's hash is checked, so that the check takes
-        # as long.
+        # For an unknown user, check another user's hash, to take as long.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
@@ -175,9 +173,10 @@ class Door:
             return plain_refusal(request, 421, why)
         if not config.needs_login:
             return None
-        # The path of `request.url` is not used: that URL contains the header Host.
+        # Do not use the path in `request.url`: this URL contains the untrusted header
+        # Host.
         path = request.scope["path"]
-        # Supervisors have no login.
+        # Supervisors request the probe without a login.
         if path == PROBE or path in config.open_paths:
             return None
         try:

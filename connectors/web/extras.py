@@ -21,7 +21,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Extras of one kind of view; each extra is optional.
+    """Extras of one kind of view, all optional.
 
     Attributes:
         reason: Returns the reason of a verdict with its counts, from the totals of a

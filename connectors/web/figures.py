@@ -23,7 +23,8 @@ class PageFigure:
         value: Returns the number by which views are sorted, from the totals of a view;
             None if nothing was measured.
         grave: Whether every value other than zero is a fault.
-        column: Position in the table of all views; 0 for a figure without a column.
+        column: Position of the figure's column in the table of all views; 0 if it has
+            no column.
     """
 
     key: str

@@ -53,10 +53,10 @@ class IncidentWords:
             message.
         trace_href: Address of the message's trace; empty if its protocol has no traces.
         stands: Whether the incident has not ended but may still end.
-        standing: Words that state whether the incident has ended, with the time.
+        standing: Words that state whether the incident has ended, and when.
         channel_href: Address of the view's page; empty if the view no longer exists.
-        lacked_by: The participants that have lacked the message longest, each with the
-            start time.
+        lacked_by: The participants that have lacked the message longest, and since
+            when.
         hash: Waku hash in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
         doubt: Why the incident may not be real; empty if nothing suggests a doubt.
@@ -88,8 +88,7 @@ def follows(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> bool:
     """Whether frames may still end an incident (docs/figures.md, 12)."""
     incident = found.incident
     totals = snapshot.views[kind.prefix].totals.get(found.channel)
-    # A view that was forgotten and has returned counts as a new view, without
-    # incidents.
+    # A view that was forgotten and has returned counts as a new view.
     if totals is None or incident.found_ms < (totals.first_event_ms or 0):
         return False
     return incident.ended_ms is None and is_followed(
@@ -162,7 +161,7 @@ def _hash(incident: Incident) -> str:
 
 def _trace_href(found: ChannelIncident, kind: AnyKind) -> str:
     incident = found.incident
-    # A long id does not fit into an address, so the trace is found by the Waku hash.
+    # A long id does not fit into an address, but the Waku hash does.
     message = incident.message_id
     if naming.needs_key(message):
         message = _hash(incident)

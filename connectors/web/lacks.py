@@ -22,11 +22,10 @@ LISTED_LACKS = 20
 
 @dataclass(frozen=True, slots=True)
 class LackWords:
-    """A group of messages with one problem; addresses are relative to the site's root.
+    """A group of messages with the same problem; addresses are relative to the root.
 
     Attributes:
-        doubt: Number of messages in the group that taps may have missed, in words;
-            empty for zero.
+        doubt: Number of the group's messages that taps may have missed; empty for zero.
         channel_href: Address of the view's page; empty if the view no longer exists.
         href: Address of the list of these messages; empty if the view no longer exists
             and has a long id.
@@ -73,7 +72,7 @@ class Lacks:
     """All groups of a page.
 
     Attributes:
-        now: Groups of messages that may still arrive, because the monitor follows them.
+        now: Groups of messages that the monitor still follows.
         past: Groups of messages that the monitor no longer follows.
         read: Number of incidents that were grouped.
         more: Whether more than `READ_INCIDENTS` incidents exist.
@@ -125,12 +124,13 @@ def group_words(
 
 
 def is_participant(name: str, wanted: str) -> bool:
-    """Whether a participant's id, or the key of the id, is the wanted text."""
+    """Whether `wanted` is a participant's id or the key of this id."""
     return wanted in (name, naming.short_key(name))
 
 
 def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
-    # Lists by participant have only undelivered messages: see `IncidentQuery`.
+    # A list of incidents by participant has only undelivered messages: see
+    # `IncidentQuery`.
     is_listed = lack.kind is IncidentKind.UNDELIVERED
     participant = lack.participant if is_listed else None
     href = naming.unresolved_href(kind, lack.channel, lack.kind, participant)

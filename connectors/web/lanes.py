@@ -16,8 +16,8 @@ _EDGE = 8.0
 _TICK_APART = 18.0
 """Width that a label needs on a phone, in percent of the picture's width."""
 _NUMBER_APART = 7.0
-"""Width that a number needs on a phone. On a desktop, which has twice the width, labels
-and numbers appear one zoom step earlier."""
+"""Width that a number needs on a phone. On a desktop (twice the width), labels and
+numbers appear one zoom step earlier."""
 
 
 class LaneEvent(NamedTuple):
@@ -27,7 +27,7 @@ class LaneEvent(NamedTuple):
         at_ms: Time of the event, Unix ms.
         lanes: Numbers of the event's lanes; the mark is drawn on the first of them.
         tone: CSS class of the mark.
-        is_square: Whether the mark is a square, for a conclusion, instead of a circle.
+        is_square: Whether the mark is a square, for a conclusion.
         text: Text of the event's tooltip.
     """
 
@@ -67,7 +67,7 @@ class Lanes:
         """Place of each event, in percent of the width.
 
         Distances follow the logarithm of the time between events, so that both seconds
-        and hours are visible. Events with the same time are side by side.
+        and hours are visible.
         """
         times = [event.at_ms for event in self.events]
         steps = (1 + math.log2(1 + (b - a) / 1000) for a, b in pairwise(times))

@@ -1,8 +1,8 @@
 """The figures of views in the last hour, and a small trend chart of each view.
 
-The "last hour" starts at a round time, so it lasts up to 65 minutes. For this reason,
-figures change only with new records. For the same reason, the trends of all views have
-the same steps.
+The "last hour" starts at a round time, so it lasts up to 65 minutes. Between round
+times, figures thus change only with new records, and the trends of all views have the
+same steps.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _bars(values: Sequence[int]) -> Markup:
         for n, height in enumerate(heights)
         if height
     )
-    # The markup contains only numbers, so nothing needs escaping.
+    # Only numbers, so nothing needs escaping.
     return Markup(  # noqa: S704
         f'<svg class="bars" viewBox="0 0 {_STEP * len(values)} {_HEIGHT}" '
         f'aria-hidden="true"><path d="{path}"/></svg>'

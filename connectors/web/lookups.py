@@ -33,7 +33,7 @@ class Lookups:
 
     A request waits up to `patience_s` seconds for its turn. Every method raises
     `HistoryBusy` if too many other requests wait, and `HistoryUnreadable` if the
-    history is missing or damaged. If nothing is stored of a kind of view, the result is
+    history is missing or damaged. If no data of a kind of view is stored, the result is
     empty.
     """
 

@@ -30,8 +30,7 @@ class MetricsQuery:
     """Selects metrics.
 
     Attributes:
-        names: Name of a metric; the parameter may be repeated. By default, all metrics
-            are selected.
+        names: Name of a metric; may be repeated. By default, all metrics are selected.
     """
 
     names: list[str] = field(default_factory=list, metadata={"name": "name[]"})
@@ -85,7 +84,7 @@ class Metrics:
         return Response(made.body, headers=headers)
 
     def _answer(self, wanted: _Wanted, since_s: float) -> _Made:
-        """Return an answer whose creation began after a time, in monotonic seconds."""
+        """Return an answer whose creation began after `since_s`, monotonic seconds."""
         newest = self._newest
         if newest is None or newest.wanted != wanted or newest.begun_s < since_s:
             newest = self._newest = self._made(wanted)

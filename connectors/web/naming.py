@@ -51,7 +51,7 @@ def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
 
 
 def incidents_href(kind: AnyKind, view: str, /, **chosen: str) -> str:
-    """Return the address of the list of a view's incidents, with further parameters."""
+    """Return the address of a view's list of incidents, with further parameters."""
     query = view_query(view, label_of(kind))
     rest = urlencode(chosen, errors="surrogatepass")
     return "&".join(filter(None, (f"{path_of(kind, 'incidents')}?{query}", rest)))
@@ -65,7 +65,8 @@ def unresolved_href(
 ) -> str:
     """Return the address of the list of a view's unresolved incidents.
 
-    The list can be limited to a kind, and to messages that a participant lacks.
+    The list can be limited to a kind of incident, and to one participant's lacked
+    messages.
     """
     chosen = {"standing": "true"}
     if problem is not None:
@@ -116,7 +117,7 @@ def needs_key(text: str) -> bool:
 
     A text that is too long or has hidden characters needs a key.
     """
-    # The first condition recognises most long texts without the cost of quoting.
+    # The first condition avoids quoting most long texts.
     return (
         len(text) > words.LONGEST
         or len(_quoted(text)) > words.LONGEST

@@ -144,7 +144,7 @@ def description(routes: Iterable[BaseRoute]) -> Operation:
     """Return the operation that describes all operations among the routes."""
     described = [one for one in routes if isinstance(one, Operation)]
 
-    # The body is created on request, because most processes never need it.
+    # Created on request: most processes never need the body.
     @cache
     def body() -> bytes:
         return msgspec.json.encode(document(described))

@@ -1,7 +1,7 @@
 """Pages of the API's lists, and where the next page begins.
 
-A page begins after an entry, not after a number of entries. Changes of other entries
-between two requests thus cause no omission and no repetition.
+A page begins after a given entry, not after a given number of entries. If other entries
+change between two requests, no entry is thus omitted or repeated.
 """
 
 from __future__ import annotations
@@ -132,10 +132,10 @@ class ListedIncident(NamedTuple):
     """The place of an incident in the list, in a form for addresses.
 
     Attributes:
-        message_id: A long id is cut, so the next page may omit incidents whose ids
-            start with the same characters.
-        begin: First characters of a long channel id, for the case that the channel no
-            longer exists.
+        message_id: A long id is cut, so the next page may omit ids with the same first
+            characters.
+        begin: First characters of a long channel id, in case the channel no longer
+            exists.
     """
 
     found_ms: Annotated[int, _INT64]
@@ -172,5 +172,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # This place follows all ids that begin with the same characters as `long_id`.
+    # Return a text that sorts after all ids with the same first characters.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

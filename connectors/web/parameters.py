@@ -36,7 +36,7 @@ from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot, Views
 
 _GREATEST = 10**18 - 1
-"""Maximum number in a parameter: 64 bits hold every number of 18 digits."""
+"""Maximum of a number: 64 bits hold every number of 18 digits."""
 
 Whole = Annotated[int, Meta(ge=0, le=_GREATEST)]
 
@@ -80,8 +80,8 @@ class IncidentSelection(ViewQuery):
 
     Attributes:
         kind: Selects only incidents of this kind.
-        since: Selects only incidents that were found at this event time (Unix ms) or
-            later, or that have not ended.
+        since: Selects incidents found at this event time (Unix ms) or later, and
+            incidents that have not ended.
         standing: Whether to select only incidents that have not ended.
     """
 
@@ -129,7 +129,7 @@ class Parameter(NamedTuple):
 
     Attributes:
         name: Name of the parameter in an address.
-        field: Field of the dataclass that has the parameter's value.
+        field: Name of the field for the parameter's value.
         default: Value if omitted; `dataclasses.MISSING` for a required parameter.
     """
 

@@ -89,12 +89,12 @@ class Planning(TypedDict):
         computed: Wall time at which the forecasts were computed, Unix ms.
         problem: Why the newest computation failed; empty if it succeeded.
         days: Number of future days that forecasts cover.
-        interval: Probability with which a value lies in its interval, percent.
+        interval: Probability that a value is in its interval, percent.
         total: Forecast of the sum over all channels or groups.
         without_forecast: Channels or groups without a forecast, except those that
             `not_computed` counts.
-        not_computed: Number of channels or groups for which no forecast was computed,
-            because a computation is limited to a maximum number.
+        not_computed: Number of channels or groups without a forecast, because they
+            exceed a limit.
     """
 
     clock: Clock
@@ -145,7 +145,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def planning(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts, sorted by name.
 
-        If one channel or group is selected, its forecast covers all days; otherwise,
+        If one channel or group is selected, its forecast covers `days`; otherwise,
         forecasts cover seven days.
         """
         place = query.place(Reference)

@@ -29,7 +29,7 @@ class Refusal(Exception):
     """A request cannot be answered; the message has the reason in one line.
 
     Attributes:
-        message: The message of all refusals of a class; empty if the messages differ.
+        message: The message, if all refusals of the class have the same.
         values: Further values of the JSON answer, for programs.
     """
 

@@ -27,11 +27,11 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("i
 
 
 def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Markup:
-    """Render a runbook; raw HTML in the runbook is escaped.
+    """Render a runbook; escape raw HTML in the runbook.
 
-    The settings replace the durations in the runbook. The channel's id, quoted as
-    necessary, replaces the example channel in commands, queries and links. If the id is
-    empty or needs a key, the example channel stays.
+    The values in `settings` replace the durations in the runbook. The channel's id,
+    quoted as necessary, replaces the example in commands, queries and links. If the id
+    is empty or needs a key, the example stays.
     """
     tokens = _MARKDOWN.parse(
         DURATION.sub(

@@ -20,8 +20,8 @@ from connectors.web.connection import DEFAULT_LIMITS, ClientLimits, LimitedConne
 from connectors.web.door import Door
 
 _STOP_SECONDS = 2
-"""Time that running requests get to end when the server stops. Even the largest scrape
-takes less."""
+"""Time that running requests get to end when the server stops: any scrape takes
+less."""
 
 _SWITCH_S = 0.0005
 """Maximum time for which a thread runs while others wait, seconds. After each system
@@ -29,12 +29,11 @@ call, the event loop may wait this time for every thread that creates a page. Wi
 Python's switch interval of 5 ms, many clients made the event loop wait for a minute."""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-"""Address at which this machine reaches its own server, if the server listens on all
-addresses."""
+"""Address of this machine's own server, if the server listens on all addresses."""
 
 
 class WebServer:
-    """Serves an application over HTTP until it is stopped; a context manager.
+    """Serves an application over HTTP until the server is stopped; a context manager.
 
     A server that was stopped can be started again. Port 0 selects any free port.
     """

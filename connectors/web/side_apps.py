@@ -26,7 +26,7 @@ class AuditObject(TypedDict):
         is_complete: Whether the mirror has all messages.
         missing_here: Number of messages that the mirror still lacks.
         missing_there: Number of the mirror's messages that the other side lacks.
-        missing_before_begin: How many messages of `missing_here` are older than the
+        missing_before_begin: Messages in `missing_here` that are older than the
             mirror's first message.
         mirror_begin_ms: Time of the mirror's first message, Unix ms.
         newest_missing_ms: For each channel, time of the newest message that the mirror

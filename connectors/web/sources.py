@@ -36,7 +36,7 @@ class StoredViews(Protocol):
     ) -> Sequence[Row]:
         """Return a view's rows of the minutes begun in [since_ms, until_ms), in order.
 
-        Times are Unix ms of event time. Each row has its minute and the fields.
+        Times are Unix ms of event time. Each row has its minute and the given `fields`.
         """
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
@@ -74,8 +74,8 @@ class TraceQuestion(NamedTuple):
 
     Attributes:
         message_id: Id of the message, or the Waku hash of a copy.
-        since_ms: Approximate time at which the message appeared, Unix ms; if None, the
-            search covers the last 24 hours.
+        since_ms: Approximate time at which the message appeared, Unix ms; None for the
+            last 24 hours.
     """
 
     prefix: str
@@ -94,7 +94,8 @@ class Sources:
     """Functions that return data for pages and API; the server's threads call them.
 
     Attributes:
-        current: Returns the newest snapshot; not primed before the job has started.
+        current: Returns the newest snapshot, which is not primed before the job has
+            started.
         stored: Returns the stored data by prefix of the kind; empty before the job has
             started.
         runbooks: Directory of the files `<Alert>.md`.

@@ -23,8 +23,7 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Maximum number of rows in the table. A limit is needed, because open pages request
-the table repeatedly."""
+"""Maximum number of rows in the table, because open pages request it repeatedly."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
@@ -64,12 +63,11 @@ class Shown:
     """A view's shown verdicts of the last 24 hours, for the view's page.
 
     Attributes:
-        heading: Words for the time that the strip covers; it is less than 24 hours if
-            less is known.
-        step: Words for the length of a step of the strip.
+        heading: The time that the strip covers; less than 24 hours if less is known.
+        step: Length of a step of the strip, in words.
         spans: The newest spans, newest first: start and end in UTC, key in
             `words.SHOWN`, and reason.
-        hidden: Number of earlier spans that are not listed.
+        hidden: Number of earlier spans, not listed.
     """
 
     heading: str
@@ -207,8 +205,8 @@ class _Bar(NamedTuple):
 
 def _bars(spans: Sequence[Span], since_ms: int, step_ms: int, count: int) -> list[_Bar]:
     if step_ms == MINUTE_MS:
-        # This case needs no search, because each minute is in only one row. The first
-        # page has hundreds of strips, so speed matters.
+        # Fast path, because the first page has hundreds of strips: each minute is in
+        # only one row.
         return [
             _Bar((span.begin_ms - since_ms) // step_ms, _minutes(span), [span])
             for span in spans

@@ -144,8 +144,8 @@ def names_by_trouble(views: Views[Any]) -> list[str]:
     """
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
-    # A single sort by places takes several times as long as one sort for each verdict.
-    # The tuples of places also make the garbage collector visit all figures.
+    # A single sort by `Trouble` takes several times as long as one sort for each
+    # verdict, and its tuples make the garbage collector visit all figures.
     names: dict[tuple[bool, Verdict], list[str]] = {
         (is_muted, verdict): [] for is_muted in (False, True) for verdict in _RANK
     }

@@ -122,7 +122,7 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
 
 
 def _places(names: Sequence[str], first: int) -> tuple[dict[str, int], list[str]]:
-    # The last lane has all names that do not get a lane of their own.
+    # The last lane has all names without a lane of their own.
     labels = [words.short(name) for name in names[:MOST_LANES]]
     if len(names) > MOST_LANES:
         labels.append(words.counted(len(names) - MOST_LANES, "other"))

@@ -25,7 +25,7 @@ Hours = Literal[1, 3, 6, 24]
 HOURS: Mapping[Hours, int] = MappingProxyType(
     {1: MINUTE_MS, 3: 3 * MINUTE_MS, 6: 5 * MINUTE_MS, 24: 15 * MINUTE_MS}
 )
-"""Number of hours that a trend covers -> length of its intervals, milliseconds."""
+"""Hours that a trend covers -> length of its intervals, milliseconds."""
 
 DEFAULT_HOURS: Hours = 3
 
@@ -35,8 +35,8 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 class Growth(Counter[str | tuple[str, int]]):
     """Amounts by which the figures grew in an interval.
 
-    A key is the name of a field of the totals; for durations, a pair of the field's
-    name and the bucket's number.
+    A key is the name of a field of the totals; for durations, a pair of field name and
+    bucket number.
     """
 
     @classmethod
@@ -82,7 +82,7 @@ class Trend:
 
     @property
     def total(self) -> Growth:
-        """The sum of the growth in all intervals whose growth is known."""
+        """The sum of all known growth."""
         total = Growth()
         for one in self.growth:
             total.update(one)
@@ -134,7 +134,7 @@ def recent_trend(
 
 
 def _span(known_ms: int, clock_ms: int, hours: int) -> tuple[int, int, int]:
-    # Return start and end of the trend, and the length of its intervals, ms.
+    # Return start, end and interval length of the trend, ms.
     step_ms = next(
         step_ms
         for longest, step_ms in HOURS.items()
@@ -155,7 +155,7 @@ def trend(
 ) -> Trend:
     """Return the trend of rows whose minutes begin in [begin_ms, end_ms), Unix ms.
 
-    Rows are in order of time, and the span is a whole number of intervals. `before` has
+    Rows are in order of time. The range is a whole number of intervals. `before` has
     the figures before the first row; None if they are unknown.
     """
     growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]

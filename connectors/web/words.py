@@ -85,7 +85,7 @@ def past_reason(code: str) -> str:
 
 
 def lately(window_ms: int) -> str:
-    """Return words for a figure's window, which ends at the clock."""
+    """Return words for a window of time that ends now."""
     return f"the last {duration(window_ms)}"
 
 
@@ -121,7 +121,7 @@ def percent(ratio: float) -> str:
 
 
 def small_ratio(ratio: float | None) -> str:
-    """Return a ratio that is often close to zero, in percent with two digits."""
+    """Return a ratio in percent, with two digits, because it is often close to zero."""
     if ratio is None:
         return NOTHING
     if not ratio:

@@ -61,8 +61,7 @@ def figure(
         panel = panel.text_mode(common_models.BigValueTextMode.NAME)
     if link:
         panel = panel.data_links([data_link(link)])
-    # Instant queries: after a series has ended, a range query would still show its last
-    # value.
+    # After a series has ended, a range query would still show its last value.
     targets = [target(query).instant() for query in queries]
     return finished(panel, title, description, targets, width, 4, unit)
 

@@ -13,7 +13,7 @@ from dashboards.panels.base import DATA_SOURCE, Link, Panel
 from dashboards.panels.queries import JOB, select
 
 TAG = "sds-monitor"
-"""Tag of all dashboards of this project, by which links select the dashboards."""
+"""Tag of all our dashboards, by which links select the dashboards."""
 
 KEPT = "${__url_time_range}&var-datasource=${datasource}&var-job=${job}"
 """Parameters that a link to another dashboard keeps: times, data source and monitor."""
@@ -33,7 +33,7 @@ def assemble(
 
     `sections` has the panels below each heading, in lines of 24 columns. An empty
     heading is not shown. `variables` follow the variables for data source and monitor.
-    `pages` are links to pages of the status page, by their paths.
+    `pages` are links to the status page, with paths as URLs.
     """
     builder = (
         dashboard.Dashboard(title)
@@ -49,8 +49,7 @@ def assemble(
             .label("Data source")
             .type("prometheus")
         )
-        # Select only one monitor: figures of two monitors that read the same topic must
-        # not be added.
+        # Only one monitor: figures of two monitors of the same topic must not be added.
         .with_variable(
             _query_variable(
                 "job", "Monitor", "label_values(sds_monitor_build_info, job)"
@@ -156,8 +155,7 @@ def _query_variable(name: str, label: str, query: str) -> dashboard.QueryVariabl
 
 
 def _monitor_url(links: Links) -> dashboard.TextBoxVariable:
-    # The variable is a text box, because the address of a dashboard cannot set a
-    # constant.
+    # A text box, because a dashboard's address cannot set a constant.
     url = links.monitor_url
     return (
         dashboard.TextBoxVariable("monitor_url")

@@ -22,7 +22,7 @@ RATE_WINDOW = "$__rate_interval"
 graph."""
 
 RANGE = "$__range"
-"""Grafana's variable for the whole time range of the dashboard."""
+"""Grafana's variable for the dashboard's time range."""
 
 TROUBLE = {
     Verdict.FAILING: 5,
@@ -154,8 +154,7 @@ def lost_messages(scope: str, *by: str) -> str:
     """Return the number of lost dependencies in the range, minus retracted losses."""
     lost = counted("sds_dependency_gaps_closed_total", scope, *by, outcome="lost")
     retracted = counted("sds_dependency_losses_retracted_total", scope, *by)
-    # The number is at least 0, although a retraction may belong to a loss before the
-    # range.
+    # Not below 0, although a retraction may belong to a loss before the range.
     return f"clamp_min({lost} - {retracted}, 0)"
 
 

@@ -56,9 +56,8 @@ def rows(
 ) -> table.Panel:
     """Return a table of current values, sorted by the first column, greatest first.
 
-    Values with the same label `key` are in one row. `headers` and `links` map a label
-    to the header and the link of the label's column. See `finished` for the other
-    arguments.
+    Values with the same label `key` are in one row. `headers` and `links` have header
+    and link of a label's column, by label. See `finished` for the other arguments.
     """
     panel = (
         table.Panel()
@@ -93,8 +92,7 @@ def channel_rows(
 ) -> table.Panel:
     """Return a table by channel, whose first column also has the label `name`.
 
-    In a row, the name links to the channel's dashboard, and the id links to the
-    channel's page on the status page.
+    The name links to the channel's dashboard, and the id to the status page.
     """
     channel = "__data.fields.channel"
     query = f"var-channel=${{{channel}:percentencode}}&{KEPT}"

@@ -42,7 +42,7 @@ _PATHS = {Subject.CHANNEL: "channel", Subject.GROUP: "views/mvds/one"}
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert. Alerts with the same name differ in their severities or time windows.
+    """One alert. Alerts with the same name differ in severity or time windows.
 
     Attributes:
         name: Name in CamelCase; also the name of the runbook.
@@ -85,8 +85,7 @@ class Alert:
         dashboard = links.dashboard(self.dashboard)
         runbook = links.runbook(self.name)
         if self.subject is Subject.MIRROR:
-            # No `job` in the link: dashboards select a monitor's job, but a mirror has
-            # another job.
+            # The dashboards' variable `job` is for monitors; a mirror has another job.
             return {"runbook_url": runbook, "dashboard_url": dashboard}
         # If a monitor never ran, its alert has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"

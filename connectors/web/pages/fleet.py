@@ -35,8 +35,8 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 LISTED_VIEWS = 200
-"""Maximum number of rows that a browser updates every two seconds without a noticeable
-delay. The default label limit is equal to this number."""
+"""Maximum number of rows: a browser can update them every two seconds without a
+noticeable delay. It equals the default label limit."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
@@ -119,8 +119,8 @@ class Row:
         id: The view's own name, shortened; empty if the view has no display name.
         since: Start of a verdict that needs attention; empty for other verdicts.
         figures: Figures of the columns; None if they are unknown.
-        counted_since: Time since which the view's figures count; empty if it is the
-            same for the whole page.
+        counted_since: Start of the view's figures; empty if it is the same as the
+            page's.
         trend: The view's trend in the last hour; None if the page has no trends.
         strip: The verdicts that were shown in the last hour; None if none was shown.
     """
@@ -198,7 +198,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             names=kind.names,
             json=naming.json_href(kind),
             has_hour=stored is not None,
-            # The first page links to the pages of the other kinds.
+            # The first page links to the pages of the other kinds of view.
             others=[
                 (
                     one.kind.names.many.capitalize(),
@@ -254,7 +254,7 @@ def _rank(
     def rank(name: str) -> float:
         found = lately(name).figures
         value = None if found is None else figure.value(found)
-        # Views without a value are last, whether the order is reversed or not.
+        # Views without a value are always last.
         return math.inf if value is None else sign * value
 
     return rank

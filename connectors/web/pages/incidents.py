@@ -28,8 +28,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""Seconds between updates: more than on other pages, because an update may read a month
-of history."""
+"""Longer than on other pages, because an update may read a month of history."""
 
 
 class _Place(NamedTuple):

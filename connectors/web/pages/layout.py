@@ -54,7 +54,7 @@ def page_environment() -> Environment:
 
 
 class Layout:
-    """Creates pages from templates and values; the head names alerts that fire."""
+    """Creates pages from templates and values; each page's head names firing alerts."""
 
     def __init__(self, firing: Callable[[], FiringAlerts]) -> None:
         self._firing = firing
@@ -104,7 +104,7 @@ class Layout:
         sentence: str,
         poll_s: int = POLL_S,
     ) -> Response:
-        """Return a page that only explains a failed request and links back."""
+        """Return a page that only explains a failed request and has links back."""
         return self.page(
             request,
             snapshot,

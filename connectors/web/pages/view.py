@@ -97,7 +97,7 @@ def _incidents(
     query = IncidentQuery(name, resolved=True, limit=LISTED_INCIDENTS + 1)
     ended = lookups.incidents(kind.prefix, query)
     listed: list[ChannelIncident] = []
-    # Many incidents of one kind must not hide another kind.
+    # Limited for each kind: many incidents of one kind must not hide another kind.
     for problem in IncidentKind:
         of_kind = (one for one in standing if one.incident.kind is problem)
         listed += islice(of_kind, LISTED_INCIDENTS)

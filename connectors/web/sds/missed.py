@@ -19,10 +19,9 @@ class Missed:
     Attributes:
         missed: Number of messages that participants had, but no tap of the channel
             mirrored.
-        messages: `missed` plus the number of messages that a tap of the channel
-            mirrored.
-        is_least: Whether `missed` is only a minimum, because another tap also mirrors
-            one of the channels.
+        messages: `missed`, plus the messages that a tap of the channel mirrored.
+        is_least: Whether `missed` is a minimum, because another tap also mirrors a
+            channel.
     """
 
     missed: int = 0
@@ -50,15 +49,15 @@ def missed_by_tap(
 ) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
-    A channel whose figures began before a tap appeared does not count for the tap.
+    A channel counts for a tap only if its figures began after the tap appeared.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():
         lately = hour.lately(channel, totals)
         if lately.figures is None:
             continue
-        # During the warm-up of a channel, no message counts as missed. A tap that
-        # appeared during the warm-up therefore missed nothing before.
+        # During a channel's warm-up, no message counts as missed, so a tap may also
+        # have appeared during the warm-up.
         begin_ms = (lately.since_ms or 0) + snapshot.observer.warm_up_ms
         missed = lately.figures.gaps_tap_gap
         messages = lately.figures.messages + missed

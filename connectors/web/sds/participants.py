@@ -75,7 +75,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel; those with the most lacked messages are first."""
+    """Participants of a channel; the participants that lack most messages are first."""
 
     id: Id
     channel_name: Name
@@ -88,7 +88,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
-        """Return a channel's participants; those that lack most messages are first."""
+        """Return a channel's participants, in descending order of lacked messages."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         channel = query.existing(views.totals)
@@ -127,9 +127,8 @@ def lacks_as_of_now(
 ) -> Iterator[Lack]:
     """Yield groups of lacked messages, updated with the participants' present figures.
 
-    Groups from incidents are incomplete: an incident does not name all participants
-    that lack a message. They may also contain messages that the monitor no longer
-    follows.
+    An incident does not name all participants that lack a message, and the monitor may
+    no longer follow a message.
     """
     tables: dict[str, dict[str, ParticipantFigures]] = {}
     for lack in lacks:
