@@ -1,7 +1,4 @@
-"""Translates the output of `derive` to C with Cython.
-
-`build` imports this module only when it is needed, because Cython loads slowly.
-"""
+"""Translates the output of `derive` to C with Cython."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ __all__ = ["CompileError", "make_c_sources"]
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": True,
-    # No Python object depends on whether these functions are compiled.
+    # Compiled functions need not behave like Python functions.
     "binding": False,
     "infer_types": None,
     "boundscheck": True,

@@ -13,7 +13,7 @@ class Poll(Generic[Answer]):
     """Polls another program while the block runs, for its newest answer.
 
     `ask` sends one request and raises no errors. `first` counts as the newest answer
-    until one has arrived.
+    until an answer has arrived.
     """
 
     def __init__(

@@ -95,9 +95,8 @@ class EmbeddedBroker:
     read from the broker while the program shuts down.
 
     Args:
-        data_dir: Directory of the topics, which survive a restart. A missing directory
-            is created. None: a temporary directory, which is removed when the broker is
-            stopped.
+        data_dir: Directory of the topics, which survive a restart; created if missing.
+            None: a temporary directory, which is removed when the broker stops.
         port: Port on 127.0.0.1 for clients. None: any free port.
         cache_dir: Directory of Kafka's jars. None: the user's cache directory.
         security: Encryption and authentication of clients. None: neither.

@@ -54,7 +54,7 @@ class BrokerJarsUnavailable(BrokerError):
 
 
 def default_cache_dir() -> Path:
-    """Return this program's cache directory of the user."""
+    """Return the directory in which this program caches files for the user."""
     return platformdirs.user_cache_path("sds-monitor")
 
 

@@ -112,7 +112,7 @@ class ParquetHistory:
         return len(found) > self._file_limit or quiet_ms > QUIET_MS
 
     def _remove_leftovers(self, table: HistoryTable) -> None:
-        # A crash may have left such files.
+        # A crash may have left expired directories or unfinished files.
         directory = self._directory / table.name
         for expired in directory.glob(".day=*"):
             shutil.rmtree(expired)

@@ -100,7 +100,7 @@ def decode_cuts(content: bytes | None) -> Cuts:
 
 
 def is_whole(record: RawRecord, cuts: Cuts) -> bool:
-    """Return whether the parts of a record that were cut are whole in `record`."""
+    """Return whether `record` can be the original of a dead letter with these cuts."""
     try:
         return _cuts_of(record, cuts) == dict(cuts)
     except KeyError:

@@ -40,9 +40,9 @@ _NO_ID = "0" * 32
 class Topic(NamedTuple):
     """The topics in `KafkaSettings`, as the brokers describe them now.
 
-    `id` has the form that Kafka's tools print; ids of several topics are separated by
-    commas. A recreated topic gets another id. Brokers before Kafka 2.8 report no id.
-    Partitions are in ascending order.
+    `id` has the form of Kafka's tools. Ids of several topics are separated by commas. A
+    recreated topic gets another id. Brokers before Kafka 2.8 report no id. Partitions
+    are in ascending order.
     """
 
     id: str | None
@@ -52,7 +52,7 @@ class Topic(NamedTuple):
 def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
     """Return old and new id of each topic whose id changed, by the topic's index.
 
-    `known` and `found` are as `Topic.id`. A missing id counts as unchanged.
+    `known` and `found` have the form of `Topic.id`. A missing id counts as unchanged.
     """
     pairs = zip((known or "").split(","), (found or "").split(","), strict=False)
     return {

@@ -113,7 +113,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return how many records, from the first, contain every partition."""
+    """Return the number of first records that together contain every partition."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):

@@ -18,7 +18,8 @@ from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLo
 from sds_core.observer.record import RawRecord
 
 _PARTITIONS = 8
-"""Maximum number of partitions in one read: heartbeats are in every partition."""
+"""Maximum number of partitions in one read; a few suffice, because every partition has
+heartbeats."""
 
 _RECORDS = 50
 """Maximum number of records from each partition: one heartbeat of each of 50 taps."""

@@ -23,8 +23,7 @@ from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 ATTEMPTS = 5
-"""Maximum number of connections; the next connection keeps the results of broken
-ones."""
+"""Maximum number of connections. Results from a connection that broke are kept."""
 
 RECORDS_PER_REQUEST = 500
 

@@ -77,7 +77,7 @@ class NodeClient:
         self._request_ids = count(1)
 
     async def subscribe_relay(self, pubsub_topics: Sequence[str]) -> None:
-        """Make the node cache these pubsub topics' messages; repeats are harmless."""
+        """Make the node cache messages of these pubsub topics; repeats do no harm."""
         await self._ask("POST", "/relay/v1/subscriptions", json=list(pubsub_topics))
 
     async def relay_messages(self, pubsub_topic: str) -> Page:
@@ -110,7 +110,7 @@ class NodeClient:
     async def subscribe_filter(
         self, pubsub_topic: str, content_topics: Sequence[str]
     ) -> None:
-        """Make the node cache messages of a filter; repeats are harmless."""
+        """Make the node cache a filter subscription's messages; repeats do no harm."""
         answer = await self._ask(
             "POST",
             "/filter/v2/subscriptions",

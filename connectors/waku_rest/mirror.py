@@ -4,8 +4,8 @@
                            ├─▶ intake ─▶ spool (disk) ─▶ writer ─▶ Kafka
     node store ──sweeper───┘
 
-A node deletes a page that a listener reads, so each page is stored on disk before the
-next page is read. The writer sends records from the spool to Kafka in order.
+A node deletes a page that is read, so the page is stored before the next read. The
+writer sends records from the spool to Kafka in order.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The state of a mirror on disk: records that wait for Kafka, and known hashes.
 
-A node deletes each page that the mirror reads. Each page is therefore stored before the
-next page is read. One transaction stores the page with its sequence numbers and hashes.
-A mirror that is killed loses at most the page that it was reading. If the mirror writes
-a record to Kafka twice, both copies have the same `seq`.
+A node deletes a page that is read, so each page is stored before the next read. One
+transaction stores the page with its sequence numbers and hashes. A mirror that is
+killed loses at most the page that it was reading. If the mirror writes a record to
+Kafka twice, both copies have the same `seq`.
 """
 
 from __future__ import annotations

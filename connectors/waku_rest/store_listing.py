@@ -42,7 +42,8 @@ class StoreListing:
     async def hashes(self, start_ns: int, end_ns: int) -> dict[bytes, str]:
         """Return the pubsub topic of each message in a time span, by message hash.
 
-        `start_ns` and `end_ns` are inclusive sender's times, Unix ns, at least 1.
+        `start_ns` and `end_ns` are inclusive bounds of the sender's time, Unix ns, at
+        least 1.
         """
         found: dict[bytes, str] = {}
         async with open_client(self._settings) as http:

@@ -29,7 +29,7 @@ page."""
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """Conditions on the messages of a store; all of them must hold.
+    """Conditions on the messages of a store; all conditions must hold.
 
     Attributes:
         pubsub_topic: Pubsub topic of a message; None for any.
@@ -88,7 +88,8 @@ def queries_of(
     """Yield the queries for all messages on some topics in a time span.
 
     `topics` has the content topics of each pubsub topic; an empty sequence selects all.
-    `start_ns` and `end_ns` are inclusive sender's times, Unix ns, at least 1.
+    `start_ns` and `end_ns` are inclusive bounds of the sender's time, Unix ns, at least
+    1.
     """
     for pubsub_topic, content_topics in topics.items():
         parts = in_parts(content_topics, MAX_CONTENT_TOPICS) if content_topics else [()]
@@ -99,7 +100,7 @@ def queries_of(
 async def follow(
     read_page: ReadPage, node: str, is_ending: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Read page after page; return whether the answer's last page was reached.
+    """Read all pages of a query; return whether the last page was read.
 
     `node` is the node's URL, for errors. `is_ending` returns whether to stop before the
     next page.

@@ -24,8 +24,7 @@ class WebConfig:
             name.
         open_paths: Paths that need no login.
         headers: Headers of every response.
-        certificates: Files with certificates, by the configuration's option for the
-            file.
+        certificates: Files with certificates, by the option that names the file.
     """
 
     tls: ssl.SSLContext | None = None

@@ -236,7 +236,7 @@ def list_of(entry: Any) -> Any:
 
 
 def extended(name: str, base: Any, fields: Mapping[str, Any]) -> type:
-    """Return the type of a `TypedDict` with further keys."""
+    """Return a type with the keys of a `TypedDict` and further keys."""
     own = get_type_hints(base, include_extras=True)
     return record(name, {**own, **fields}, base.__doc__)
 

@@ -1,9 +1,9 @@
 """HTTP connections with time limits for clients.
 
-Uvicorn itself only closes a connection that is idle after a response. Uvicorn has no
-time limit for a client that does not complete its request, or does not read its
-response. Uvicorn's option `limit_concurrency` is no remedy: it also refuses `/healthz`,
-and idle clients can exclude all others.
+Uvicorn only closes a connection that is idle after a response. It has no time limit for
+a client that does not complete its request or does not read the response. Uvicorn's
+option `limit_concurrency` is no remedy: it also refuses `/healthz`, and idle clients
+can exclude all others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class ClientLimits:
         request_s: Maximum time in which a request must arrive, in seconds, from the
             start of the connection or from the request's first byte.
         unread_s: Time for which a client may read nothing, in seconds. On slow
-            networks, this may take seconds, because the system buffers much.
+            networks, a client may seem to pause for seconds, because the system buffers
+            much.
         read_bytes_s: Minimum number of bytes per second that a client must read after
             `unread_s`.
         idle_s: Idle time after which a connection is closed, in seconds: longer than

@@ -25,7 +25,7 @@ from sds_core.text import one_line
 
 
 def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
-    """Return the probes; `obstacle` returns why figures are not ready, or nothing."""
+    """Return the probes; `obstacle` returns why figures are not ready, or ``""``."""
 
     async def healthz(request: Request) -> Response:
         """Answer 200 while the process runs."""

@@ -65,7 +65,7 @@ class Metrics:
 
     @property
     def route(self) -> Operation:
-        """The route of scrapes."""
+        """The route that answers scrapes."""
         return Operation("/metrics", self.answer, form=MetricsQuery)
 
     async def answer(self, request: Request) -> Response:

@@ -1,8 +1,8 @@
 """Routes of the API, and the parts of their descriptions.
 
-The description of a route has one source: the function that answers its requests. The
-function's parameters are the request and the query parameters. Its return type
-describes the answer, and its docstring describes the operation.
+The function that answers a request is the only source of the description. Its
+parameters are the request and the query parameters. Its return type describes the
+answer, and its docstring the operation.
 """
 
 from __future__ import annotations

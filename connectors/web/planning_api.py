@@ -93,8 +93,8 @@ class Planning(TypedDict):
         total: Forecast of the sum over all channels or groups.
         without_forecast: Channels or groups without a forecast, except those that
             `not_computed` counts.
-        not_computed: Number of channels or groups without a forecast, because they
-            exceed a limit.
+        not_computed: Number of channels or groups without a forecast, because a limit
+            excludes them.
     """
 
     clock: Clock
@@ -145,7 +145,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def planning(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts, sorted by name.
 
-        If one channel or group is selected, its forecast covers `days`; otherwise,
+        If one channel or group is selected, its forecast covers all `days`; otherwise,
         forecasts cover seven days.
         """
         place = query.place(Reference)

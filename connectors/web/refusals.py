@@ -29,7 +29,7 @@ class Refusal(Exception):
     """A request cannot be answered; the message has the reason in one line.
 
     Attributes:
-        message: The message, if all refusals of the class have the same.
+        message: The message, if it is the same for all refusals of the class.
         values: Further values of the JSON answer, for programs.
     """
 

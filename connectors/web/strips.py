@@ -23,7 +23,7 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Maximum number of rows in the table, because open pages request it repeatedly."""
+"""Maximum number of rows in the table: open pages request it repeatedly."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96

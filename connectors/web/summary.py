@@ -60,7 +60,7 @@ class Summary:
 
 
 def summarise(snapshot: Snapshot) -> Summary:
-    """Return the verdict on all views and the job; it only counts muted views."""
+    """Return the verdict on all views and the job; muted views are only counted."""
     job = snapshot.job
     if job.kafka.is_stale:
         return _trouble(words.no_answer(job.kafka), "SdsMonitorKafkaAway")

@@ -21,8 +21,7 @@ from sds_core.trace.words import (
 )
 
 MOST_LANES = 40
-"""Maximum number of lanes. A limit is needed, because untrusted clients can invent
-names."""
+"""Maximum number of lanes: untrusted clients can invent names."""
 
 _MONITOR = "the monitor"
 

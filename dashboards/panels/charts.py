@@ -69,7 +69,7 @@ def figure(
 def moment(
     title: str, description: str, expression: str, absent: str = "nothing"
 ) -> stat.Panel:
-    """Return a figure that shows how long ago a time, Unix s, is."""
+    """Return a figure that shows how long ago a time, in Unix s, was."""
     since = f"1000 * {expression}"
     return figure(title, description, since, unit="dateTimeFromNow", absent=absent)
 

@@ -40,7 +40,7 @@ class Column:
 
 
 def moment(header: str, expression: str) -> Column:
-    """Return a column that shows how long ago times, Unix s, are."""
+    """Return a column that shows how long ago times, in Unix s, were."""
     return Column(header, f"1000 * {expression}", unit="dateTimeFromNow")
 
 
@@ -56,8 +56,8 @@ def rows(
 ) -> table.Panel:
     """Return a table of current values, sorted by the first column, greatest first.
 
-    Values with the same label `key` are in one row. `headers` and `links` have header
-    and link of a label's column, by label. See `finished` for the other arguments.
+    Values with the same label `key` are in one row. `headers` and `links` have the
+    header and the link of a column, by label. See `finished` for the other arguments.
     """
     panel = (
         table.Panel()

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Severity(enum.StrEnum):
-    """Who is notified, and when."""
+    """Severity of an alert: who is notified, and when."""
 
     CRITICAL = "critical"
     WARNING = "warning"

@@ -27,8 +27,7 @@ from sds_core.observer.verdict import Verdict
 _LISTED_HOLES = 10
 
 LISTED_TAPS = 200
-"""Maximum number of rows. A limit is needed, because any writer of the topic can invent
-taps."""
+"""Maximum number of rows: any writer of the topic can invent taps."""
 
 
 @dataclass(frozen=True, slots=True)
