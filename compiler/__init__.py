@@ -1,7 +1,7 @@
-"""Compiles the core from the sources that also run interpreted.
+"""Compiles the core, whose Python sources also run without compilation.
 
-`tree` reads the sources, `derive` writes the input of Cython, and `build` compiles it.
-CONTRIBUTING, "The compiled core", explains marks and types.
+`tree` reads the sources, `derive` writes Cython's input, and `build` compiles the
+input. CONTRIBUTING, "The compiled core", explains the marks and types in the sources.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def group(name: str) -> list[str]:
-    """Return the requirements of a dependency group of pyproject.toml."""
+    """Return the requirements of a dependency group in pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     requirements: list[str] = project["dependency-groups"][name]
     return requirements

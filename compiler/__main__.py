@@ -1,6 +1,6 @@
-"""Compiles the core of this tree: `python -m compiler`.
+"""Compiles the core of this source tree: `python -m compiler`.
 
-Exit code 0: the core is compiled. 1: a source is refused. 3: no compiler works.
+Exit codes: 0 if the core is compiled, 1 if a source is refused, 3 if no compiler works.
 """
 
 from __future__ import annotations

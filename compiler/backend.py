@@ -1,8 +1,8 @@
-"""Builds packages for pip with setuptools, after it has compiled the core.
+"""Build backend for pip: compiles the core, then builds packages with setuptools.
 
-`SDS_MONITOR_CORE=interpreted` builds without the compiled core. With `compiled`, a
-missing compiler is an error. By default, if a compiler works, the wheel holds the
-compiled core. A wheel without the compiled core is for any platform.
+If `SDS_MONITOR_CORE` is `interpreted`, wheels contain no compiled core. If it is
+`compiled`, a missing compiler is an error. By default, wheels contain the compiled core
+if a compiler works. A wheel without the compiled core is for any platform.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(settings: _Settings = None) -> list[str]:
-    """Return what pip installs for the build; a compiler only if no compiler works."""
+    """Return the build requirements, with a compiler if no installed one works."""
     needed: list[str] = build_meta.get_requires_for_build_wheel(settings)
     if not _is_wanted():
         return needed
@@ -79,13 +79,13 @@ def build_editable(
 
 
 class CompiledWheel(bdist_wheel):
-    """A wheel; with a compiled core, only for this Python and platform."""
+    """A wheel. If it has a compiled core, it is only for this Python and platform."""
 
     def finalize_options(self) -> None:
         """See `Command`."""
         found = find(str(ROOT)) if _is_wanted() else None
         if found is not None:
-            # setuptools derives the tag of the wheel from this method.
+            # setuptools derives the platform tag of the wheel from this method.
             setattr(self.distribution, "has_ext_modules", lambda: True)  # noqa: B010
             files = self.distribution.package_data.setdefault("sds_core", [])
             files.append(f"core/{Path(found).name}/*")
@@ -93,7 +93,7 @@ class CompiledWheel(bdist_wheel):
 
     def run(self) -> None:
         """See `Command`."""
-        # setuptools would add the files of an earlier build.
+        # Otherwise, setuptools would add the files of an earlier build.
         built = Path(self.get_finalized_command("build").build_lib)
         shutil.rmtree(built / "sds_core" / "core", ignore_errors=True)
         super().run()

@@ -24,19 +24,20 @@ from compiler.tree import Tree
 from sds_core.compiled import MODULES, SHARED, TAG, directory, find
 
 FLAGS = ("-O1", "-g0", "-DNDEBUG", "-fwrapv", "-fno-strict-aliasing")
-"""With -O2, compilation takes 2.5 times as long, for five percent more speed. -fwrapv:
-signed integers wrap around. Cython's structures need -fno-strict-aliasing."""
+"""With -O2, the core is five percent faster, but compilation takes 2.5 times as long.
+With -fwrapv, signed integers wrap around. Cython's structures need
+-fno-strict-aliasing."""
 
 _BUILDER = "builder"
-"""File in a compiled core that names its compiler and flags."""
+"""File in a compiled core: a hash of package `compiler`, Cython's version and flags."""
 
 _WHOLE = "whole"
-"""File that marks a complete build. Files of an interrupted build may be incomplete,
-although they are newer than their sources."""
+"""File that marks a complete build. An interrupted build may leave incomplete files
+that are newer than their sources."""
 
 
 def is_current(root: Path, flags: Sequence[str] = ()) -> bool:
-    """Return whether this compiler has compiled the present sources of a tree."""
+    """Return whether a tree's compiled core matches its sources and this package."""
     found = find(str(root))
     try:
         return found is not None and Path(found, _BUILDER).read_text() == _key(
@@ -53,14 +54,14 @@ def build(
     compiler: Compiler | None = None,
     jobs: int | None = None,
 ) -> Path:
-    """Compile the core of a source tree, unless it is compiled; return its directory.
+    """Compile a source tree's core if it is out of date; return the core's directory.
 
     A second build of the tree waits for the first. An interrupted build leaves nothing
-    that Python would load. By default, `find_compiler` selects the compiler, and each
-    CPU core runs a compiler.
+    that Python would load. By default, `find_compiler` selects the compiler, and as
+    many compilers as CPU cores run.
 
     Raises:
-        compiler.c_compiler.CompilerMissing: A compiler or Cython is missing.
+        compiler.c_compiler.CompilerMissing: No compiler works, or Cython is missing.
         compiler.c_compiler.CompilationFailed: The compiler refuses a source.
         compiler.derive.NotCompilable: Compiling would change the behaviour of a module.
         Cython.Compiler.Errors.CompileError: Cython refuses a source.
@@ -96,11 +97,11 @@ def _key(*parts: str) -> str:
 
 
 def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Path:
-    """Compile what changed since the last build; return the directory of the modules.
+    """Compile the modules that changed; return the directory of all modules.
 
-    Each combination of Cython, Python, compiler and flags has its own directory.
+    Each combination of Cython, Python, compiler and flags has a directory of its own.
     """
-    # Importing this module takes longer than checking whether the core is up to date.
+    # Imported only when it is needed, because Cython loads slowly.
     from compiler import cython_step
 
     name = _key(*compiler.command, *flags, str(cython_step.DIRECTIVES)) + TAG
@@ -127,7 +128,7 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(make_module, (*MODULES, SHARED)))
     except (cython_step.CompileError, CompilationFailed):
-        # A failed step leaves no half-written file.
+        # A failed step leaves no half-written file: reuse the files.
         (work / _WHOLE).touch()
         raise
     (work / _WHOLE).touch()
@@ -148,7 +149,7 @@ def _write_sources(root: Path, work: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file only if its text changes: unchanged files are not compiled again."""
+    """Write a file only if its text changes, so that Cython skips unchanged files."""
     if not path.exists() or path.read_text() != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)

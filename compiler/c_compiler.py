@@ -1,4 +1,4 @@
-"""Finds a C compiler of the machine or of the package `ziglang`."""
+"""Finds a C compiler on the machine or in the package `ziglang`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 ZIG = (sys.executable, "-m", "ziglang", "cc")
 
-# Another machine may run the module, so it is compiled for any processor of this kind.
-# Zig adds the sanitizer by default.
+# The module may run on another machine, so it is compiled for every processor of this
+# architecture. By default, Zig adds a sanitizer.
 _ZIG_FLAGS = ("-mcpu=baseline", "-fno-sanitize=undefined")
 
 _LINKED = (
@@ -36,7 +36,7 @@ class CompilerMissing(Exception):
 
 
 class HeadersMissing(CompilerMissing):
-    """Python's headers are missing. No compiler includes Python's headers."""
+    """Python's headers are missing. Packages of compilers do not contain them."""
 
 
 class CompilationFailed(Exception):
@@ -48,12 +48,12 @@ class CompilationFailed(Exception):
 
 
 class Compiler(NamedTuple):
-    """A C compiler, by its command line without flags."""
+    """A C compiler, as its command line without flags."""
 
     command: tuple[str, ...]
 
     def make_module(self, source: Path, target: Path, flags: Sequence[str]) -> None:
-        """Compile and link one C file to a module; a failure leaves no module.
+        """Compile and link a C file to a module; after an error, `target` is unchanged.
 
         Raises:
             CompilationFailed: The compiler refuses the file.
@@ -79,7 +79,7 @@ def find_compiler() -> Compiler:
     """Find a C compiler that works: `CC`, cc, gcc, clang, or the package `ziglang`.
 
     Raises:
-        CompilerMissing: The compiler or Python's headers are missing.
+        CompilerMissing: No compiler works, or Python's headers are missing.
     """
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     if not any(Path(directory, "Python.h").exists() for directory in _INCLUDED):

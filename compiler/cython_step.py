@@ -1,7 +1,4 @@
-"""Translates the output of `derive` to C with Cython.
-
-Importing Cython takes longer than checking in `build` that the core is current.
-"""
+"""Translates the output of `derive` to C with Cython."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ __all__ = ["CompileError", "make_c_sources"]
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": True,
-    # No Python object depends on whether these functions are compiled.
+    # Compiled functions need not behave like Python functions.
     "binding": False,
     "infer_types": None,
     "boundscheck": True,
@@ -31,7 +28,7 @@ DIRECTIVES = {
     "embedsignature": False,
     "auto_pickle": False,
 }
-"""All checks stay on, since the core reads bytes from outside."""
+"""All checks stay on, because the core reads untrusted bytes."""
 
 
 def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -> None:
@@ -45,7 +42,7 @@ def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -
     """
     here = Path.cwd()
     try:
-        # Cython names its files by their path from the working directory.
+        # Cython names its files by their path relative to the working directory.
         os.chdir(work)
         cythonize(  # type: ignore[no-untyped-call]
             [Extension(name, [name.replace(".", "/") + ".py"]) for name in modules],

@@ -1,7 +1,8 @@
 """Translates an annotated module to the input of Cython: a source and a .pxd file.
 
-Cython requires the types of attributes and arguments in the .pxd file. Every other
-statement keeps its line number, so a traceback names the line of the original module.
+Cython requires the types of attributes and arguments in the .pxd file. All other
+statements keep their line numbers, so a traceback names the line of the original
+module.
 """
 
 from __future__ import annotations
@@ -41,23 +42,23 @@ class NotCompilable(Exception):
 
 
 class Derived(NamedTuple):
-    """The texts of the .pxd file and of the .py file."""
+    """The texts of a .pxd file and of a .py file."""
 
     declarations: str
     source: str
 
 
 def derive(tree: Tree, module: Module, compiled: Iterable[Module]) -> Derived:
-    """Derive the files of one module; `compiled` has all modules that are compiled.
+    """Derive the files of one module; `compiled` contains all modules to compile.
 
     Raises:
-        NotCompilable: The compiled module would differ from the source.
+        NotCompilable: The compiled module would behave differently from the source.
     """
     return _Derivation(tree, module, list(compiled)).result()
 
 
 class _Edits:
-    """Replacements in a text; each keeps the number of lines."""
+    """Replacements in a text; none of them changes the number of lines."""
 
     def __init__(self, text: str) -> None:
         self._data = text.encode()
@@ -169,7 +170,7 @@ class _Derivation:
             end = self._edits.after(self._edits.end(node.bases[-1]), b")") + 1
             self._edits.replace(begin, end, head)
         if is_data:
-            # Values form no reference cycles.
+            # Instances of data classes form no reference cycles.
             self._declared.append("@cython.no_gc")
         self._declared.append(f"cdef class {node.name}{head}:")
         fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
@@ -300,7 +301,8 @@ class _Derivation:
         if isinstance(node.value, ast.Name) and node.attr.isupper():
             module, name = self._tree.origin(self._module, node.value.id)
             if name in module.enums:
-                # A look-up in a class takes as long as ten additions.
+                # Looking up the member in its class would take as long as ten
+                # additions.
                 member = f"_{node.value.id}_{node.attr}"
                 self._members[member] = ast.unparse(node)
                 self._edits.node(node, member)
@@ -346,7 +348,7 @@ class _Derivation:
         return _C_TYPES.get(name, "object")
 
     def _hint(self, annotation: ast.expr, *, is_local: bool = False) -> str | None:
-        """Return the annotation for Cython; None if Cython needs no annotation."""
+        """Return an annotation in Cython's types; None if Cython needs none."""
         inner = self._optional(annotation)
         name = ast.unparse(inner or annotation).split("[")[0]
         if inner is not None and (not is_local or name not in self._visible):
@@ -358,7 +360,7 @@ class _Derivation:
         return _C_TYPES.get(name)
 
     def _check_methods(self) -> None:
-        """Refuse compiled methods as values: C does not bind them to an object."""
+        """Refuse to use a compiled method as a value: C cannot bind it to an object."""
         for holder in [None, *self._module.classes.values()]:
             functions = [
                 one

@@ -13,11 +13,12 @@ _MOST = 1 << 63
 
 
 class Module:
-    """One parsed module, by its dotted name.
+    """One parsed module; `name` is its dotted name.
 
     Attributes:
         classes, functions: The marked classes and functions.
-        imports: Module and original name of each name that `from` imports.
+        imports: For each name imported with `from`: its module, and its name in that
+            module.
         enums: The enumerations that the module defines.
     """
 
@@ -44,7 +45,7 @@ class Module:
 
     @cached_property
     def constants(self) -> dict[str, int]:
-        """The integer constants with names in capitals."""
+        """The integer constants whose names are in capitals, by name."""
         found: dict[str, int] = {}
         for node in self.tree.body:
             if not isinstance(node, ast.Assign) or len(node.targets) > 1:
@@ -88,7 +89,7 @@ class Tree:
         return self._modules[name]
 
     def origin(self, module: Module, name: str) -> tuple[Module, str]:
-        """Follow a name's imports; return the defining module and the name there."""
+        """Follow a name's imports; return the module and the name of its definition."""
         while name in module.imports:
             other, original = module.imports[name]
             found = self.module(other)

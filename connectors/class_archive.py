@@ -1,4 +1,4 @@
-"""Archives of loaded classes, which halve the start time of a JVM (JEP 350).
+"""Archives of loaded Java classes, which halve the start time of a JVM (JEP 350).
 
 If an archive does not match the JVM's build and class path, the JVM starts without it.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive of one program on one Java; the file need not exist."""
+    """The archive of one program on one Java; its file may not exist."""
 
     path: Path
 
@@ -27,10 +27,11 @@ class ClassArchive:
         class_path: Sequence[Path],
         content: str = "",
     ) -> ClassArchive:
-        """Return the archive of a program on one Java and class path.
+        """Return the archive of a program for one Java installation and class path.
 
-        The class path consists of jars or directories of jars. If the recorded actions
-        of the program differ between releases, `content` describes the actions.
+        The class path consists of jars or directories of jars. `content` describes the
+        program's actions during the recording; a change of `content` causes a new
+        recording.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):
@@ -39,7 +40,7 @@ class ClassArchive:
 
     @property
     def options(self) -> list[str]:
-        """Options of a JVM that uses the archive; none if it does not exist."""
+        """JVM options that use the archive; empty if the archive does not exist."""
         return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
 
     @contextmanager
@@ -47,17 +48,17 @@ class ClassArchive:
         """Yield the options of a JVM that writes the archive.
 
         The JVM must end within the block, because it writes the archive when it ends.
-        Archives of other versions of the program are deleted.
+        Afterwards, archives of other versions of the program are deleted.
 
         Raises:
             OSError: The directory cannot be written to, or the JVM wrote no archive.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # A JVM that maps an incomplete archive crashes.
+        # A JVM would crash if it mapped an incomplete archive.
         unfinished = self.path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         try:
-            # By default the JVM logs each class that it omits.
+            # By default, the JVM logs each class that it omits from the archive.
             yield [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off"]
             unfinished.replace(self.path)
         finally:

@@ -1,6 +1,7 @@
 """Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
-Logs, errors and lists of processes show URLs and commands: these contain no logins.
+URLs and command lines contain no logins, because logs, errors and process lists show
+them.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ import httpx
 def get(
     url: str, *, params: Mapping[str, Any] | None = None, timeout: float
 ) -> httpx.Response:
-    """Return the answer to a request; parameters without a value are not sent.
+    """Return the answer to a GET request; parameters that are None are not sent.
 
     The login is from ``~/.netrc``, or from the file that ``NETRC`` names. Certificates
     are verified, with the authorities in ``SSL_CERT_FILE`` if it is set. `timeout`
-    limits the connection and each part of the answer, seconds.
+    limits the time to connect, and the time for each part of the answer, seconds.
 
     Raises:
         httpx.InvalidURL: The URL is invalid.

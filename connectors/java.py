@@ -55,7 +55,7 @@ def find_java() -> Path:
 
 
 def _major_version(java: Path) -> int | None:
-    """Return 8 for `1.8.0_392`, 17 for `17.0.15`; None if Java does not print it."""
+    """Return the major version, such as 8 for `1.8.0_392`; None if Java prints none."""
     try:
         answer = subprocess.run(  # noqa: S603 - the user's own java, no shell
             [java, "-version"],

@@ -10,10 +10,10 @@ Answer = TypeVar("Answer")
 
 
 class Poll(Generic[Answer]):
-    """The newest answer of another program, while the block runs.
+    """Polls another program while the block runs, for its newest answer.
 
-    `ask` sends one request and raises no errors. `first` is the newest answer until the
-    other program has answered.
+    `ask` sends one request and raises no errors. `first` counts as the newest answer
+    until an answer has arrived.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Poll(Generic[Answer]):
             self._thread.join()
 
     def _end(self) -> None:
-        """Send no more requests; a subclass also cancels a long request."""
+        """Send no more requests; a subclass may also cancel a long request."""
         self._ending.set()
 
     def _run(self, ask: Callable[[], Answer]) -> None:

@@ -88,7 +88,7 @@ def _unlocked(root: Path) -> Iterator[Path]:
 def _not_named(directories: Iterable[Path]) -> list[Path]:
     """Return the directories that no running process names in its command line.
 
-    A killed process may leave a running JVM.
+    A JVM may still run after its parent process was killed.
     """
     left = list(directories)
     if not left:

@@ -1,6 +1,6 @@
-"""The directory of a sweep: its grid, a journal of finished runs, and their table.
+"""The directory of a sweep of simulations: grid, journal of runs, and result table.
 
-Each run is one line of the journal. A partly written line is ignored. When all runs are
+Each run is one line of the journal. An incomplete line is ignored. When all runs are
 finished, the journal becomes the table `results.parquet`. The rows are in the order of
 the runs, so the table's bytes do not depend on the number of workers.
 """
@@ -37,7 +37,7 @@ class SweepRefused(ValueError):
 
 
 class _Description(msgspec.Struct, forbid_unknown_fields=True):
-    """The version of the simulator that wrote a directory, and its grid."""
+    """The version of the simulator that wrote a directory, and the sweep's grid."""
 
     version: str
     grid: dict[str, Any]
@@ -112,7 +112,7 @@ def read_sweep(directory: Path) -> SweepResults:
     """Read the results of a sweep, which may be unfinished.
 
     Raises:
-        SweepRefused: The directory has no sweep, or a sweep of another release.
+        SweepRefused: The directory has no sweep, or another release wrote its sweep.
     """
     with _explained(directory):
         description = _described(directory)
@@ -128,14 +128,14 @@ def read_sweep(directory: Path) -> SweepResults:
 def opened_sweep(
     directory: Path, mapping: dict[str, Any], version: str
 ) -> Iterator[SweepWriter]:
-    """Open a directory exclusively, to add runs; it is created if missing.
+    """Lock a directory to add runs; a missing directory is created.
 
-    A directory belongs to one grid and to one version of the simulator. A file in the
-    directory contains the grid.
+    A directory belongs to one grid and to one version of the simulator, and a file in
+    it contains both.
 
     Raises:
-        SweepRefused: The directory has other content or cannot be written to, or
-            another process writes to the directory. Nothing is written.
+        SweepRefused: The directory has other content or is not writable, or another
+            process writes to it. Nothing is written.
     """
     asked = _Description(version, mapping)
     with ExitStack() as stack:
@@ -148,7 +148,8 @@ def opened_sweep(
                     grid.write(msgspec.json.encode(asked))
             _check(directory, asked)
             results, length = _results(directory, asked)
-            # After an error, a buffer would be written again when the file is closed.
+            # With a buffer, data of a failed write would be written when the file is
+            # closed.
             file = stack.enter_context((directory / _JOURNAL).open("ab", buffering=0))
             file.truncate(length)
             sync(directory)
@@ -173,7 +174,7 @@ def _check(directory: Path, asked: _Description) -> None:
     """Raise SweepRefused unless a directory is new or has results of this grid."""
     found = _described(directory)
     if found is None:
-        # A sweep that was killed immediately may have left these files.
+        # A sweep that was killed during its start may have left these files.
         begun = {_LOCK, _NEW_GRID}
         if directory.exists() and {x.name for x in directory.iterdir()} - begun:
             message = f"{directory} is not empty and has no sweep: give another --out"
@@ -237,7 +238,7 @@ def _table(results: SweepResults) -> pa.Table:
 
 
 _PREFIX: Final = "plan_"
-"""Prefix of the names of settings, because some figures have the same names."""
+"""Prefix of the columns of settings, because some figures have the same names."""
 # The value of each setting determines the type of the setting's column.
 _EXAMPLE = ChannelPlan(
     participants=2, messages_per_day=1.0, fetch_after_s=0.0, filter_ids=0

@@ -21,7 +21,8 @@ def read_toml(file: Traversable) -> dict[str, Any]:
         return tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
         raise UnreadableToml(error.strerror or str(error)) from error
-    # Deeply nested brackets and numbers with thousands of digits raise these, too.
+    # These errors also occur for deeply nested brackets and for numbers with thousands
+    # of digits.
     except (ValueError, RecursionError) as error:
         message = f"is not TOML: {error}"
         raise UnreadableToml(message) from error

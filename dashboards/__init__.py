@@ -12,9 +12,10 @@ GROUPS = "mvds-groups"
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Base URLs as a reader's browser reaches them, without a slash at the end.
+    """Base URLs that readers' browsers can reach, without a slash at the end.
 
-    By default, another server has the runbooks, because the monitor may be down.
+    By default, a server other than the monitor has the runbooks, because the monitor
+    may be down.
     """
 
     monitor_url: str = "http://localhost:9108"
@@ -22,7 +23,7 @@ class Links:
     runbook_url: str = "http://localhost:8000/runbooks"
 
     def runbook(self, alert: str) -> str:
-        """Return the URL of an alert's runbook, as site and monitor serve it."""
+        """Return the URL of an alert's runbook, on the site or on the monitor."""
         return f"{self.runbook_url}/{alert}"
 
     def dashboard(self, uid: str) -> str:

@@ -21,7 +21,7 @@ _HEAD = "# Made by `python -m dashboards.build`; do not edit it by hand.\n"
 
 
 def files(links: Links) -> dict[Path, str]:
-    """Return the content of each generated file by its path below the directory."""
+    """Return the content of each generated file by its path in the output."""
     grafana = {
         Path("grafana", f"{uid}.json"): _json(dashboard)
         for uid, dashboard in dashboards(links).items()
@@ -42,7 +42,7 @@ def _yaml(value: dict[str, Any]) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as block literals, which people can read."""
+    """Writes texts of several lines as block literals, which are easier to read."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

@@ -1,14 +1,14 @@
-"""An embedded Kafka broker: one node on loopback, for demos and tests.
+"""An embedded Kafka broker: one node on the loopback interface, for demos and tests.
 
     with EmbeddedBroker() as broker:
         KafkaProducer(bootstrap_servers=broker.bootstrap)
 
-Because a killed parent cannot stop its child process, every start first ends the
-brokers of killed parents (`end_left_over_brokers`).
+A program that is killed cannot stop its broker. Every start therefore first ends the
+brokers of killed programs (`end_left_over_brokers`).
 
-`security` secures the listener for clients. The broker's internal listeners are always
-plain. Another user of this machine who finds the ports of internal listeners can
-connect without a password.
+`security` applies only to the listener for clients. The broker's internal listeners are
+never encrypted. Another user of this machine can connect to their ports without a
+password.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ _JVM_FLAGS = (
     "-Xms128m",
     "-Xmx512m",
     # Measured on two cores with records of 390 B and 29 kB: the fast compiler and the
-    # serial collector reduce a start from 2.0 s to 1.5 s, and memory from 340 MB to 210
-    # MB. Each of the first million records needs less CPU time, too.
+    # serial collector reduce the start time from 2.0 s to 1.5 s, and memory from 340 MB
+    # to 210 MB. The first million records also need less CPU time.
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
-    # A broker that runs out of memory would continue without some threads.
+    # Otherwise, a broker that runs out of memory would continue without some threads.
     "-XX:+ExitOnOutOfMemoryError",
-    # If this process is killed, leave no files in the system's temporary directory.
+    # A broker that is killed leaves no files in the system's temporary directory.
     "-XX:-UsePerfData",
     f"-Djava.io.tmpdir={SCRATCH}",
     f"-Dlog4j2.configurationFile={LOG4J}",
@@ -91,12 +91,12 @@ class EmbeddedBroker:
     """A Kafka node in a child process, stopped at the end of the `with` block.
 
     Only the process that started the broker can stop it: in a fork, `stop` does
-    nothing. Ctrl-C in a terminal does not reach the broker, so the parent can still
-    read from the broker during the parent's shutdown.
+    nothing. Ctrl-C in a terminal does not reach the broker, so the program can still
+    read from the broker while the program shuts down.
 
     Args:
         data_dir: Directory of the topics, which survive a restart; created if missing.
-            None: a temporary directory, removed when the broker is stopped.
+            None: a temporary directory, which is removed when the broker stops.
         port: Port on 127.0.0.1 for clients. None: any free port.
         cache_dir: Directory of Kafka's jars. None: the user's cache directory.
         security: Encryption and authentication of clients. None: neither.
@@ -206,7 +206,7 @@ class EmbeddedBroker:
         atexit.unregister(self.stop)
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait until the broker ends; return its exit code, or None at the timeout."""
+        """Wait until the broker ends; return its exit code, or None after a timeout."""
         try:
             return self._started().process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -252,13 +252,13 @@ class _Running:
 
 
 def choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
-    """Return free ports; `wanted` is the port for clients, None for any.
+    """Return free ports; `wanted` is the port for clients, or None for any free port.
 
     Raises:
         PortUnavailable: The wanted port is taken or forbidden.
     """
     with socket.socket() as clients, socket.socket() as own, socket.socket() as control:
-        # As in Java, lingering connections of an earlier broker do not block a port.
+        # Like Java, allow a port on which connections of an earlier broker linger.
         clients.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             clients.bind((HOST, wanted or 0))
@@ -290,7 +290,7 @@ def _make_data_dir(wanted: Path | None) -> Path:
 
 @contextmanager
 def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
-    """Remove a temporary directory after an error; translate OSError."""
+    """After an error, remove a temporary directory; translate OSError."""
     try:
         yield
     except BaseException as error:
@@ -333,7 +333,7 @@ def _format(data_dir: Path, run_kafka: list[str]) -> None:
 def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
     log = data_dir / _LOG
     if log.exists():
-        # The log of a broker that ended unexpectedly shows the cause.
+        # Keep the previous log: it shows why a broker ended unexpectedly.
         log.replace(log.with_name(f"{_LOG}.1"))
     with log.open("wb") as log_file:
         return subprocess.Popen(  # noqa: S603 - fixed arguments, no shell
@@ -342,7 +342,7 @@ def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log_file,
             stderr=subprocess.STDOUT,
-            # Ctrl-C in the terminal must reach only the parent.
+            # Ctrl-C in the terminal must reach only the parent process.
             start_new_session=True,
         )
 
@@ -357,9 +357,9 @@ def _cluster_id(data_dir: Path) -> str:
 
 
 def _answers(port: int, cluster_id: str) -> bool:
-    """Return whether this broker, not another on the same port, answers clients."""
+    """Return whether this broker answers clients, and not another on the same port."""
     try:
-        # kafka-python would log a warning for each refused connection.
+        # First try a plain connection: kafka-python would log each refused connection.
         socket.create_connection((HOST, port), _ATTEMPT_TIMEOUT_MS / 1000).close()
     except OSError:
         return False
@@ -373,10 +373,10 @@ def _answers(port: int, cluster_id: str) -> bool:
 
 
 def _make_users(port: int, users: Mapping[str, str]) -> None:
-    """Create the users' SCRAM credentials; passwords of PLAIN are in the configuration.
+    """Create SCRAM credentials of users; the configuration has the PLAIN passwords.
 
-    Kafka's format tool could create the users only once, but an existing data directory
-    may be started with other users.
+    Kafka's format tool could create users only in a new data directory, but users may
+    also change on an existing one.
     """
     if not users:
         return

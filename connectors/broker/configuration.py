@@ -12,7 +12,7 @@ from connectors.kafka.settings import MAX_MESSAGE_BYTES, Mechanism, Protocol
 
 HOST = "127.0.0.1"
 
-# Names inside the data directory, which is the broker's working directory.
+# Names in the data directory, which is the broker's working directory.
 DATA = "data"
 PROPERTIES = "server.properties"
 LOG4J = "log4j2.properties"
@@ -62,7 +62,8 @@ rootLogger.appenderRef.out.ref=out
 
 _AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # A resource without rules is open to all; the broker's own user is anonymous.
+    # All users can access a resource without rules. The broker itself connects as user
+    # ANONYMOUS.
     "allow.everyone.if.no.acl.found": "true",
     "super.users": "User:ANONYMOUS",
 }
@@ -73,10 +74,10 @@ _LOGIN_MODULE = "org.apache.kafka.common.security"
 class BrokerSecurity:
     """Encryption and authentication of clients.
 
-    Files are PEM; the key is PKCS #8, unencrypted. The certificate is followed by the
-    intermediate certificates. If `ca_file` is omitted, clients need no certificate.
-    `users` are passwords by user name (letters and digits only); every user can use
-    every SASL mechanism.
+    Files are PEM, and the key is unencrypted PKCS #8. In `certificate_file`, the
+    intermediate certificates follow the certificate. If `ca_file` is omitted, clients
+    need no certificate. `users` has passwords by user name, of letters and digits only.
+    Every user can use every SASL mechanism.
     """
 
     protocol: Protocol
@@ -90,7 +91,7 @@ class Ports(NamedTuple):
     """Three ports of a broker: for clients, for the parent process, and for metadata.
 
     The ports `own` and `controller` use neither encryption nor authentication. Without
-    security, `own` is the port for clients.
+    security, `own` is also the port for clients.
     """
 
     clients: int
@@ -101,7 +102,7 @@ class Ports(NamedTuple):
 def write_configuration(
     data_dir: Path, ports: Ports, security: BrokerSecurity | None
 ) -> None:
-    """Write the broker's files; only this user can read them, as some hold secrets.
+    """Write the broker's files; some contain secrets, so only this user can read them.
 
     Raises:
         OSError: A file cannot be read or written.
@@ -145,7 +146,7 @@ def _store(name: str, file: str) -> dict[str, str]:
 
 
 def _sasl(security: BrokerSecurity) -> dict[str, str]:
-    """Return the SASL settings with the PLAIN users; Kafka stores the SCRAM users."""
+    """Return the SASL settings, which contain the PLAIN users but no SCRAM users."""
     users = "".join(
         f" user_{name}={_quoted(password)}" for name, password in security.users.items()
     )
@@ -175,7 +176,7 @@ def _escaped(text: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    # The old file is deleted first: `os.open` sets the mode only of a new file.
+    # Delete the old file first: `os.open` sets the mode only of a new file.
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w") as file:

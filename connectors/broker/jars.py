@@ -1,9 +1,9 @@
 """Fetches Kafka's jars once, and verifies their pinned checksums at every start.
 
-The Ivy jar of pyspark fetches Kafka's jars, so only Java has to be installed.
-`kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with their
-checksums. This project computed the checksums. To raise the version, fetch the jars,
-run the tests, and write the file of checksums again.
+Apache Ivy, which is a part of pyspark, fetches the jars, so only Java has to be
+installed. `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with
+checksums that this project computed. To upgrade Kafka, fetch the new jars, run the
+tests, and write a new file of checksums.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KAFKA_VERSION = "4.2.1"
 _NAME = f"kafka_2.13-{KAFKA_VERSION}"
 
 _FETCH_TIMEOUT_S = 900
-"""A fetch takes half a minute; Ivy has no time limit for a silent connection."""
+"""A fetch takes half a minute. Ivy itself would wait forever for a silent server."""
 
 _IVY_XML = f"""\
 <ivy-module version="2.0">
@@ -47,14 +47,14 @@ _log = logging.getLogger("sds-monitor")
 
 
 class BrokerJarsUnavailable(BrokerError):
-    """Kafka's jars are not in the cache and cannot be fetched, or are wrong."""
+    """Kafka's jars are missing and cannot be fetched, or have wrong checksums."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(f"Kafka {KAFKA_VERSION} cannot be used: {reason}; {remedy}")
 
 
 def default_cache_dir() -> Path:
-    """Return the user's cache directory of this program."""
+    """Return the directory in which this program caches files for the user."""
     return platformdirs.user_cache_path("sds-monitor")
 
 
@@ -71,7 +71,8 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     """
     jars = cache_dir.absolute() / _NAME
     try:
-        # Jars are renamed into the directory, so this check needs no lock.
+        # A rename moves each complete jar into the directory, so this check needs no
+        # lock.
         if not _missing_jars(jars):
             return jars
         jars.mkdir(parents=True, exist_ok=True)
@@ -99,7 +100,7 @@ def archive_of(jars: Path, java: Path) -> ClassArchive:
 
 @cache
 def pinned_checksums() -> Mapping[str, str]:
-    """Return the SHA-256, in hex, of each jar of the broker by its file name."""
+    """Return the SHA-256 of each jar in hexadecimal digits, by the jar's file name."""
     lines = Path(__file__).with_name(f"{_NAME}.sha256").read_text().splitlines()
     return {name: sha256 for sha256, name in (line.split() for line in lines)}
 
@@ -128,7 +129,7 @@ def _sha256(path: Path) -> str:
 
 
 def _fetch(jars: Path, missing: list[str], java: Path) -> None:
-    """Fetch all jars beside `jars`, then move missing jars to their place."""
+    """Fetch all jars to a directory beside `jars`; move missing jars into `jars`."""
     _log.info("fetching Kafka %s (41 MB, only once) into %s", KAFKA_VERSION, jars)
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetch-") as name:
         work_dir = Path(name)
@@ -152,9 +153,9 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
         *(java, "-jar", _ivy_jar()),
         *("-cache", work_dir / "ivy"),
         *("-ivy", "ivy.xml"),
-        # Ivy would parse brackets in an absolute path as its syntax.
+        # A relative path, because Ivy would parse brackets in an absolute path.
         *("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"),
-        # scala-logging is published with type `bundle`.
+        # The jar scala-logging is published with type `bundle`.
         *("-types", "jar", "bundle"),
     ]
     try:
@@ -193,7 +194,7 @@ def _remedy(jars: Path) -> str:
 
 
 def _ivy_jar() -> Path:
-    # `find_spec` does not import pyspark, which would take most of a second.
+    # `find_spec` does not import pyspark: an import would take most of a second.
     pyspark = importlib.util.find_spec("pyspark")
     for place in (pyspark and pyspark.submodule_search_locations) or ():
         for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):

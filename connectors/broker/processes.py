@@ -1,4 +1,4 @@
-"""Finds embedded brokers in the process table, and ends brokers of killed parents."""
+"""Finds embedded brokers in the process table; ends brokers whose parent was killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 STOP_TIMEOUT_S = 15.0
-"""A clean stop takes 0.3 s, more if much data is not yet on disk."""
+"""A clean stop takes 0.3 s, or longer if much data is not yet on disk."""
 TEMPORARY_PREFIX = "sds-monitor-broker-"
 """Prefix of the names of temporary data directories."""
 
@@ -41,13 +41,14 @@ def end_left_over_brokers() -> list[int]:
 class FoundBroker:
     """An embedded broker in the process table, recognised by marks on its command line.
 
-    Unlike a file, the marks exist exactly as long as the process.
+    Unlike a PID file, the marks exist exactly as long as the process.
     """
 
     process: psutil.Process
     parent_pid: int
     parent_started_s: float
-    """When the parent was started, Unix s: detects that its process id was reused."""
+    """Start time of the parent, Unix s, to detect that a later process has the parent's
+    id."""
     data_dir: Path
     temporary: bool
 
@@ -80,7 +81,7 @@ class FoundBroker:
     def is_left_over(self) -> bool:
         """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # A process gets another parent as an orphan, or under a debugger.
+            # With another parent, the process is an orphan or runs under a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()
@@ -99,7 +100,7 @@ class FoundBroker:
 
     def end(self) -> None:
         """Stop the process; remove its data directory if it is temporary."""
-        # psutil never signals a later process that has the same process id.
+        # psutil never signals another process that has got the same id.
         with suppress(psutil.NoSuchProcess):
             self.process.terminate()
             if not self._ends_within(STOP_TIMEOUT_S):
@@ -132,8 +133,8 @@ def own_brokers() -> Iterator[FoundBroker]:
 def _shares_pid_namespace(pid: int) -> bool:
     """Return whether a process is in this PID namespace; False if unknown.
 
-    The mark of a process in a container names the parent by its id in the container.
-    Outside the container, the parent would seem to have ended.
+    The mark of a broker in a container has the parent's id inside the container.
+    Outside of the container, the parent would seem to have ended.
     """
     own = Path("/proc/self/ns/pid")
     if not os.path.lexists(own):

@@ -1,4 +1,4 @@
-"""Runs a participant in asyncio: owns its clock and its timer.
+"""Runs an SDS participant in asyncio: provides its clock and its timer.
 
 async with ChannelDriver(channel, broadcast=…, on_event=…, store=…) as driver:
     await driver.send(b"The kettle is on.")
@@ -24,8 +24,8 @@ def unix_ms() -> int:
 class NotStored(RuntimeError):
     """A change could not be stored, so the driver has ended.
 
-    The state in memory is ahead of the stored state. Do not send the state in memory to
-    others: restore the participant from the stored state.
+    The state in memory has a change that the stored state lacks. Send nothing from it:
+    restore the participant from the stored state.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class NotStored(RuntimeError):
 
 
 class Driver:
-    """Base of drivers: a context manager around the task that keeps deadlines."""
+    """Base of drivers: a context manager that runs a task for deadlines."""
 
     _timer: asyncio.Task[None] | None = None
     _unstored: Exception | None = None
@@ -49,7 +49,7 @@ class Driver:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop the timer; if an error ended it before, raise that error."""
+        """Stop the timer; if an error has already ended the timer, raise the error."""
         tasks = self._tasks()
         for task in tasks:
             task.cancel()
@@ -60,7 +60,7 @@ class Driver:
                 raise results[-1]
 
     async def wait_closed(self) -> None:
-        """Wait until the driver ends; raise the error that ended it."""
+        """Wait until the driver ends; if an error ended the driver, raise the error."""
         if self._timer is not None:
             await self._timer
 
@@ -81,7 +81,7 @@ class Driver:
             raise
 
     def _close(self) -> None:
-        """End the driver, if the block ends without an error."""
+        """Called when the block ends without an error."""
 
     async def _run(self) -> None:
         """Process deadlines until the task is cancelled."""
@@ -89,20 +89,21 @@ class Driver:
 
 
 class ChannelDriver(Driver):
-    """Calls a participant in time, and passes its results to transport and application.
+    """Calls a participant at deadlines; passes results to transport and application.
 
     After each call, `store` runs first, then `on_event` for each event, then
     `broadcast` for each frame, in order.
 
     Args:
         channel: The participant; other code may only read it.
-        broadcast: Sends one frame to all participants. The driver's caller gets the
-            errors of `broadcast`; an error at a deadline ends the driver (see
-            `wait_closed`).
+        broadcast: Sends one frame to all participants. The called method of the driver
+            raises the errors of `broadcast`. At a deadline, an error ends the driver
+            (see `wait_closed`).
         on_event: Takes one event.
         store: Stores the changes, for example `ParticipantStore.append`. After an error
             of `store`, all later calls raise `NotStored`.
-        clock_ms: Returns Unix ms. If it is set back, the driver's time stands still.
+        clock_ms: Returns the time, Unix ms. If the clock is set back, the driver keeps
+            its last time until the clock catches up.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class ChannelDriver(Driver):
         self._store = store
         self._clock_ms = clock_ms
         self._last_ms = 0
-        # Frames of one step stay together, and steps keep their order.
+        # The lock keeps the frames of one step together, and the steps in order.
         self._sending = asyncio.Lock()
         self._deadline_moved = asyncio.Event()
 
@@ -159,7 +160,8 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     async def _run(self) -> None:
-        # After a restore, this call covers the time since the last call before it.
+        # After a restore, this call processes the deadlines that passed in the
+        # meantime.
         await self._perform(self._channel.advance(self._now_ms()))
         while True:
             now_ms = self._now_ms()
@@ -194,6 +196,6 @@ class ChannelDriver(Driver):
                     await self._broadcast(broadcast)
 
     def _now_ms(self) -> int:
-        # The participant's times must not decrease.
+        # The times that the participant gets must not decrease.
         self._last_ms = max(self._last_ms, self._clock_ms())
         return self._last_ms

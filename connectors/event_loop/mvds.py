@@ -1,4 +1,4 @@
-"""Runs a node of MVDS in asyncio: starts its epochs and sets the times of its messages.
+"""Runs an MVDS node in asyncio: starts its epochs, and sets its messages' timestamps.
 
 async with NodeDriver(node, send=…, on_event=…, storage=…) as driver:
     driver.append(group_id, b"The kettle is on.")
@@ -25,7 +25,7 @@ _log = logging.getLogger("sds-monitor")
 
 
 def unix_s() -> int:
-    """Return the time, Unix s; deployed nodes use this unit."""
+    """Return the time, Unix s, which is also the unit of deployed nodes."""
     return time.time_ns() // 1_000_000_000
 
 
@@ -33,24 +33,24 @@ class NodeDriver(Driver):
     """Calls a node in each epoch, and passes on the node's results.
 
     After each call, the driver first stores the changes of the node. Then the
-    application gets the events, and the transport sends the payloads, in parallel to
-    different peers.
+    application gets the events, and the transport sends the payloads. Payloads to
+    different peers are sent in parallel.
 
     A payload is lost if the transport raises an error or takes longer than
     `send_timeout_s`. A payload is also lost if the previous payload to the same peer is
-    still being sent. The node resends its records, but not its acknowledgements: the
-    peer resends a message without an acknowledgement.
+    still being sent. The node resends the records of a lost payload, except
+    acknowledgements: a peer resends a message until it gets an acknowledgement.
 
     Args:
         node: The node; other code may only read it and change its groups.
         send: Sends the bytes of one payload to a peer.
-        on_event: Takes one event. The driver's caller gets the errors of `on_event`; an
-            error in an epoch ends the driver (see `wait_closed`).
+        on_event: Takes one event. The called method of the driver raises the errors of
+            `on_event`. An error in an epoch ends the driver (see `wait_closed`).
         storage: Stores the changes of the node; None for a node that is not stored.
             After an error of the storage, all later calls raise `driver.NotStored`.
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time for each call of `send`, s.
-        clock_s: Returns Unix s.
+        clock_s: Returns the time, Unix s.
         sleep: Waits for some seconds.
     """
 

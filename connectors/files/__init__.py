@@ -1,1 +1,1 @@
-"""Files of Kafka records: read, write, import into a topic; the channel table."""
+"""Reads, writes and imports files of Kafka records; reads the channel table."""

@@ -13,7 +13,7 @@ from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 
 _MAX_AHEAD_MS = 3_600_000
-"""Kafka's default of message.timestamp.after.max.ms."""
+"""Kafka's default for message.timestamp.after.max.ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +21,9 @@ class Survey:
     """Summary of a file of records.
 
     Attributes:
-        partitions: Highest partition of a record plus 1; 0 without records.
-        first_ms, last_ms: Minimum and maximum record time, Unix ms; 0 without records.
+        partitions: Highest partition of a record, plus 1; 0 if the file has no records.
+        first_ms, last_ms: Minimum and maximum record time, Unix ms; 0 if the file has
+            no records.
     """
 
     records: int = 0
@@ -60,8 +61,8 @@ def import_file(
     """Write a file's records to the topic of frames; return how many were written.
 
     The file is read twice, so that a bad line is found before anything is written.
-    Records keep key, value, time and headers, and also their partition if the topic
-    has it (`target_partition`).
+    Records keep key, value, time and headers. Records also keep their partition, if the
+    topic has it (see `target_partition`).
 
     Args:
         path: The file.
@@ -69,11 +70,11 @@ def import_file(
         now_ms: Wall time, Unix ms.
         speed: Seconds of record time per second; 0 writes as fast as possible.
         stop: Event that ends the import early.
-        partitions: Number of partitions of the topic, if it is created; None: as many
-            as the file's records need.
-        restamp: Move all times by the same amount, so that the last record has the time
-            of its writing. If `speed` is between 0 and 1, the first record has the time
-            of its writing.
+        partitions: Number of partitions of a new topic; None: as many as the file's
+            records need.
+        restamp: Shift all record times by the same amount, so that the last record's
+            time is when it is written. If `speed` is between 0 and 1, the first
+            record's time is when it is written.
 
     Raises:
         UnreadableFile: A line holds no record, a record is too far in the future, or
@@ -111,8 +112,9 @@ def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    # No record may have a time later than its writing. The last record gets the time of
-    # its writing, or the first one, if the import is slower than real time.
+    # No record may have a time later than its writing. The last record therefore gets
+    # the time of its writing; if the import is slower than real time, the first record
+    # does.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

@@ -1,4 +1,4 @@
-"""Files of records: read line by line, written completely or not at all."""
+"""Reads files of records line by line, and writes them completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from connectors.storage.disk import replacing
 from sds_core.observer.record import RawRecord
 
 _MAX_LINE_BYTES = 80 * 1024 * 1024
-"""A line has room for the largest record of a topic: 32 MiB in hexadecimal digits."""
+"""Maximum length of a line: enough for the largest record, 32 MiB, in hexadecimal
+digits."""
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6
-"""For frames with filters, these levels are over ten times as fast as the defaults.
-Files are nearly as small, because consecutive filters differ only in a few bits."""
+"""For frames with filters, these compression levels are over ten times as fast as the
+defaults. Files are nearly as small, because consecutive filters differ in few bits."""
 
 _BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
@@ -40,8 +41,8 @@ def read_records(path: Path) -> Iterator[RawRecord]:
     At most one line is in memory.
 
     Raises:
-        UnreadableFile: A line holds no record or cannot be read; records of the lines
-            before it have been returned.
+        UnreadableFile: A line holds no record or cannot be read; the records of the
+            lines before it have been returned.
     """
     number = 0
     try:
@@ -61,7 +62,7 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 
 
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
-    """Write a file of records, which appears or replaces a file when it is complete.
+    """Write a file of records; it appears, or replaces a file, when it is complete.
 
     A file whose name ends in `.xz` or `.gz` is compressed. Returns the number of
     records written.

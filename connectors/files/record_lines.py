@@ -1,7 +1,7 @@
 """Kafka records as lines of JSON, one record per line (docs/files.md).
 
-A written line is read back without any change. Keys, and names and values of headers,
-are written as text or, if they are not UTF-8, as ``{"hex": "…"}``.
+Reading a written line returns the same record. Keys, header names and header values are
+written as text or, if they are not UTF-8, as ``{"hex": "…"}``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def parse_line(line: bytes) -> list[RawRecord]:
     """Read the records of a line: one record, or all records of a Waku node's answer.
 
     Raises:
-        BadLine: The line is neither a record nor Waku messages that can be used.
+        BadLine: The line holds neither a record nor usable Waku messages.
     """
     try:
         found = _DECODER.decode(line)

@@ -1,7 +1,7 @@
 """Converts JSON of a Waku node's REST API to records (docs/files.md).
 
-Accepts one message of relay or filter, one message of the store, a whole answer of the
-store, and a page (JSON array) of relay or filter.
+Accepts a message of relay or filter, a JSON array of such messages (a page), a message
+of the store, and a whole answer of the store.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _ABSENT = msgspec.Raw()
 
 
 class NotWaku(ValueError):
-    """The text holds no Waku message, or one that cannot be used.
+    """The text holds no Waku message, or an unusable Waku message.
 
     Attributes:
-        detail: The reason; empty if the text is not a Waku message at all.
+        detail: The reason why a message is unusable; empty if the text holds no Waku
+            message.
     """
 
     def __init__(self, detail: str = "") -> None:
@@ -51,7 +52,7 @@ _SHAPE = msgspec.json.Decoder(_Shape)
 
 
 def read_waku(text: bytes) -> Iterator[RawRecord]:
-    """Read the Waku messages of a JSON text, in its order, as records.
+    """Read the Waku messages in a JSON text as records, in the order of the text.
 
     A record's key is the channel inside the frame; None if the payload is no frame. The
     record time is the sender's time. The partition is 0, because Waku has no

@@ -8,7 +8,7 @@ from pathlib import Path
 class NoHistory(LookupError):
     """The directory does not exist, or no monitor has written a history to it.
 
-    If another directory has a history, the message names the directory.
+    If the subdirectory `history` has a history, the message names the subdirectory.
     """
 
     def __init__(self, path: Path, other: Path | None) -> None:

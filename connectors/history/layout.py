@@ -1,8 +1,8 @@
-"""Layout of a history: a directory per table and day, with numbered files.
+"""Layout of a history on disk: a directory per table and day, with numbered files.
 
 ``<table>/day=YYYY-MM-DD/<number>.parquet``. The names of days follow Hive's style, so
-that other programs can prune by ``day``. Names that begin with a dot are unfinished or
-expired, and are never read.
+that other programs can select days by ``day``. Files and directories whose names begin
+with a dot are unfinished or expired, and are never read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 LOCK = "lock"
-"""Lock file of the only process that writes."""
+"""Lock file of the process that writes the history."""
 
 _DAY = re.compile(r"day=(\d{4}-\d{2}-\d{2})")
 _FILE = re.compile(r"\d{10}\.parquet")
@@ -61,9 +61,9 @@ def files(directory: Path) -> list[Path]:
 def settled(listing: Callable[[], _Listed]) -> _Listed:
     """Repeat a listing until two consecutive results are equal; return the last result.
 
-    While another process compacts a day, a single listing can miss rows: the old files
-    are deleted, and the new file may appear too late. Two equal listings cannot miss
-    rows, because a compaction changes the listing.
+    While another process compacts a day, a single listing can miss rows: it may contain
+    neither the deleted old files nor the new file. Two equal listings cannot miss rows,
+    because a compaction changes the listing.
     """
     previous = listing()
     while (current := listing()) != previous:

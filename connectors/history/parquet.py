@@ -42,7 +42,7 @@ class ParquetHistory:
     Only one thread of one process may use the object. Methods raise `OSError` if a file
     cannot be written, or a directory cannot be removed. The directory is created if it
     is missing. If a day has more than `file_limit` files, `compact` merges the files.
-    `tables` are the tables whose files are compacted and whose rows expire.
+    `tables` are the tables to which `compact` and `expire` apply.
     """
 
     def __init__(
@@ -57,9 +57,9 @@ class ParquetHistory:
         make_directory(directory)
 
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
-        """Add rows, one file per day; all are durable when this returns.
+        """Write the rows of each day to a new file; all are durable after the call.
 
-        After a crash or an error, some days may lack rows: write all rows again.
+        After a crash or an error, some days may lack their rows: write all rows again.
         """
         # Rows are converted first, so that nothing is written if a row is invalid.
         arrow = table.arrow(rows)
@@ -79,8 +79,8 @@ class ParquetHistory:
         row.
 
         Raises:
-            DamagedHistory: A file cannot be read. The day of the file stays unchanged;
-                all other days are compacted.
+            DamagedHistory: A file cannot be read. Its day stays unchanged; all other
+                days are compacted.
         """
         damaged: list[DamagedHistory] = []
         for table in self._tables:
@@ -112,7 +112,7 @@ class ParquetHistory:
         return len(found) > self._file_limit or quiet_ms > QUIET_MS
 
     def _remove_leftovers(self, table: HistoryTable) -> None:
-        # A crash left them.
+        # A crash may have left expired directories or unfinished files.
         directory = self._directory / table.name
         for expired in directory.glob(".day=*"):
             shutil.rmtree(expired)

@@ -1,7 +1,7 @@
 """Queries a history in Parquet files with DuckDB, while the writer may write.
 
-DuckDB must not open files: it gets a dataset of the files that we list. Untrusted text
-is passed only as query parameters.
+DuckDB may not open files itself: it gets a dataset of the files that this module lists.
+Untrusted text is passed only as query parameters.
 
 Functions take the directory of a history and the tables of a kind of view. `channel` is
 the id of a channel, or the name of a view of another kind. A range of time [since_ms,
@@ -46,9 +46,10 @@ _SETTINGS: _Config = {
 }
 
 SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
-"""Settings of DuckDB for queries beside a job, which needs cores and memory itself."""
+"""Settings of DuckDB for queries that run beside a job: the job needs cores and
+memory."""
 
-# A parameter that is NULL sets no condition.
+# A parameter with the value NULL sets no condition.
 _FIND = """
 WITH latest AS (
     SELECT * FROM {table}
@@ -87,7 +88,7 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
-# Aggregates ignore null, because old rows lack fields that were added later.
+# Old rows lack fields that were added later; aggregates ignore these nulls.
 _ROWS_BY_HOUR = """
 FROM {table}
 WHERE ($channels IS NULL OR list_contains($channels, {label}))
@@ -102,13 +103,13 @@ HAVING count(*) > 0
 """
 
 _Days = Mapping[date, list[Path]]
-"""Files by day, in order."""
+"""Files by day, in order of time."""
 
 
 def find_incidents(
     directory: Path, query: IncidentQuery, tables: KindTables = CHANNEL_TABLES
 ) -> list[ChannelIncident]:
-    """Return the incidents of `incident_rows`."""
+    """Return the matching incidents, newest incident first."""
     rows = incident_rows(directory, query, tables)
     return [channel_incident(row, tables.label) for row in rows]
 
@@ -140,9 +141,9 @@ def channel_minutes(
     fields: Collection[str] | None = None,
     tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
-    """Return a channel's rows of minutes that began in a range, in order.
+    """Return a channel's rows for the minutes that began in a range, oldest first.
 
-    Rows have these fields besides the key and `told`; None reads all fields.
+    Each row has the key, `told`, and the given fields; all fields if `fields` is None.
     """
     table = tables.minutes if fields is None else _narrowed(tables.minutes, fields)
     return _by_minute(directory, table, channel, since_ms, until_ms)
@@ -158,10 +159,11 @@ def hourly_rows(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> dict[str, list[Row]]:
-    """Return, by channel, a row for each hour in which a figure changed, in order.
+    """Return each channel's rows: one per hour in which a figure changed, oldest first.
 
     The ``minute`` of an hour is its last minute with a row. A row has the last value of
-    each counter in its hour, and the maximum of each gauge. `channels` None: all.
+    each counter in its hour, and the maximum of each gauge. If `channels` is None, all
+    channels are returned.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -188,7 +190,7 @@ def newest_minute_ms(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> int | None:
-    """Return the newest minute with a row up to a time; None if no row exists."""
+    """Return the newest minute that has a row, up to a time; None if no row exists."""
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
     rows = _query(directory, only, _NEWEST, {"until_ms": until_ms}, config=config)
@@ -202,7 +204,7 @@ def channel_verdicts(
     until_ms: int,
     tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
-    """Return a channel's rows of shown verdicts in a range, in order."""
+    """Return a channel's rows of shown verdicts in a range, oldest first."""
     return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms)
 
 
@@ -243,8 +245,8 @@ def _query(
     if not _is_history(directory):
         inner = directory / "history"
         raise NoHistory(directory, inner if _is_history(inner) else None)
-    # The names come from this program, not from users. Names are quoted because a name
-    # may be a keyword of SQL.
+    # The names of tables and fields come from this program, not from users. Names are
+    # quoted because a name may be a keyword of SQL.
     sql = template.format(table=f'"{table.name}"', label=f'"{table.key[0]}"')
     while True:
         listed = _listed(directory / table.name)
@@ -276,7 +278,8 @@ def _all(listed: _Days) -> list[Path]:
 
 
 def _relevant(listed: _Days, since_ms: int | None) -> _Days:
-    # A later row of an incident is in the same day or, if found again, in a later one.
+    # A later row of an incident is in the same day or, if the incident was found again,
+    # in a later day.
     if since_ms is None:
         return listed
     return dict(

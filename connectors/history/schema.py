@@ -1,9 +1,9 @@
 """The three tables of the history for each kind of view, and their rows.
 
-A row is a dictionary of JSON values, with times in Unix ms. Kafka gets the row
-unchanged, and Parquet gets the row with the types of the table's schema. Every row has
-``told``, its sequence number in the outbox. If several rows have the same key, the one
-with the greatest ``told`` is valid.
+A row is a dictionary of JSON values, with times in Unix ms. The row is in Kafka
+unchanged, and in Parquet with the types of the table's schema. Every row has ``told``,
+its sequence number in the outbox (docs/architecture.md). If several rows have the same
+key, the one with the greatest ``told`` is valid.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class HistoryTable:
 
     Attributes:
         schema: Fields of the table; the metadata of each has a ``description``.
-        key: Fields that identify the subject of a row; first the name of the view.
-        time: Name of the time field whose UTC day selects the partition.
+        key: Fields that identify the subject of a row; the first has the name of the
+            view.
+        time: Name of the time field. Its day, in UTC, selects the partition.
     """
 
     name: str
@@ -91,7 +92,7 @@ def incident_row(
     settings: ObserverSettings = DEFAULTS,
     kind: AnyKind = ROOT_KIND,
 ) -> Row:
-    """Return an incident as a row of its table: the report's object, and ``told``."""
+    """Return an incident as a row: the object in the report, and ``told``."""
     row = {**incident_object(numbered.found, settings, kind.explain)}
     return {kind.names.label: row.pop("channel")} | row | {"told": numbered.sequence}
 
@@ -109,7 +110,7 @@ def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelI
         named_by=row["named_by"],
         waku_hash=bytes.fromhex((row["waku_hash"] or "").removeprefix("0x")),
         hint=bytes.fromhex(row["retrieval_hint"] or ""),
-        # Rows of releases before 0.7 lack this field.
+        # Rows that releases before 0.7 wrote lack this field.
         lacking_others=row.get("lacking_others") or 0,
     )
     return ChannelIncident(row[label], incident, row["tap_hole"])
@@ -175,7 +176,7 @@ _TOLD = _key(
 
 
 def _schema(names: Names, *fields: pa.Field) -> pa.Schema:
-    """Return the fields of a table, between the name of the view and `told`."""
+    """Return the schema of a table: name of the view, given fields, and `told`."""
     label = _key(names.label, pa.string(), f"{names.one.capitalize()} id.")
     return pa.schema([label, *fields, _TOLD])
 
@@ -288,8 +289,9 @@ class KindTables(NamedTuple):
     """The tables of one kind of view.
 
     Attributes:
-        incidents: One row each time an incident changed, with all its fields.
-        minutes: One row of absolute figures per view and minute with a changed figure.
+        incidents: One row per change of an incident, with all fields of the incident.
+        minutes: One row per view and minute in which a figure changed: the figures at
+            the end of the minute.
         verdicts: One row per view and minute in which the shown verdict changed.
     """
 
@@ -300,7 +302,7 @@ class KindTables(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Name of the field that has the view's name."""
+        """Name of the field that contains the name of a view."""
         return self.kind.names.label
 
 

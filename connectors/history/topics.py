@@ -27,9 +27,9 @@ class HistoryTopics(LazyProducer):
     """Writes rows to three topics, which are created if they are missing.
 
     A record's key is a JSON array of the row's key fields; its value is the row as a
-    JSON object. The record's timestamp is the time of writing, because the broker
-    deletes by timestamp; event times are in the value. `retention_ms` applies to topics
-    that this class creates.
+    JSON object. The record's timestamp is the time of writing, because retention
+    depends on the timestamp. Event times are in the value. `retention_ms` applies to
+    topics that this class creates.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class HistoryTopics(LazyProducer):
         }
 
     def write(self, *rows: Iterable[Row]) -> None:
-        """Write rows of each table in turn; return when all are acknowledged.
+        """Write rows, one argument per table; return when all rows are acknowledged.
 
         Raises:
             InvalidTopic: Kafka does not allow a topic of this name.
@@ -81,8 +81,8 @@ class HistoryTopics(LazyProducer):
             acks="all",
             enable_idempotence=True,
             max_request_size=MAX_MESSAGE_BYTES,
-            # Rows are similar, so batches of this size take a third of the time and a
-            # tenth of the space of default batches.
+            # Rows are similar, so batches of this size need a third of the time and a
+            # tenth of the space of batches with the default size.
             batch_size=_BATCH_BYTES,
             compression_type="gzip",
             max_block_ms=timeout_ms,

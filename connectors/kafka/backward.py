@@ -1,4 +1,4 @@
-"""Reads partitions backwards in slices of time, by Kafka's time index."""
+"""Reads partitions backwards in slices of time, which Kafka's time index delimits."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def slices_backward(
 ) -> Iterator[Iterator[RawRecord]]:
     """Yield slices of partitions, newest first, each twice as long as the previous.
 
-    The first slice has `length_ms` and ends at `last_ms`; the oldest slice begins at
-    `first_ms`. `first_ms` and `last_ms` are record times, Unix ms. Slices are read, and
-    raise errors, as `consumer.fetch` does.
+    The first slice is `length_ms` long and ends at `last_ms`; the oldest slice begins
+    at `first_ms`. `first_ms` and `last_ms` are record times, Unix ms. Slices are read
+    by `consumer.fetch`, and raise its errors.
     """
     ends = offsets_at(offsets, partitions, last_ms + 1)
     until_ms = last_ms
@@ -37,7 +37,7 @@ def slices_backward(
 def offsets_at(
     offsets: TopicOffsets, partitions: Sequence[int], time_ms: int
 ) -> Mapping[int, int]:
-    """Return each partition's first offset since a record time, or its end offset.
+    """Return each partition's first offset at or after a time, or its end offset.
 
     `time_ms` is in Unix ms.
     """

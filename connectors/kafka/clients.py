@@ -30,7 +30,7 @@ from connectors.kafka.settings import (
 from connectors.sockets.tls import reason_of
 
 _ABANDON_S = 5.0
-"""Time limit for the thread of a stopped producer, seconds."""
+"""Time in which the thread of a stopped producer must end, seconds."""
 
 _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
     MessageSizeTooLargeError: (
@@ -58,7 +58,7 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
         "see max.message.bytes and cleanup.policy of the topic, and the network",
     ),
 }
-"""Reason why the broker rejects a record, and what to check, by error class."""
+"""By error class: why the broker rejects a record, and what to check."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -150,8 +150,8 @@ def abandon(producer: KafkaProducer) -> None:
     """Stop a producer without waiting, and drop its unsent records.
 
     `KafkaProducer.close` waits for the unsent records, and raises if they cannot be
-    sent. After an error of `close`, the producer continues, and may write records again
-    that another producer has written.
+    sent. After such an error, the producer continues in the background, and may write
+    records that a later producer has already written.
     """
     sender = producer._sender  # noqa: SLF001 - no public method ends it
     sender.force_close()
@@ -161,7 +161,7 @@ def abandon(producer: KafkaProducer) -> None:
 
 
 class LazyProducer:
-    """Base of writers: connects at the first write, and again after `close`."""
+    """Base of writers that connect at the first write, and again after `close`."""
 
     _producer: KafkaProducer | None = None
 

@@ -5,7 +5,7 @@ kafka-python is for platforms without a wheel of librdkafka. Each client reads o
 committed records and never resets an offset. Each client stops at the end of the range,
 even if the last offsets hold no record (transaction markers, compaction). Header names
 that are not UTF-8 are read as `sds_core.observer.record.header_name` says.
-confluent-kafka cannot read them, so kafka-python reads such a record again.
+confluent-kafka cannot read such names, so kafka-python reads these records again.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _fetch_confluent(
         stack.callback(consumer.unassign)
         spare: Any = None
         while open_ranges:
-            # A call for many records would wait until all have arrived.
+            # A single call for many records would wait until all have arrived.
             messages = consumer.consume(1, _POLL_S)
             messages += consumer.consume(_POLL_RECORDS - 1, 0)
             events = [one for one in messages if one.error() is not None]
@@ -148,11 +148,11 @@ def _records_of(
     open_ranges: Mapping[int, OffsetRange],
     number_of: Callable[[Any], int],
 ) -> tuple[list[RawRecord], dict[int, int]]:
-    """Return the records of messages in the ranges, and the next offset by partition.
+    """Return the messages in the ranges as records, and each partition's next offset.
 
-    Records are in columns, because a call per record would cost more than the record.
-    Messages are in offset order within each partition; ranges are by partition. Records
-    with a header name that is not UTF-8 have `_UNKNOWN_HEADERS`.
+    The fields are read column by column, because calls per record take too long.
+    Messages are in offset order within each partition. `open_ranges` has ranges by
+    partition. Records with a header name that is not UTF-8 have `_UNKNOWN_HEADERS`.
     """
     partitions = list(map(number_of, messages))
     offsets = list(map(_OFFSET, messages))
@@ -165,7 +165,7 @@ def _records_of(
         _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
-    # If a partition occurs repeatedly, `dict` keeps its last offset.
+    # `dict` keeps the last offset of a partition that occurs repeatedly.
     reached = {
         partition: offset + 1
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items()
@@ -206,7 +206,7 @@ def _read_headers_again(
         places.setdefault(record.partition, {})[record.offset] = index
     ranges = [OffsetRange(p, min(one), max(one) + 1) for p, one in places.items()]
     try:
-        # If Kafka deletes the record now, its headers stay unknown.
+        # If Kafka has deleted a record in the meantime, its headers stay unknown.
         for found in read_kafka_python(consumer, settings, ranges):
             for record in found:
                 place = places[record.partition].get(record.offset)
@@ -225,7 +225,7 @@ def _is_end_of_partition(
 
     error = message.error()
     code = error.code()
-    # librdkafka marks its own errors, unlike the broker's, with an underscore.
+    # librdkafka's own errors, unlike a broker's errors, begin with an underscore.
     if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
         return True
     if code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - as above
@@ -242,7 +242,7 @@ def _is_end_of_partition(
 
 @lru_cache(maxsize=1)
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
-    """Return one consumer per process: connecting takes longer than a small batch."""
+    """Return the process's consumer: connecting takes longer than a small batch."""
     from confluent_kafka import Consumer
 
     return Consumer(
@@ -259,17 +259,17 @@ def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
             # By default, the client fetches up to 64 MB beyond the end of a range, and
-            # drops these records. With these limits, a broker at a distance of 50 ms
+            # drops these records. With these limits, a broker with a latency of 50 ms
             # still delivers 40 MB/s.
             "queued.max.messages.kbytes": 2_048,
             "max.partition.fetch.bytes": 2_000_000,
-            # A request that waits at the end of the log delays the next batch by this
-            # time. The default is half a second.
+            # A fetch request that waits at the end of the log delays the next batch by
+            # this time. The default is half a second.
             "fetch.wait.max.ms": 10,
             # Hides warnings about a broker that restarts.
             "log_level": 2,
-            # librdkafka retries without end, even if a broker refuses it. `consume`
-            # then raises the error that `check_admission` raises.
+            # librdkafka retries without end, even if a broker refuses it. If
+            # `check_admission` raises an error in this callback, `consume` raises it.
             "error_cb": lambda error: check_admission(settings),
         }
     )
@@ -317,7 +317,8 @@ def read_kafka_python(
     patience = _Patience(settings)
     while open_ranges:
         try:
-            # If the offsets hold no record, this call returns only at the timeout.
+            # If the remaining offsets hold no record, this call returns only after the
+            # timeout.
             polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
         except OffsetOutOfRangeError as error:
             ((partition, offset), *_) = error.args[0].items()
@@ -344,7 +345,7 @@ def read_kafka_python(
             yield records
             patience.renew()
         for partition in list(open_ranges):
-            # The position also passes offsets that hold no record.
+            # The consumer's position also advances over offsets that hold no record.
             if consumer.position(partition) >= open_ranges[partition].end:
                 del open_ranges[partition]
                 consumer.pause(partition)

@@ -36,7 +36,7 @@ REASON_HEADER = "dead-letter-reason"
 SOURCE_HEADER = "dead-letter-source"
 SIZE_HEADER = "dead-letter-size"
 CUT_HEADER = "dead-letter-cut"
-"""Headers of a dead letter in addition to the headers of its record
+"""Names of the headers that a dead letter has in addition to the headers of its record
 (docs/records.md)."""
 
 _TOPIC = {
@@ -46,13 +46,15 @@ _TOPIC = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 _UNKNOWN_LIMIT_BYTES = 1_000_000
-"""Size of a dead letter if the topic's limit is unknown; Kafka's default is larger."""
+"""Maximum size of a dead letter if the topic's limit is unknown. Kafka's default limit
+is larger."""
 
 _SMALLEST_BYTES = 4_096
-"""Size of a dead letter after the broker has refused a larger dead letter."""
+"""Maximum size of a dead letter that is written again after a refusal."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
-"""Bytes after which to wait for Kafka, because the client's buffer has no limit."""
+"""Sent bytes after which the writer waits for Kafka: the client's buffer has no
+limit."""
 
 
 class _Sent(NamedTuple):
@@ -64,7 +66,7 @@ class _Sent(NamedTuple):
 class DeadLetterWriter(LazyProducer):
     """Reads undecodable records again, and writes them to the dead-letter topic.
 
-    Duplicates after a crash have the same ``dead-letter-source``.
+    After a crash, duplicates may exist, with the same ``dead-letter-source``.
     """
 
     def __init__(
@@ -83,9 +85,9 @@ class DeadLetterWriter(LazyProducer):
         """Copy the records; return the number of dead letters that Kafka refuses.
 
         Kafka has acknowledged every dead letter that it does not refuse. A record that
-        retention has already removed is not copied, but stays counted. A record that
-        Kafka refuses is cut to the smallest size and written again. The first refusal
-        is logged.
+        retention has already removed is not copied, and is not in the returned number.
+        A record that Kafka refuses is cut to the smallest size and written again. The
+        first refusal is logged.
 
         Raises:
             KafkaUnreachable: No broker answered, or the client may not write.
@@ -113,7 +115,7 @@ class DeadLetterWriter(LazyProducer):
         return KafkaProducer(
             **kafka_python_options(self._settings),
             acks="all",
-            # After a refused record, an idempotent client refuses all others.
+            # After one refused record, an idempotent client refuses all other records.
             enable_idempotence=False,
             max_request_size=MAX_MESSAGE_BYTES,
         )

@@ -14,10 +14,11 @@ from sds_core.text import decode_text
 from sds_core.wire import MAX_VALUE_BYTES
 
 _OWN_BYTES = 2_048
-"""Upper limit for the headers that a dead letter adds."""
+"""Maximum size of the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""Kept characters of a header name, and kept bytes of content or of a key."""
+"""Kept characters of a header name, and kept bytes of a header's content or of a
+key."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 
@@ -26,7 +27,7 @@ class CutPart(msgspec.Struct, frozen=True):
     """Size and hash of a part of a record before it was cut.
 
     Attributes:
-        bytes: Its size.
+        bytes: The size of the part.
         sha256: The SHA-256 of the part in hexadecimal digits. The hash of headers
             covers all names and values in order, without separators.
     """
@@ -44,8 +45,8 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 class Fitted(NamedTuple):
     """The record for a dead letter, and the parts that were cut.
 
-    Key and value are the content to write. The client cannot write a record without key
-    and value. `headers` lacks the headers that a dead letter adds.
+    If `key` is None, `value` is not, because the client cannot write a record without
+    both. `headers` lacks the headers that a dead letter adds.
     """
 
     key: bytes | None
@@ -55,12 +56,12 @@ class Fitted(NamedTuple):
 
 
 def fit(record: RawRecord, limit_bytes: int) -> Fitted:
-    """Return a record as a dead letter of at most this number of bytes.
+    """Return a record as a dead letter of at most `limit_bytes`.
 
-    A record within the limit stays whole, but a value that is longer than any frame is
-    omitted. If a record is too large, headers and key each get at most a quarter of the
-    space, and the start of the value gets the rest. The limit applies before
-    compression. A limit below `_OWN_BYTES` may be exceeded.
+    A value that is longer than any frame is omitted. All other parts stay whole if the
+    record is within the limit. If a record is too large, headers and key each get at
+    most a quarter of the space, and the start of the value gets the rest. The limit
+    applies before compression. A limit below `_OWN_BYTES` may be exceeded.
     """
     key, value = record.key, record.value
     headers = [
@@ -91,7 +92,7 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
 
 
 def decode_cuts(content: bytes | None) -> Cuts:
-    """Return the cut parts that a header lists; none if it is absent or invalid."""
+    """Return the cut parts that a header lists; empty if it is absent or invalid."""
     try:
         return _CUTS.decode(content) if content else {}
     except msgspec.MsgspecError:
@@ -99,7 +100,7 @@ def decode_cuts(content: bytes | None) -> Cuts:
 
 
 def is_whole(record: RawRecord, cuts: Cuts) -> bool:
-    """Return whether a record has the parts that were cut in its dead letter."""
+    """Return whether `record` can be the original of a dead letter with these cuts."""
     try:
         return _cuts_of(record, cuts) == dict(cuts)
     except KeyError:
@@ -140,6 +141,6 @@ def _shortened(headers: WrittenHeaders, space: int) -> WrittenHeaders:
 
 
 def _size(key: bytes | None, value: bytes | None, headers: WrittenHeaders) -> int:
-    """Return the client's upper estimate of a batch with only this record, bytes."""
+    """Return the maximum size of a batch with only this record, bytes."""
     builder: Any = DefaultRecordBatchBuilder
     return int(builder.estimate_size_in_bytes(key, value, headers))

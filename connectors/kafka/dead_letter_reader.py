@@ -30,7 +30,7 @@ class StoredLetter(NamedTuple):
     Attributes:
         reason: Why the record is a dead letter: a `Reason` of any version.
         source: Place of the original record.
-        size_bytes: Size of a value that is cut; None if it is whole.
+        size_bytes: Original size of the value if it is cut; None if it is whole.
         record: The original record, with its original place.
         cuts: Parts of the original record that are cut. Releases up to 0.12 set only
             `size_bytes`.

@@ -1,6 +1,6 @@
 """Performs a handshake with a broker, to report early why it refuses a connection.
 
-Client libraries retry after all errors, and finally report only a timeout.
+Client libraries retry after every error, and in the end report only a timeout.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ from connectors.kafka.settings import (
 
 _POLL_S = 0.2
 _ANSWER_S = 5.0
-"""Maximum time of each answer of a broker that accepts the connection."""
+"""Maximum time for each answer of a broker that has accepted the connection,
+seconds."""
 _ANSWER_BYTES = 64 * 1024
 _TLS_ALERT = b"\x15\x03"
 _OTHER_NAME = (62, 64)
-"""OpenSSL's codes for a certificate of another host name, and of another address."""
+"""OpenSSL's error codes for a certificate that does not contain the host name or
+address."""
 
 
 def wait_until_listening(settings: KafkaSettings) -> None:
     """Wait until a broker accepts a connection.
 
-    Call `wait_until_listening` before you create a client of kafka-python: a client
-    that no broker accepts leaves a thread and open sockets behind.
+    Call this function before you create a client of kafka-python: a client without a
+    broker leaves a thread and open sockets behind.
 
     Raises:
-        KafkaRefused: A broker refuses the client; raised without waiting.
+        KafkaRefused: A broker refuses the client. This error is raised immediately.
         KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file in the security settings cannot be used.
     """
@@ -62,7 +64,7 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 
 
 def check_admission(settings: KafkaSettings) -> Exception | None:
-    """Try once; return None if a broker accepts, else an error that may be temporary.
+    """Connect once; return None if a broker accepts, else a possibly temporary error.
 
     Raises:
         KafkaRefused: No broker accepts the client, and at least one broker refuses the
@@ -136,7 +138,7 @@ def _introduce(conversation: _Conversation, settings: KafkaSettings, host: str) 
     except ConnectionResetError as error:
         if settings.security.has_user:
             raise
-        # The broker answered the first request: it runs, but requires a user.
+        # The broker answered the first request, so it runs, but it requires a user.
         secured = Protocol(f"SASL_{settings.security.protocol}")
         remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
         cause = "the broker requires a user"
@@ -177,7 +179,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
         try:
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError):
-            # The text of the cause may contain a secret.
+            # Hide the cause: its text may contain a secret.
             raise refused from None
 
 
@@ -206,7 +208,7 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
 
 
 class _SpeaksTls(Exception):
-    """The broker answered in plain text within TLS."""
+    """The broker answered a request in plain text with a TLS alert."""
 
 
 class _Conversation:

@@ -25,7 +25,7 @@ def heartbeats(
 ) -> Iterator[None]:
     """Write a heartbeat to every partition at intervals while the block runs.
 
-    Heartbeats advance the event-time clock while no traffic arrives. They have no
+    Heartbeats advance the monitor's event time while no traffic arrives. They have no
     sequence number: they show that the monitor reaches Kafka, not that a tap works.
     """
     stop = threading.Event()
@@ -37,7 +37,7 @@ def heartbeats(
         yield
     finally:
         stop.set()
-        # A heartbeat may block for long while Kafka is unreachable.
+        # While Kafka is unreachable, writing a heartbeat may take long.
         thread.join(INTERVAL_S)
 
 

@@ -14,7 +14,7 @@ from sds_core.audit.mirrored import MirroredMessage, Unidentified, mirrored_mess
 
 @dataclass(slots=True)
 class Mirrored:
-    """Messages of a topic by hash, and the number of records that identify no message.
+    """Messages of a topic by hash, and the number of records without a message hash.
 
     `begin_ms` is the time of the first record in the topic, Unix ms; None if the topic
     is empty or the time was not looked up.
@@ -26,7 +26,7 @@ class Mirrored:
 
 
 def read_mirrored(kafka: KafkaSettings, since_ms: int) -> Mirrored:
-    """Read the messages of a topic with a record time since `since_ms`, Unix ms.
+    """Read the messages of a topic whose record time is at least `since_ms`, Unix ms.
 
     Raises:
         TopicMissing: The topic does not exist.

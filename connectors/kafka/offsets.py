@@ -32,17 +32,17 @@ _FINAL = (*_TOPIC_MISSING, AuthorizationError)
 _NEWLY_MADE_S = 2.0
 """Seconds for which a broker may lack a partition that another broker reports."""
 _REQUEST_TIMEOUT_MS = 30_000
-"""The client's default."""
+"""Default of kafka-python."""
 
 _NO_ID = "0" * 32
 
 
 class Topic(NamedTuple):
-    """The topics of settings as the brokers describe them now.
+    """The topics in `KafkaSettings`, as the brokers describe them now.
 
-    `id` is in the form of Kafka's tools; several are separated by commas. A recreated
-    topic gets another id. Brokers before 2.8 give no id. Partitions are in ascending
-    order.
+    `id` has the form of Kafka's tools. Ids of several topics are separated by commas. A
+    recreated topic gets another id. Brokers before Kafka 2.8 report no id. Partitions
+    are in ascending order.
     """
 
     id: str | None
@@ -50,9 +50,9 @@ class Topic(NamedTuple):
 
 
 def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
-    """Return the old and new id of each topic whose id changed, by index; see `Topic`.
+    """Return old and new id of each topic whose id changed, by the topic's index.
 
-    A missing id does not show that the topic changed.
+    `known` and `found` have the form of `Topic.id`. A missing id counts as unchanged.
     """
     pairs = zip((known or "").split(","), (found or "").split(","), strict=False)
     return {
@@ -70,7 +70,7 @@ class TimedOffset(NamedTuple):
 
 
 class TopicOffsets:
-    """Looks up offsets of the topics of frames; waits for a broker that restarts.
+    """Looks up offsets of the topics of frames; if a broker restarts, waits for it.
 
     All methods raise `KafkaUnreachable` if no broker answers within the settings'
     timeout, `KafkaRefused` if a broker refuses the client, and `TopicMissing`.
@@ -119,7 +119,7 @@ class TopicOffsets:
         return {partition: at.offset for partition, at in found.items()}
 
     def written(self, partitions: Collection[int]) -> dict[int, int]:
-        """Return the offset after the last record, committed or not, by partition."""
+        """Return the offset after each partition's last record, committed or not."""
         specs = dict.fromkeys(partitions, OffsetSpec.LATEST)
         found = self._list(specs, IsolationLevel.READ_UNCOMMITTED)
         return {partition: at.offset for partition, at in found.items()}
@@ -135,14 +135,14 @@ class TopicOffsets:
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """Return the first record with at least this time, by partition.
+        """Return the first record at or after a time, by partition.
 
-        Partitions without a record since the time are omitted.
+        Partitions that have no such record are omitted.
         """
         return self._list(dict.fromkeys(partitions, timestamp_ms))
 
     def commit(self, group: str, offsets: Mapping[int, int]) -> None:
-        """Commit offsets to a consumer group without members, for lag tools."""
+        """Commit offsets to a group without members, so that tools show its lag."""
         committed = {
             self._place_of(number): OffsetAndMetadata(offset, "", -1)
             for number, offset in offsets.items()
@@ -151,7 +151,7 @@ class TopicOffsets:
         def ask(admin: KafkaAdminClient) -> None:
             errors = admin.alter_group_offsets(group, committed)
             for error in errors.values():
-                # Other errors, such as a group with members, are raised.
+                # Other errors are ignored, for example if the group has members.
                 if error.retriable:
                     raise error
 
@@ -237,8 +237,8 @@ def _may_pass(state: RetryCallState) -> bool:
 def controller_time_ms(admin: KafkaAdminClient) -> int | None:
     """Return the time of the active controller, Unix ms; None if it is unknown.
 
-    Only one answer to a read-only client has a broker's time: the state of the metadata
-    quorum. "Last fetch" of the active controller is the time of its answer (KIP-836;
+    A read-only client finds a broker's time only in the state of the metadata quorum.
+    There, "last fetch" of the active controller is the time of its answer (KIP-836;
     `LeaderState.describeReplicaState` in apache/kafka). The request requires Kafka 3.3
     or newer with KRaft, the right to describe the cluster, and an active controller.
 

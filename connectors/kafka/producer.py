@@ -22,7 +22,7 @@ from sds_core.waku import WakuMessage
 Headers = tuple[tuple[str, bytes], ...]
 
 _REQUEST_TIMEOUT_MS = 30_000
-"""The client's default."""
+"""Default of kafka-python."""
 
 _GREATEST_TIMESTAMP_NS = 2**63 - 1
 
@@ -102,9 +102,9 @@ def waku_headers(
     pubsub_topic: str | None,
     message_hash: str | None,
 ) -> Headers:
-    """Return all headers except `observer` and `seq`; unknown values are omitted.
+    """Return a message's headers except `observer` and `seq`; omit unknown values.
 
-    The hash is `0x` and 64 hexadecimal digits.
+    `message_hash` is `0x` and 64 hexadecimal digits.
     """
     headers: Headers = (
         ("source", source.encode()),
@@ -123,7 +123,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return the number of first records among which every partition occurs."""
+    """Return the number of first records that together contain every partition."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):
@@ -148,14 +148,14 @@ def send(
 
 
 class Acknowledgements:
-    """Counts acknowledged records while they are written."""
+    """Counts acknowledged records while further records are written."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.count = 0
 
     def add(self, _: object) -> None:
-        """Count a record; a producer's callback may call it in any thread."""
+        """Count a record; a producer may call this as a callback, in any thread."""
         with self._lock:
             self.count += 1
 
@@ -171,8 +171,9 @@ def write(
 
     Records are roughly in order of time. Record times do not change; only the writing
     is paced. `speed` is in seconds of record time per second; 0 writes at full speed.
-    The next record is requested after the previous record was written. `stop` ends the
-    writing early. `acknowledged` counts the records, even if an error is raised.
+    The next record is taken from `records` after the previous record was written.
+    `stop` ends the writing early. `acknowledged` counts the acknowledged records, even
+    if an error is raised.
 
     Raises:
         KafkaUnreachable: No broker answered, or a record was not acknowledged.
@@ -210,8 +211,8 @@ def write(
     except KafkaError as error:
         raise failure(settings, error) from error
     if failures:
-        # If Kafka refuses one record of a batch, the errors of the batch's other
-        # records have only the base class.
+        # If Kafka refuses one record of a batch, the errors of the other records are
+        # plain `KafkaError`s.
         specific = min(failures, key=lambda error: type(error) is KafkaError)
         raise failure(settings, specific) from specific
     return acknowledged.count

@@ -1,4 +1,4 @@
-"""Record batches for kafka-python with all codecs and all header names.
+"""Lets kafka-python read record batches with all codecs and all header names.
 
 kafka-python refuses a whole batch if one header name is not UTF-8, and reads only gzip
 without further packages. pyarrow, which the job needs anyway, decompresses the other
@@ -25,7 +25,7 @@ _SIZE_BYTES = 4
 
 
 class HeaderName(str):
-    """A header name as `header_name` returns it, which kafka-python can write."""
+    """A header name, as returned by `header_name`, that kafka-python can write."""
 
     __slots__ = ()
 
@@ -112,7 +112,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
 
 def _read_bytes(buffer: bytearray, pos: int) -> tuple[bytes | None, int]:
-    """Return nullable bytes after their length, and the position behind them."""
+    """Read a length and its bytes; return the bytes, or None, and the next position."""
     length, pos = decode_varint(buffer, pos)
     if length < 0:
         return None, pos
@@ -146,7 +146,7 @@ def _unpack_snappy(packed: bytes) -> bytes:
 def _unpack_snappy_block(packed: bytes) -> bytes:
     import pyarrow as pa
 
-    # A block begins with the size of its content, 7 bits a byte, the lowest first.
+    # A block begins with the size of its content: 7 bits per byte, lowest bits first.
     size = shift = 0
     for byte in packed:
         size |= (byte & 0x7F) << shift

@@ -16,7 +16,7 @@ from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from sds_core.observer.record import RawRecord
 
 _NEARBY = 100
-"""Maximum distance of two offsets that are read as one range."""
+"""Maximum distance of two consecutive offsets that are read as one range."""
 
 _SOURCE = re.compile(r"([A-Za-z0-9._-]{1,249}):(\d{1,10}):(\d{1,18})")
 
@@ -59,7 +59,7 @@ def read_source(settings: KafkaSettings, source: RecordSource) -> RawRecord | No
         end = offsets.latest([partition])[partition]
     if not first <= source.offset < end:
         return None
-    # The offset may hold the end of a transaction.
+    # The offset may hold a transaction marker instead of a record.
     return next(read_places(settings, [(partition, source.offset)]), None)
 
 
@@ -92,7 +92,7 @@ def _held(
             with closing(TopicOffsets(settings)) as offsets:
                 first = offsets.earliest([partition])[partition]
             if first <= place.start:
-                # The topic ends before the range: it was deleted and created again.
+                # The topic ends before the range, because it was deleted and recreated.
                 return
             place = place._replace(start=first)
 

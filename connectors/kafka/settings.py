@@ -19,7 +19,7 @@ MAX_PARTITIONS = 1_000
 """Maximum number of partitions in a topic that these tools create."""
 
 _NUMBERS_OF_A_TOPIC = 1_000_000
-"""Number of partition numbers for each topic; no topic has as many partitions."""
+"""Number of partition numbers for each topic, which is more than any topic needs."""
 
 
 class Client(enum.StrEnum):
@@ -83,8 +83,8 @@ class KafkaSettings:
     Partitions of the first topic keep their numbers.
 
     Attributes:
-        bootstrap: ``host:port``, several separated by commas.
-        topic: The topic of frames, several separated by commas.
+        bootstrap: One or more ``host:port``, separated by commas.
+        topic: One or more topics of frames, separated by commas.
         timeout_s: Time limit for an unreachable broker, seconds. A broker restarts in
             less than two minutes.
         security: Encryption and identity.
@@ -101,17 +101,17 @@ class KafkaSettings:
         return tuple(self.topic.split(","))
 
     def place_of(self, number: int) -> tuple[str, int]:
-        """Return the topic of a numbered partition, and its own number there."""
+        """Return a partition's topic, and the partition's number in the topic."""
         index, partition = divmod(number, _NUMBERS_OF_A_TOPIC)
         return self.topics[index], partition
 
     def number_of(self, topic: str, partition: int) -> int:
-        """Return the number of a topic's partition."""
+        """Return the number of a topic's partition among all topics."""
         return self.topics.index(topic) * _NUMBERS_OF_A_TOPIC + partition
 
 
 def topic_index(number: int) -> int:
-    """Return the index of the topic that has a numbered partition."""
+    """Return the index of the topic to which a partition number belongs."""
     return number // _NUMBERS_OF_A_TOPIC
 
 
@@ -119,17 +119,17 @@ def _restored(
     cls: type[Exception], args: tuple[object, ...], attributes: dict[str, object]
 ) -> Exception:
     error = cls.__new__(cls)
-    # OSError drops the arguments of `__new__` if a subclass has a constructor.
+    # If a subclass of OSError has a constructor, `__new__` drops the arguments.
     error.args = args
     vars(error).update(attributes)
     return error
 
 
 class _Picklable(Exception):
-    """Base of errors that Spark may pickle between driver and workers."""
+    """Base of errors that Spark may pickle, to send them between driver and workers."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return the parts for `pickle`, which by default are only the arguments."""
+        """Return the parts for `pickle`; by default, they are only the arguments."""
         return _restored, (type(self), self.args, vars(self))
 
 

@@ -27,8 +27,8 @@ class TopicFacts(NamedTuple):
     Attributes:
         exists: Whether the topic is visible to the user.
         is_hidden: Whether the user is forbidden to describe the topic.
-        operations: Rights of the user, by Kafka's names, even if the topic is missing;
-            empty before Kafka 2.3.
+        operations: The user's rights on the topic, by Kafka's names, even if the topic
+            is missing; empty for brokers before Kafka 2.3.
         configuration: Settings of the topic; empty if the user may not read them.
     """
 
@@ -41,7 +41,8 @@ class TopicFacts(NamedTuple):
 class Survey(NamedTuple):
     """The requested topics by name, and rights of the user.
 
-    `may_create` applies to all names of topics, and `may_commit` to the group.
+    `may_create`: the right to create topics with any name. `may_commit`: the right to
+    commit offsets to the group.
     """
 
     topics: Mapping[str, TopicFacts]

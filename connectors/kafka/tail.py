@@ -18,13 +18,15 @@ from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLo
 from sds_core.observer.record import RawRecord
 
 _PARTITIONS = 8
-"""Maximum number of partitions in one read. Heartbeats are in every partition."""
+"""Maximum number of partitions in one read; a few suffice, because every partition has
+heartbeats."""
 
 _RECORDS = 50
 """Maximum number of records from each partition: one heartbeat of each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
-"""Bytes of values and headers that end a read: one record may have 32 MiB."""
+"""A read ends after this number of bytes in values and headers: one record may have 32
+MiB."""
 
 
 class TopicTail:
@@ -67,7 +69,7 @@ class TopicTail:
                 self._consumer = self._stack.enter_context(consumer)
             return list(_few(read_kafka_python(self._consumer, self._settings, ranges)))
         except RecordsLost:
-            # Retention was faster.
+            # Retention deleted the records first.
             return []
         except KafkaUnreachable:
             # A client that lost its broker may not reconnect.

@@ -10,7 +10,7 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.record import RawRecord
 
 SLICE_RECORDS = 5_000
-"""Number of records in memory for sorting: 100 MB with default filters."""
+"""Number of records that are sorted in memory at once: 100 MB with default filters."""
 
 _FIRST_STRIDE_MS = 1_000
 _LATEST_MS = 2**63 - 1
@@ -26,7 +26,7 @@ def read_in_order_of_time(
     """Read the records of some partitions, merged by time.
 
     Within a partition, records are in the order of their offsets. Across partitions,
-    records are ordered by the maximum time that their partition has reached at each
+    records are ordered by the maximum time in their partition up to and including each
     record. A late record thus stays behind its predecessors. If a program writes the
     records in this order, all partitions advance in time together.
 
@@ -52,7 +52,8 @@ def read_in_order_of_time(
         if size <= slice_records:
             yield from _merged(fetched, peaks_ms)
         else:
-            # All records share a millisecond, so any order of partitions is right.
+            # All records have the same millisecond, so any order of partitions is
+            # right.
             for record in fetched:
                 _peak_ms(record, peaks_ms)
                 yield record
@@ -67,7 +68,7 @@ def _cut(
     ends: Mapping[int, int],
     until_ms: int,
 ) -> dict[int, int]:
-    """Return the offset at which each partition first reaches a time, else its end."""
+    """Return the offset at which each partition first reaches a time, or its end."""
     found: Mapping[int, TimedOffset] = {}
     if until_ms <= _LATEST_MS:
         unread = [p for p, offset in here.items() if offset < ends[p]]

@@ -25,8 +25,8 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, InvalidTopic, KafkaSettings
 
 KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
-"""Settings for topics with old event times (replays, recordings), whose records the
-broker would soon delete with the default retention."""
+"""Settings for topics with old event times, such as replays and recordings. With the
+default retention, the broker would soon delete their records."""
 
 
 def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:

@@ -1,7 +1,8 @@
 """Converts a snapshot to Prometheus metric families.
 
 The collector stores nothing between scrapes: each scrape reads the snapshot once. All
-samples of a scrape are thus from one moment, and a series ends with its source.
+samples of a scrape are thus from one moment, and a series ends when its source
+disappears.
 """
 
 from __future__ import annotations
@@ -58,13 +59,14 @@ class SnapshotCollector(Collector):
         self._current = current
 
     def collect(self) -> Iterator[Family]:
-        """Yield all declared families; before priming, only families about the job."""
+        """Yield all families; before the checkpoint is read, only those of the job."""
         snapshot = self._current()
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
         if not snapshot.primed:
-            # The job's counters continue from the checkpoint. Before it is read, they
-            # would be 0, and Prometheus would take the jump from 0 for an increase.
+            # The job's counters continue from the checkpoint. Until the checkpoint is
+            # read, the counters would be 0, and Prometheus would take the jump from 0
+            # for an increase.
             early = [
                 metric
                 for metric in overall
@@ -85,7 +87,7 @@ class SnapshotCollector(Collector):
 
 
 class PlanCollector(Collector):
-    """Exports the newest forecasts of views with a label through a registry."""
+    """Exports the newest forecasts of all views that have a label of their own."""
 
     def __init__(
         self, current: Callable[[], Snapshot], plans: Callable[[], Plans]
@@ -93,7 +95,7 @@ class PlanCollector(Collector):
         self._current, self._plans = current, plans
 
     def collect(self) -> Iterator[Family]:
-        """Yield the families of each kind that has been computed."""
+        """Yield the families of each kind of view that has forecasts."""
         snapshot = self._current()
         for prefix, plan in self._plans().items():
             views = snapshot.views.get(prefix)
@@ -121,7 +123,7 @@ class MirrorCollector(Collector):
 
 
 class FiguresCollector(Collector, Generic[Source]):
-    """Exports figures without a label of their source through a registry."""
+    """Exports the figures of one source, without a label for the source."""
 
     def __init__(self, metrics: Iterable[Metric[Source]], figures: Source) -> None:
         self._metrics = metrics
@@ -140,10 +142,10 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
     if not views.kind.in_channel_table:
         return
     found = {label: table.of(label) for (label,), _ in own}
-    # Settings of several views have no sum.
+    # Settings of several views have no sum, so `other` gets the defaults.
     if rest:
         found[OTHER] = DEFAULT_SETTINGS
-    # A view without a name gets its label as its name.
+    # A view without a display name gets its label as the name.
     settings: Labelled[ChannelSettings] = [
         ((label,), replace(one, name=one.name or label)) for label, one in found.items()
     ]
@@ -198,7 +200,7 @@ _AnyFamily = (
 )
 
 _NEW_FAMILY: Mapping[MetricKind, type[_AnyFamily]] = {
-    # The family appends `_total` to a name without it.
+    # The family appends `_total` to a name that lacks this suffix.
     MetricKind.COUNTER: CounterMetricFamily,
     MetricKind.GAUGE: GaugeMetricFamily,
     MetricKind.HISTOGRAM: HistogramMetricFamily,

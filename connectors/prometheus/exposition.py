@@ -1,7 +1,7 @@
 """Writes metrics in Prometheus' formats, as prometheus_client does, but faster.
 
 prometheus_client escapes every name and label of every sample character by character:
-with 200 labelled channels, that takes longer than the rest of a scrape. If several
+with 200 labelled channels, escaping takes longer than the rest of a scrape. If several
 samples share labels, this module formats the labels only once. Names are not escaped,
 because the code declares them.
 """
@@ -31,11 +31,12 @@ Encoder = Callable[[Registry], bytes]
 
 
 def encoder(accept: str) -> tuple[Encoder, str]:
-    """Return the encoder for the format of header ``Accept``, and the format's type."""
+    """Return the encoder for the format that ``Accept`` requests, and its type."""
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
-        # Another escaping changes names with underscores; no scraper requests it.
+        # Any other escaping would change names with underscores; no scraper requests
+        # it.
         return library, content_type
     if content_type.startswith("application/openmetrics-text"):
         return openmetrics, content_type
@@ -68,7 +69,7 @@ def openmetrics(registry: Registry) -> bytes:
 
 
 _TEXT = {"counter": ("_total", "counter"), "info": ("_info", "gauge")}
-"""Type of OpenMetrics -> suffix of the name, and type in the text."""
+"""Type in OpenMetrics -> suffix of the name, and type in the text format."""
 
 
 def _add_samples(lines: list[str], family: Metric, known: dict[Labels, str]) -> None:

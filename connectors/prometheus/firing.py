@@ -1,4 +1,4 @@
-"""Alerts that fire, as Prometheus reports them."""
+"""Reads from Prometheus which alerts fire."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from connectors.http_client import get
 from connectors.polling import Poll
 
 POLL_S = 15.0
-"""Interval of requests: Prometheus evaluates rules once in 15 to 60 s."""
+"""Time between two requests, seconds: Prometheus evaluates rules once in 15 to 60 s."""
 
 _TIMEOUT_S = 5.0
 
@@ -68,7 +68,7 @@ class _Answer(msgspec.Struct):
 
 
 def firing_of(body: bytes) -> list[FiringAlert]:
-    """Return our firing alerts in an answer of ``/api/v1/alerts``.
+    """Return this project's firing alerts in an answer of ``/api/v1/alerts``.
 
     Raises:
         msgspec.DecodeError: The text is no answer of ``/api/v1/alerts``.

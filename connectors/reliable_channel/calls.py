@@ -34,10 +34,11 @@ _Answer = TypeVar("_Answer")
 class NodeCalls:
     """Pending calls to a node; each takes at most `timeout_s`.
 
-    `take` receives the result of each call. The channel's id is for the log.
+    `take` receives the result of each call.
 
     Attributes:
-        under_way: For each call, the input to take if the call is cancelled.
+        under_way: For each pending call, the input that `take` receives if the call is
+            cancelled.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class NodeCalls:
     def run(
         self, work: Coroutine[Any, Any, None], given_up: Input | None = None
     ) -> asyncio.Task[None]:
-        """Begin a call; if the call is cancelled, `given_up` is the input to take."""
+        """Begin a call; if it is cancelled, `take` receives the input `given_up`."""
         task = asyncio.get_running_loop().create_task(work)
         self.under_way[task] = given_up
         task.add_done_callback(self.under_way.pop)
@@ -127,11 +128,12 @@ class NodeCalls:
 
 
 class Subscription:
-    """Forwards messages and states of the node until the subscription is ended.
+    """Forwards messages and states of the node until the subscription ends.
 
-    A channel may be stopped and started again before its node has subscribed. With two
-    subscriptions, the node reports everything twice for a while. Each subscription is
-    its own listener, so the channel receives only from the last subscription.
+    A channel may be stopped and started again before its node has subscribed. It then
+    has two subscriptions, and the node reports everything twice for a while. Each
+    subscription is its own listener, so the channel receives only from the last
+    subscription.
     """
 
     def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:

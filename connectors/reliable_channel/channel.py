@@ -49,11 +49,11 @@ _log = logging.getLogger("sds-monitor")
 _NS_PER_MS = 1_000_000
 
 NODE_TIMEOUT_S = 60.0
-"""Time limit of a call to the node, since retries and other queries wait for its
-end."""
+"""Time limit of a call to the node: retries and other queries wait for its end."""
 
 STOP_WAIT_S = 5.0
-"""The network returns most accepted messages within two seconds."""
+"""Default time limit of `stop`. The network returns most accepted messages within two
+seconds."""
 
 Handler = Callable[[Any], object]
 """Receives an event; it is called in the event loop and must not block it."""
@@ -66,9 +66,9 @@ def _event_name(name: str) -> EventName:
 
 
 class SteadyClock:
-    """Unix time that always increases.
+    """Unix time that never decreases.
 
-    While the system's clock is set back, this time advances by the monotonic clock.
+    While the system's clock is behind, the monotonic clock advances this time.
     """
 
     def __init__(self) -> None:
@@ -97,12 +97,12 @@ async def create_reliable_channel(
     now_ms: Callable[[], int] | None = None,
     node_timeout_s: float = NODE_TIMEOUT_S,
 ) -> ReliableChannel:
-    """Create a channel, or resume a stored one, and start it by default.
+    """Create a channel, or resume a stored channel; by default, also start it.
 
     After an error, the channel does not run.
 
     Args:
-        waku_node: Sends and receives.
+        waku_node: The node that sends and receives messages.
         channel_id: Id that is the same for all participants.
         sender_id: Id that is unique for each participant and does not change at a
             restart.
@@ -112,7 +112,7 @@ async def create_reliable_channel(
         storage: Stores the channel for a restart; None for a channel that ends with the
             process.
         now_ms: Clock, Unix ms; by default the system's.
-        node_timeout_s: Time limit of each call of the node, s.
+        node_timeout_s: Time limit of each call to the node, s.
 
     Raises:
         StateError: The stored state is unusable or belongs to another channel.
@@ -195,7 +195,7 @@ class ReliableChannel:
         """Return an id for `send` or `send_ephemeral`.
 
         The first event of a message occurs before `send` returns, so the application
-        needs the id earlier.
+        may need the id earlier.
         """
         return self._core.new_message_id(
             message_payload, self._now_ms(), SystemRandom()
@@ -206,7 +206,7 @@ class ReliableChannel:
 
         Args:
             message_payload: What to send.
-            message_id: Unique id, for instance of `new_message_id`; if empty, the
+            message_id: Unique id, for instance from `new_message_id`; if empty, the
                 channel creates one.
 
         Returns:
@@ -228,7 +228,7 @@ class ReliableChannel:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Missing messages, in the order in which others first named them."""
+        """Missing messages, in the order in which other messages first named them."""
         return self._core.missing
 
     async def start(self) -> None:
@@ -288,9 +288,10 @@ class ReliableChannel:
     def on(self, name: EventName | str, handler: Handler) -> None:
         """Call a handler for each event of a name, such as "message-received".
 
-        The names of the published API (LIP-173), such as "received", are also valid.
-        Events are not stored for later handlers. To receive events from before a
-        restart, create the channel without `auto_start`, and start it after this call.
+        The names of the published API (LIP-173), such as "received", are also valid. A
+        handler does not get events from before its registration. To receive events from
+        before a restart, create the channel without `auto_start`, and start it after
+        this call.
 
         Raises:
             ValueError: No event has this name.
@@ -350,7 +351,7 @@ class ReliableChannel:
         except (MessageIdRefused, NotStarted):
             raise
         except Exception:
-            # A restart continues from the stored state, which is older.
+            # The state in memory is unusable: continue from the stored state.
             self._is_broken = True
             if self._timer is not None:
                 self._timer.cancel()

@@ -16,7 +16,7 @@ _CLUSTER, _SHARDS = 1, 8
 class MemoryNode:
     """A node that stores all messages, and relays them to all its channels.
 
-    Messages exist as long as their node. All channels use the same event loop.
+    Messages exist as long as the node object. All channels use the same event loop.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class MemoryNode:
         return autosharded_topic(content_topic, _CLUSTER, _SHARDS)
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Register a listener for a content topic; it is online immediately."""
+        """Register a listener for a content topic, and report the node as online."""
         listeners = self._listeners.setdefault(content_topic, [])
         listeners.append(listener)
         listener.connection_changed(is_online=True, has_store=True)

@@ -11,7 +11,7 @@ from sds_core.waku import WakuMessage
 
 
 class SendFailed(Exception):
-    """A node did not accept a message; if `error` is set, no later attempt succeeds."""
+    """A node did not accept a message; if `error` is set, retries are useless."""
 
     def __init__(self, detail: str, error: SendError | None = None) -> None:
         super().__init__(detail)
@@ -24,7 +24,7 @@ class QueryFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """One page of a store, with the cursor of the next page; None on the last page."""
+    """One page of a store. `cursor` selects the next page; None on the last page."""
 
     messages: Sequence[Arrived]
     cursor: bytes | None

@@ -37,12 +37,12 @@ class AddressUnusable(OSError):
 
 
 def are_scarce(number: int, reserve: int) -> bool:
-    """Return whether fewer descriptors are free than are reserved.
+    """Return whether fewer descriptors are free than `reserve`.
 
     `number` is the descriptor that was opened last: the system assigns the lowest free
-    number, so all lower numbers are open. Counting open descriptors takes a busy
-    process seconds, because Python lets other threads run after each entry of the
-    directory.
+    number, so all lower numbers are open. In a busy process, counting the open
+    descriptors would take seconds, because Python lets other threads run after each
+    entry of `/proc/self/fd`.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft != resource.RLIM_INFINITY and number >= soft - reserve
@@ -66,11 +66,11 @@ class Listener(socket.socket):
         if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
             connection.close()
             raise ConnectionAbortedError
-        # A closed socket may have had the same descriptor.
+        # A socket that was closed meanwhile may have had the same descriptor.
         self._unmade.pop(connection.fileno(), None)
         self._unmade[connection.fileno()] = connection, address[0]
         if len(self._unmade) > self.limit:
-            # Closed connections do not count.
+            # Closed connections do not count, so remove them.
             self._unmade = {
                 number: unmade
                 for number, unmade in self._unmade.items()
@@ -85,12 +85,12 @@ class Listener(socket.socket):
         busiest = max(of_address, key=of_address.__getitem__)
         oldest = next(n for n, (_, a) in self._unmade.items() if a == busiest)
         connection, _ = self._unmade.pop(oldest)
-        # The connection may be closed already.
+        # The client may have closed the connection already.
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Record that the event loop knows a connection."""
+        """Stop counting a connection, because the event loop knows it."""
         # A broken connection with TLS has no socket.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)

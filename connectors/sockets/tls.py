@@ -13,14 +13,14 @@ from sds_core.text import printable, shorten
 _log = logging.getLogger("sds-monitor")
 
 _LONGEST_NAMES = 200
-"""Maximum length of the logged names of a certificate, in characters."""
+"""Maximum number of characters of a certificate's names in the log."""
 
 
 class NewestContext(ssl.SSLContext):
-    """A server's context that takes the newest TLS settings for each connection.
+    """A server's context that uses the newest TLS settings for each connection.
 
-    A certificate can thus be replaced while the server runs. `asyncio` calls only
-    `wrap_bio`.
+    A certificate can thus be replaced while the server runs. `asyncio` calls no other
+    method than `wrap_bio`.
     """
 
     def __new__(cls, newest: Callable[[], ssl.SSLContext]) -> Self:
@@ -49,7 +49,7 @@ class ChosenClientsContext(ssl.SSLContext):
 
     def __init__(self, allowed: Collection[str]) -> None:
         self.allowed = frozenset(allowed)
-        # Python has no callback for certificates.
+        # Python has no callback that verifies a client's certificate.
         self.sslobject_class = _ChosenClient
 
 

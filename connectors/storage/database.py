@@ -1,8 +1,8 @@
 """Our SQLite files; only one process can open a file at a time.
 
 StorageError (attribute path)
-├── StorageInUse        another process has it open
-└── StorageUnreadable   it is no such file, or damaged
+├── StorageInUse        another process has the file open
+└── StorageUnreadable   the file is damaged or of another kind
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Format(NamedTuple):
     """Format of one kind of file.
 
     Attributes:
-        application_id: Four characters that mark the kind, in the file's head.
+        application_id: Four characters in the file's header that identify the kind of
+            file.
         tables: SQL that creates the tables.
     """
 
@@ -57,13 +58,14 @@ class Format(NamedTuple):
 class SqliteFile:
     """A file with one kind of state; a context manager that closes it.
 
-    Opening may raise each of the errors above. Methods that write raise `StorageError`,
-    methods that read raise `StorageUnreadable`.
+    Opening a file may raise each of the errors above. Methods that write raise
+    `StorageError`, and methods that read raise `StorageUnreadable`.
 
     Args:
         path: The file; it is created if it is missing.
         survives_power_loss: Whether to wait for the disk at each change. If False, a
-            power failure may lose the last changes; the end of the process loses none.
+            power failure may lose the last changes, but the end of the process loses no
+            changes.
     """
 
     def __init__(self, path: Path, form: Format, *, survives_power_loss: bool) -> None:
@@ -122,7 +124,7 @@ def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Conn
 def _set_up(
     database: sqlite3.Connection, path: Path, form: Format, survives_power_loss: bool
 ) -> None:
-    # The lock is held until the end: two processes must not share a state.
+    # The lock is held until the file is closed: two processes must not share a state.
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
     (stored_id,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()

@@ -27,10 +27,10 @@ REMEDIES: Mapping[int, str] = MappingProxyType(
 )
 
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
-"""Age after which data is on the disk; the kernel usually needs 30 s."""
+"""Age after which data counts as on the disk; the kernel usually needs 30 s."""
 
 _LEAST_FREE_BYTES = 256 * 1024
-"""With less space, SQLite cannot create the file that its readers share."""
+"""With less free space, SQLite cannot create the file that its readers share."""
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error in one line, with the remedy if it is an error of a disk."""
+    """Return an error in one line; if it is an error of a disk, with the remedy."""
     for number, remedy in REMEDIES.items():
         if os.strerror(number) in cause:
             return f"{cause}; {remedy}"
@@ -83,7 +83,7 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
 
 
 def _refusal_of(directory: Path) -> int | None:
-    # Only a write shows how much space a quota or a reserve of the file system allows.
+    # Only a write shows how much space a quota or a reserve of the file system leaves.
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(_LEAST_FREE_BYTES))
@@ -112,7 +112,7 @@ def sync(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError as error:
-        # Some network file systems cannot sync a directory by itself.
+        # Some network file systems cannot sync a directory.
         if error.errno != errno.EINVAL:
             error.filename = str(path)
             raise
@@ -129,7 +129,7 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # The process that created an existing directory may have ended before its sync. If
+    # The process that created an existing directory may have ended before it synced. If
     # this process has no permission to open the parent, another process has created the
     # directory.
     with suppress(PermissionError):
@@ -138,10 +138,10 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 
 @contextmanager
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
-    """Yield a file that durably replaces another file when the block ends.
+    """Yield a new file that durably replaces `path` when the block ends.
 
-    Until the block ends without an error, the replaced file stays unchanged. The new
-    file is at `unfinished`, on the same disk; after an error, it is removed.
+    Until the block ends without an error, `path` stays unchanged. Until then, the new
+    file is at `unfinished`, on the same disk; after an error, the new file is removed.
     """
     unfinished = unfinished or path.with_name(f"{path.name}.new")
     try:
@@ -160,7 +160,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 
 
 class NewFiles:
-    """Syncs the files that a program has added to a directory without syncing them.
+    """Syncs files that a program has added to a directory without a sync.
 
     The program writes each file under another name and renames the file to one of the
     given names. Files older than two minutes count as durable.
@@ -176,13 +176,13 @@ class NewFiles:
         )
 
     def sync(self) -> None:
-        """Sync each file that was added since the last call, then their directories."""
+        """Sync files that were added since the last call, then their directories."""
         entries = frozenset(self._entries())
         new = [Path(path) for path, _ in entries - self._known]
         # The first sync writes the file system's journal, so the other syncs are short.
-        # Threads would cost more CPU time than the syncs.
+        # Threads would cost more CPU time than the syncs themselves.
         for path in new:
-            # The program may have removed the file meanwhile.
+            # The program may have removed the file since the listing.
             with suppress(FileNotFoundError):
                 sync(path)
         for directory in {path.parent for path in new}:

@@ -15,8 +15,8 @@ from sds_core.mvds.changes import Changes, StoredMessage
 from sds_core.mvds.payload import Message, Metadata
 from sds_core.mvds.records import Record, RecordType
 
-# All records for a peer and a message share one row: the row of an OFFER becomes the
-# row of its MESSAGE. `position` keeps the order in which messages became known.
+# All records about one message for one peer share a row: the row of an OFFER becomes
+# the row of the MESSAGE. `position` keeps the order in which messages became known.
 _FORMAT: Final = Format(
     b"MVDS",
     1,
@@ -58,7 +58,7 @@ _COLUMNS = attrgetter("peer", "message_id", "type", "send_count", "send_epoch")
 
 
 class _StoredMetadata(msgspec.Struct, array_like=True):
-    """Metadata as MessagePack; a new field is added at the end, with a default."""
+    """Metadata as MessagePack; add new fields at the end, with defaults."""
 
     parents: tuple[bytes, ...]
     ephemeral: bool

@@ -1,8 +1,8 @@
-"""Participants in one SQLite file: a snapshot of each, and the changes after it.
+"""Participants in one SQLite file: for each, a snapshot and the later changes.
 
-A snapshot of a busy participant has tens of megabytes. A change is little larger than
-its frame. Each call therefore appends only its change. When the changes are as large as
-the last snapshot, a new snapshot replaces them.
+A snapshot of a busy participant has tens of megabytes. The change of one call is only a
+little larger than its frame. Each call therefore appends only its change. When the
+changes are larger than the last snapshot, a new snapshot replaces them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from connectors.storage.database import Format, SqliteFile
 from sds_core.message_channel import MessageChannel, Profile
 
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
-"""Changes below this size load quickly, so no snapshot replaces the changes."""
+"""Changes below this size load quickly, so no new snapshot is taken."""
 
 _FORMAT: Final = Format(
     b"SDSp",
@@ -51,8 +51,8 @@ class ParticipantStore(SqliteFile):
     """A file with the state of participants; arguments and errors as `SqliteFile`.
 
     Call `append` after each call to a participant, before its broadcasts are sent. Even
-    after a crash, the participant then knows everything that others have received from
-    it.
+    after a crash, the stored participant then knows everything that others have
+    received from it.
     """
 
     def __init__(self, path: Path, *, survives_power_loss: bool = False) -> None:
@@ -70,7 +70,7 @@ class ParticipantStore(SqliteFile):
     ) -> MessageChannel:
         """Return the stored participant or a new one, which records its changes.
 
-        The time is in Unix ms. `random` decides times and ids of sync messages.
+        The time is in Unix ms. `random` determines the times and ids of sync messages.
 
         Raises:
             SnapshotError: The stored state does not fit the profile, or is damaged.
@@ -104,8 +104,8 @@ class ParticipantStore(SqliteFile):
                     profile=profile,
                 )
         channel.record_changes()
-        # The release that wrote changes should read them, since a later release may
-        # handle the same calls differently.
+        # Start with a snapshot, because the release that wrote changes should read
+        # them: another release may handle the same calls differently.
         self._take_snapshot(channel)
         return channel
 
@@ -126,7 +126,7 @@ class ParticipantStore(SqliteFile):
         if change_bytes > max(_LEAST_CHANGE_BYTES, stored.snapshot_bytes):
             self._take_snapshot(channel)
             return
-        # If storing the changes fails, a snapshot is due.
+        # If this fails, the next call takes a snapshot.
         self._stored[key] = stored._replace(change_bytes=sys.maxsize)
         with self._writing() as database:
             database.executemany(

@@ -1,7 +1,8 @@
 """A Prolly tree in an SQLite file, with a value for each message.
 
-The file has the buckets of the lowest level; a change rewrites only the touched
-buckets. When the file is opened, the higher levels are built from the lowest level.
+The file has the buckets of the lowest level. A change of the tree rewrites only the
+changed buckets. When the file is opened, the higher levels are built from the lowest
+level.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ CREATE TABLE note (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 
 
 class OtherFanOutStored(StorageUnreadable):
-    """The file has a tree of another fan-out."""
+    """The file has a tree with another fan-out."""
 
     def __init__(self, path: Path, stored: int, expected: int) -> None:
         super().__init__(path, f"its tree has the fan-out {stored}, not {expected}")
 
 
 class SqliteTree(SqliteFile):
-    """A tree on disk, of one fan-out; arguments and errors are those of `SqliteFile`.
+    """A tree on disk; other arguments and errors are those of `SqliteFile`.
 
     Raises:
-        OtherFanOutStored: The stored tree has another fan-out.
+        OtherFanOutStored: The stored tree has a fan-out other than `fan_out`.
 
     Attributes:
         tree: The tree that is stored on disk.
@@ -77,8 +78,8 @@ class SqliteTree(SqliteFile):
     ) -> None:
         """Replace the tree on disk atomically by a tree that was derived from it.
 
-        `values` may have a value for each new message. Notes are named values that
-        change together with the tree.
+        `values` may contain values of new messages, by message. Notes are named values
+        that change together with the tree.
         """
         with self._writing() as database:
             self._write_tree(tree)
@@ -153,7 +154,7 @@ class SqliteTree(SqliteFile):
         except StorageError:
             raise
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-            # In a damaged file, a blob may have become a number.
+            # TypeError: in a damaged file, a blob may have become a number.
             raise StorageUnreadable(self.path, str(error)) from error
         if tree.root.merkle != root:
             raise StorageUnreadable(

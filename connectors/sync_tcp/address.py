@@ -25,7 +25,7 @@ class Address(NamedTuple):
 
 
 class PeerUnreachable(OSError):
-    """The peer is unreachable or ended every connection."""
+    """The peer is unreachable, or every connection broke."""
 
     def __init__(self, address: Address, detail: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Synchronises with a peer, over several connections if some break."""
+"""Synchronises with a peer; if a connection breaks, opens another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 ATTEMPTS = 5
-"""Maximum number of connections; results of broken connections are kept."""
+"""Maximum number of connections. Results from a connection that broke are kept."""
 
 RECORDS_PER_REQUEST = 500
 
@@ -45,11 +45,10 @@ class Synchronised(NamedTuple):
 
 
 class Peer:
-    """A server of synchronisations, with limits and timeouts for its answers.
+    """A peer that serves synchronisations, with limits and timeouts for its answers.
 
-    If the context is None, the connection has no TLS. Methods raise `PeerUnreachable`
-    if no connection lasts long enough, and `SyncError` if the peer refuses or violates
-    the protocol.
+    If `tls` is None, connections have no TLS. Methods raise `PeerUnreachable` if every
+    connection breaks, and `SyncError` if the peer refuses or violates the protocol.
     """
 
     def __init__(
@@ -91,7 +90,8 @@ class Peer:
     async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
         """Return the complete records of the messages that the peer still has."""
         found: dict[bytes, pb.Record] = {}
-        # If the peer no longer has a record, the record is requested only once.
+        # Each answer removes its hashes, so a record that the peer lacks is requested
+        # once.
         wanted = list(dict.fromkeys(message_hashes))
 
         async def attempt() -> None:
@@ -100,7 +100,7 @@ class Peer:
                     part = wanted[:RECORDS_PER_REQUEST]
                     request = pb.RecordsRequest(message_hashes=part)
                     await stream.write([frame_of(request)])
-                    # Long answers have several parts, of which the last is empty.
+                    # An answer has several parts; an empty part ends it.
                     missing = set(part)
                     while records := await _records(stream):
                         for record in records:

@@ -1,4 +1,4 @@
-"""Answers peers, by both protocols of synchronisation, and with records.
+"""Serves synchronisations, with either of two protocols, and records to peers.
 
 A peer that does not follow the protocol, or is too slow, loses its connection. If
 tokens are configured, a connection must send a valid token to become a peer. Threads
@@ -33,13 +33,13 @@ MAX_CONNECTIONS = 16
 """Maximum number of peers at the same time."""
 
 MAX_PER_ADDRESS = 4
-"""Maximum number of peers from one address, so that others can connect."""
+"""Maximum number of peers from one address, so that other addresses can connect."""
 
 _MAX_HANDSHAKES = 100
-"""Maximum number of connections of untrusted clients, which are not peers yet."""
+"""Maximum number of connections whose clients are not yet accepted as peers."""
 
 _CREDENTIAL_BYTES = 1_024
-"""Maximum length of a message with a token, which untrusted clients can send."""
+"""Maximum length of a frame from an untrusted client: the frame contains a token."""
 
 _MAX_RECORDS = 1_000
 """Maximum number of records in one request."""
@@ -48,7 +48,7 @@ _OPENING = {Kind.OPEN, Kind.EXCHANGE_ROOT_REQUEST}
 
 
 class SyncServer:
-    """Serves the messages of this side.
+    """Serves this side's messages to peers.
 
     Args:
         tree: Returns the current tree; called once for each synchronisation.
@@ -119,7 +119,7 @@ class SyncServer:
             why = str(error) or type(error).__name__
             _log.info("a peer's connection broke: %s", why)
         except asyncio.CancelledError:
-            # asyncio would log the cancellation as an error.
+            # asyncio would log a cancelled task as an error.
             pass
         finally:
             self._connections.discard(connection)
@@ -137,14 +137,14 @@ class SyncServer:
             self._timeouts.step_s,
             None if is_open else _CREDENTIAL_BYTES,
         )
-        # A broken connection with TLS has no peer name.
+        # A broken connection with TLS has no "peername".
         address, *_ = writer.get_extra_info("peername") or ("",)
         try:
             if not is_open:
                 await self._check_token(stream)
             self._check_crowd(address)
         except SyncError as error:
-            # To wait for the peer would keep memory in use.
+            # Waiting until the peer has read this would keep memory in use.
             writer.write(bytes(self._refusal(error)))
             return
         self._listener.made(writer.transport)
@@ -160,7 +160,7 @@ class SyncServer:
             self._peers.remove(address)
 
     async def _check_token(self, stream: FrameStream) -> None:
-        """Wait for a valid token; raise Unauthorised for any other frame."""
+        """Wait for a valid token; raise `Unauthorised` for any other frame."""
         async with asyncio.timeout(self._timeouts.first_s):
             frame = await stream.read()
         if frame is None:
@@ -196,7 +196,7 @@ class SyncServer:
                         f"{frame.kind.name} arrived before a synchronisation was opened"
                     )
                     raise BadFrame(text)
-                # An answer takes a large part of a second of CPU time.
+                # Computing an answer takes a large part of a second.
                 await stream.write(await asyncio.to_thread(server.receive, frame))
                 if isinstance(server, DocumentServer) and frame.kind in _OPENING:
                     self.figures.differing_roots += bool(server.client_differs)

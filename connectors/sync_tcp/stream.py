@@ -18,12 +18,12 @@ class Timeouts(NamedTuple):
     """Time limits, in seconds.
 
     Attributes:
-        connect_s: Limit for the start of a connection.
-        first_s: Limit for the TLS handshake of a peer, and then for the first frame.
+        connect_s: Limit for opening a connection.
+        first_s: Limit for the TLS handshake of a peer, and also for its first frame.
         step_s: Limit for each part that the other side sends or receives.
         session_s: Limit for a whole connection.
-        retry_s: Wait before a second connection; each further wait doubles, to at most
-            5 s.
+        retry_s: Wait before the second connection. Each further wait is twice as long,
+            but at most 5 s.
     """
 
     connect_s: float = 10.0
@@ -39,8 +39,9 @@ DEFAULT_TIMEOUTS = Timeouts()
 class FrameStream:
     """Reads and writes the frames of one connection; counts bytes.
 
-    `frame_bytes` is the maximum length of a frame. If `first_bytes` is given, it limits
-    the first frame instead. `step_s` is the time for each part, seconds.
+    `frame_bytes` is the maximum length of a frame. If `first_bytes` is given, it is the
+    maximum length of the first frame. `step_s` is the time limit for each part of a
+    frame, seconds.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class FrameStream:
         return self._read.popleft()
 
     async def write(self, frames: Iterable[Frame]) -> None:
-        """Send frames; a thread creates long answers as fast as the peer receives.
+        """Send frames; a thread creates them no faster than the peer receives.
 
         Raises:
             TimeoutError: The other side received no part of the frames in time.

@@ -1,7 +1,7 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-An invalid message does not affect other messages of its page. Functions raise
-`UNREADABLE` for bytes that are no answer of the API.
+An invalid message does not affect other messages of its page. Functions raise an error
+in `UNREADABLE` for bytes that are no answer of the API.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Undecodables:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of the node's cache for a topic; the read has emptied the cache.
+    """A page: content of the node's cache for a topic, which the read has emptied.
 
     Messages are in no particular order. If the end of the page is missing, `broken_off`
-    has the reason; otherwise it is empty.
+    has the reason; otherwise, `broken_off` is empty.
     """
 
     messages: list[WakuMessage]
@@ -52,11 +52,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """One message of a store; None if only hashes were requested.
+    """One message of a store. `message` is None if only hashes were requested.
 
-    The hash of 32 bytes is computed here if pubsub topic and message are known.
-    If the topic or the message is unknown, the hash comes from the answer. The pubsub
-    topic is None if the answer lacks it.
+    If pubsub topic and message are known, `hash` is computed from them. Otherwise,
+    `hash` comes from the answer. The pubsub topic is None if the answer lacks it.
     """
 
     hash: bytes
@@ -102,7 +101,7 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     """The answer of a store with unparsed messages.
 
     `status_code` has the meaning of an HTTP status. `pagination_cursor` is the hash of
-    the last message in the order of the query; None or empty on the last page.
+    the last message in the order of the query. It is None or empty on the last page.
     """
 
     status_code: int
@@ -113,7 +112,8 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     def page(self, requested_topic: str | None) -> StorePage:
         """Parse the messages of the answer.
 
-        An answer with only hashes does not repeat the pubsub topic of the query.
+        `requested_topic` is the query's pubsub topic: an answer with only hashes does
+        not repeat it.
 
         Raises:
             ValueError: The cursor is not a hash, or the messages are not a list.
@@ -130,12 +130,12 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
 
 
 def read_store_answer(body: bytes) -> StoreAnswer:
-    """Parse the answer of a store, without its messages."""
+    """Parse the answer of a store, but not its messages."""
     return _STORE_ANSWER.decode(body)
 
 
 def read_subscription_status(body: bytes) -> str:
-    """Return the status of a filter subscription, free text of the node."""
+    """Return the status of a filter subscription as free text of the node."""
     return _FILTER_ANSWER.decode(body).status_desc
 
 

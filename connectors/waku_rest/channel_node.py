@@ -1,6 +1,7 @@
 """A Waku node for reliable channels, reached through its REST API.
 
-The API has no push, so the relay's cache is polled. The node creates RLN proofs.
+The API cannot push messages, so the relay's cache is polled. The node creates RLN
+proofs.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ _IRRECOVERABLE = (
     ("appending RLN proof", SendError.RLN_PROOF_FAILED),
     ("Message size exceeded", SendError.SIZE_TOO_LARGE),
 )
-"""Texts of permanent refusals. Other refusals may be temporary: an exhausted RLN rate
-limit, or a node without peers or subscription."""
+"""Texts of permanent refusals. Other refusals may be temporary, for example if the RLN
+rate limit is exhausted, or the node has no peers."""
 
 _TOO_LARGE = 413
 
 
 class RestNode:
-    """One node, for any number of channels on autosharded topics.
+    """One node for any number of channels on autosharded topics.
 
-    A read empties the relay's cache: use one `RestNode` for all channels of a node, and
-    a separate node for each process. `relay` and `store` may be the same node. If
+    A read empties the relay's cache: use one `RestNode` for all channels on a Waku
+    node, and one Waku node per process. `relay` and `store` may be the same node. If
     `store` is None, queries fail. The Waku Network is cluster 1 with 8 shards. The
     relay's cache is read every `poll_s` seconds.
     """

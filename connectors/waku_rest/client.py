@@ -1,8 +1,8 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
-A node deletes a page of relay or filter when it answers. The caller therefore gets
-every message that arrived, even if the rest of the answer is invalid. Nothing is
-retried.
+A node deletes a page of its relay or filter cache when it sends the page. The caller
+therefore gets every complete message, even if the rest of the answer is invalid.
+Nothing is retried.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ _Result = TypeVar("_Result")
 class NodeClient:
     """Sends requests to one node; each method is one request.
 
-    Every method raises `NodeUnreachable`, `NodeRefused` and `BadAnswer`. A cancelled
-    read of relay or filter loses its page. `url` has no slash at its end.
+    Every method may raise `NodeUnreachable`, `NodeRefused` and `BadAnswer`. If a read
+    of relay or filter is cancelled, its page is lost. `url` has no slash at its end.
     """
 
     def __init__(self, url: str, http: httpx.AsyncClient) -> None:
@@ -77,7 +77,7 @@ class NodeClient:
         self._request_ids = count(1)
 
     async def subscribe_relay(self, pubsub_topics: Sequence[str]) -> None:
-        """Make the node cache messages of these pubsub topics; repeatable."""
+        """Make the node cache messages of these pubsub topics; repeats do no harm."""
         await self._ask("POST", "/relay/v1/subscriptions", json=list(pubsub_topics))
 
     async def relay_messages(self, pubsub_topic: str) -> Page:
@@ -110,7 +110,7 @@ class NodeClient:
     async def subscribe_filter(
         self, pubsub_topic: str, content_topics: Sequence[str]
     ) -> None:
-        """Make the node cache messages of a filter subscription; repeatable."""
+        """Make the node cache a filter subscription's messages; repeats do no harm."""
         answer = await self._ask(
             "POST",
             "/filter/v2/subscriptions",
@@ -185,7 +185,7 @@ class NodeClient:
         return replace(page, broken_off=answer.broken_off or page.broken_off)
 
     async def _ask(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request that can be repeated without losing data."""
+        """Send a request whose answer can be lost without losing data."""
         answer = await self._exchange(method, path, **rest)
         if answer.status >= httpx.codes.BAD_REQUEST:
             raise self._refused(answer, answer.status, answer.detail)
@@ -240,8 +240,8 @@ class NodeClient:
     def _check_encoding(self, request: str, response: httpx.Response) -> None:
         """Refuse an answer that is compressed more than once.
 
-        Each compression may expand the received bytes a thousandfold. After one
-        decompression, a received chunk has at most `MAX_ANSWER_BYTES`.
+        Each decompression may expand the received bytes a thousandfold. After one
+        decompression, a received chunk still has at most `MAX_ANSWER_BYTES`.
         """
         encoding = response.headers.get("Content-Encoding", "")
         if "," in encoding:
@@ -297,12 +297,13 @@ class _Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds to wait by header `Retry-After`; None if it is absent or invalid."""
+        """Seconds to wait, from header `Retry-After`; None if absent or invalid."""
         text = self.headers.get("Retry-After", "").strip()
         if re.fullmatch("[0-9]{1,9}", text):
             return float(text)
         try:
-            # Both dates are from the node's clock, so their difference is correct.
+            # Both dates are from the node's clock, so an error of the clock does not
+            # matter.
             until = parsedate_to_datetime(text)
             wait = until - parsedate_to_datetime(self.headers.get("Date", ""))
         except (OverflowError, TypeError, ValueError):
@@ -328,7 +329,7 @@ def _store_parameters(
 
 
 def _decoded_twice(topic: str) -> str:
-    """Escape a topic for a query: server and store API each decode it."""
+    """Escape a topic for a query: the HTTP server and the store API each decode it."""
     return topic.replace("%", "%25").replace("+", "%2B")
 
 

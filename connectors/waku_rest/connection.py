@@ -11,8 +11,9 @@ import httpx
 _CONNECTIONS = httpx.Limits(
     max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
 )
-"""Limits for one node, which answers from one thread. The client closes an idle
-connection before the server does: otherwise, a page could be lost."""
+"""Limits for one node, which answers in a single thread. The client closes an idle
+connection before the node does, because a request on a closing connection could lose a
+page."""
 
 
 class BadSettings(ValueError):
@@ -23,10 +24,10 @@ class BadSettings(ValueError):
 class NodeSettings:
     """How to reach the REST API of one node.
 
-    The URL has `http` or `https`, without user and password. `timeout_s` limits a
-    connection and each part of an answer, seconds; the node itself stops a store query
-    after 5 s. `ca_file` is a PEM file of trusted certificates; None for httpx's
-    default.
+    The URL has `http` or `https`, without user and password. `timeout_s` limits the
+    time to connect and the time for each part of an answer, seconds. The node itself
+    stops a store query after 5 s. `ca_file` is a PEM file of trusted certificates; None
+    for httpx's default.
 
     Raises:
         BadSettings: The URL is invalid, or the authorization is not a header value.
@@ -38,7 +39,7 @@ class NodeSettings:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check now what httpx checks only at the first request."""
+        """Check now what httpx would check only when it sends the first request."""
         _check_url(self.url)
         if not (self.authorization.isascii() and self.authorization.isprintable()):
             raise BadSettings("the authorization must be one line of printable ASCII")

@@ -23,8 +23,8 @@ _ADVICE = {
 class NodeError(Exception):
     """A request to a node failed; `request` is method and path.
 
-    `retry_after_s` is the wait that the node requests, seconds; None without a request
-    to wait.
+    `retry_after_s` is the wait that the node requests, seconds; None if the node
+    requests no wait.
     """
 
     def __init__(
@@ -40,9 +40,9 @@ class NodeUnreachable(NodeError, ConnectionError):
     """The node did not answer, or its answer ended before anything could be parsed.
 
     Attributes:
-        may_have_arrived: Whether the node may have received the request. A read empties
-            a relay or filter cache, so a read that has arrived loses the messages in
-            the cache.
+        may_have_arrived: Whether the node may have received the request. If the request
+            was a read of a relay or filter cache, the node then empties the cache, and
+            the messages are lost.
     """
 
     def __init__(

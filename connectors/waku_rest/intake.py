@@ -1,4 +1,4 @@
-"""Adds Waku messages to the spool: selects, identifies and counts them."""
+"""Selects, identifies and counts Waku messages, and adds them to the spool."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class MirrorContext(NamedTuple):
 
 
 class Intake:
-    """Accepts each message once, from any node and any endpoint.
+    """Accepts each message only once, although several nodes and endpoints deliver it.
 
     Only this class uses the spool. Calls of several tasks run one after another, each
     in a thread, so a slow disk does not block connections. If the disk is full, the
@@ -70,7 +70,7 @@ class Intake:
     async def take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source
     ) -> None:
-        """Store the selected new messages durably.
+        """Store new messages durably, if the settings select them.
 
         Each message is given with its pubsub topic.
         """
@@ -79,7 +79,7 @@ class Intake:
             self.has_pending.set()
 
     async def probably_lost(self, node: str, cause: Loss) -> None:
-        """Record a probable loss at a node, if no other node covers it."""
+        """Record a probable loss at a node, unless another node covers the time."""
         if self._coverage.interrupted(node, self._now_ms()):
             self._figures.losses[cause] += 1
             await self.use(self._spool.skip_number)
@@ -118,8 +118,8 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # With only one limit, the log would alternate between a full spool and
-                # a spool with room.
+                # The second limit is lower: with a single limit, the log would
+                # alternate between "full" and "has room".
                 self._full.ends("the spool has room again")
             return result
 
@@ -142,11 +142,11 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
                 continue
             skipped.append(skip)
-            # Stores never return messages on other topics.
+            # Messages on other topics need no mark: stores never return them.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
-        # Records get the time of storing, not of reading, so that record times never
-        # decrease.
+        # Records get the time at which they are stored instead of read, so that record
+        # times never decrease.
         accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
             self._figures.skipped[skip] += 1

@@ -1,8 +1,8 @@
 """Divides a JSON list into its elements, without parsing them.
 
 The list is untrusted and may be large. C code holds Python's lock (GIL) and so blocks
-other threads. If a regular expression or `msgspec` read 64 MB at once, the server would
-not answer probes and scrapes for seconds. The list is therefore searched in small
+other threads. If a regular expression or `msgspec` read 64 MB in one call, the server
+could not answer probes and scrapes for seconds. The list is therefore searched in small
 steps, and long elements are omitted.
 """
 
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 
 MAX_ELEMENTS = 100_000
-"""Maximum number of messages.
+"""Maximum number of messages in a list.
 
 A cache holds some thousands of messages, and a store page holds 100.
 """

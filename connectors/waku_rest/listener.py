@@ -20,22 +20,22 @@ from connectors.waku_rest.settings import Listen
 from sds_core.mirror.figures import Loss, Source
 
 _RENEW_MS = 60_000
-"""Interval at which filter subscriptions are renewed, ms, since a filter node drops
-them after five minutes. Relay subscriptions are not renewed, because that would hide a
-restart."""
+"""Interval at which filter subscriptions are renewed, ms: a filter node drops them
+after five minutes. Relay subscriptions are not renewed, because a renewal would hide a
+restart of the node."""
 
 _LONGEST_S = 2.0
 """Maximum wait between two attempts at an unreachable node, s.
 
-After a restart, a node caches nothing before a new subscription.
+The wait is short, because a restarted node caches nothing before a new subscription.
 """
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
-"""Statuses of a proxy that did not get the node's answer, so the node may have deleted
-the page."""
+"""Statuses of a proxy that did not get the node's answer. The node may have deleted the
+page anyway."""
 
 _FILTER_CACHE = 50
-"""A node's filter cache has this number of messages, which is not configurable."""
+"""Number of messages in a node's filter cache, which is not configurable."""
 
 
 class Listener:
@@ -75,8 +75,8 @@ class Listener:
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
-            # A restarted node whose configuration has a subscription raises no
-            # `NotSubscribed`.
+            # `NotSubscribed` does not show every restart: a node may subscribe by its
+            # own configuration.
             away = not error.may_have_arrived
             await self._lost(Loss.UNREACHABLE if away else Loss.PAGE_CUT_OFF)
             raise
@@ -105,14 +105,14 @@ class Listener:
         try:
             return await self._read()
         except NotSubscribed:
-            # The node has cached nothing since its restart.
+            # After its restart, the node has cached nothing.
             self._subscribed_ms = None
             await self._lost(Loss.RESUBSCRIBED)
             await self._subscribe()
             return await self._read()
 
     async def _read(self) -> int:
-        """Read the cache, topic by topic; each page is stored before the next."""
+        """Read the cache topic by topic; store each page before reading the next."""
         count = 0
         async for pubsub_topic, page in self._pages():
             count += len(page.messages) + page.undecodable.count

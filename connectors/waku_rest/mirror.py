@@ -4,8 +4,8 @@
                            ├─▶ intake ─▶ spool (disk) ─▶ writer ─▶ Kafka
     node store ──sweeper───┘
 
-A node deletes a page that a listener reads, so the page is on disk before the next is
-read. The writer sends records from the spool to Kafka in order.
+A node deletes a page that is read, so the page is stored before the next read. The
+writer sends records from the spool to Kafka in order.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from sds_core.mirror.figures import Loss, MirrorFigures, NodeFigures
 from sds_core.text import counted
 
 _WRITTEN_AT_ONCE = 500
-"""Records.
+"""Maximum number of records in one write.
 
 A message is at most 150 kB (64/WAKU2-NETWORK), so the records have at most 75 MB.
 """
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""Time for which a hash stays stored after the last store read that covers it."""
+"""Time for which a hash stays stored after the last read of a store that covers the
+message."""
 
 _log = logging.getLogger("sds-monitor")
 
@@ -68,7 +69,7 @@ class Mirror:
         self._interval_ms = round(interval_s * 1000)
 
     async def run(self, ending: Ending) -> None:
-        """Mirror until the end, then write the spooled records if Kafka accepts them.
+        """Mirror until `ending` is set; then write the rest, if Kafka is reachable.
 
         Raises:
             connectors.kafka.settings.InvalidTopic: Kafka does not allow the topic's
@@ -93,7 +94,7 @@ class Mirror:
                 for node in self._settings.nodes
             ]
             self._figures.nodes |= {node.url: NodeFigures() for node in nodes}
-            # Nodes are read at different moments, so two reads may be up to two
+            # Nodes are read at different times, so reads of two nodes may be up to two
             # intervals apart.
             coverage = Coverage(
                 self._figures.nodes, 2 * self._interval_ms, self._spool.last_seq > 0
@@ -108,8 +109,8 @@ class Mirror:
             )
             intake = Intake(context)
             was_killed = await intake.use(self._spool.begin)
-            # If only stores are read, nothing is lost, because a store can be read
-            # again.
+            # If only stores are read, the kill loses nothing, because a store can be
+            # read again.
             if was_killed and self._settings.listen is not Listen.NONE:
                 self._figures.losses[Loss.UNCLEAN_START] += 1
                 await intake.use(self._spool.skip_number)
@@ -143,7 +144,8 @@ class Mirror:
             if self._settings.store:
                 for node in self._figures.nodes:
                     swept = await intake.use(self._spool.swept, node)
-                    # A node without a store does not delay the deletion of hashes.
+                    # A node whose store was never read does not delay the deletion of
+                    # hashes.
                     if swept is not None and swept.up_to_ms > swept.from_ms:
                         edges_ms.append(swept.up_to_ms)
             edge_ms = min(edges_ms) - LONGEST_REACH_MS - _SPARE_MS
@@ -193,13 +195,13 @@ class Mirror:
             )
 
     def _report_end(self, written: int, refused: int) -> None:
-        """Log that Kafka answers again, as soon as the waiting records are written."""
+        """Log that Kafka answers again, when the waiting records have been written."""
         if not self._kafka.is_on:
             return
         was_passing = self._kafka.is_passing
         self._kafka.passes()
         self._sent_late += written - refused
-        # The first write after a failure contains only the records of the first failed
+        # The first successful write contains only the records of the first failed
         # attempt.
         if not self._figures.spooled or (was_passing and written < _WRITTEN_AT_ONCE):
             sent = counted(self._sent_late, "record")

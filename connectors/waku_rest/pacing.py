@@ -1,4 +1,4 @@
-"""Waits and retries, which end as soon as the mirror ends."""
+"""Waits and retries that end when the mirror ends."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_REQUESTED_S = 300.0
 
 
 class Trouble:
-    """Remembers since when an operation fails; repeated calls have no effect."""
+    """Remembers since when an operation fails; a repeated call has no effect."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -35,7 +35,7 @@ class Trouble:
 
     @property
     def is_on(self) -> bool:
-        """Whether a failure has begun whose end is not logged yet."""
+        """Whether a failure has begun, and its end is not logged yet."""
         return self._since_ms is not None
 
     @property
@@ -44,7 +44,7 @@ class Trouble:
         return self._until_ms is not None
 
     def begins(self, message: object | None = None) -> None:
-        """Record the time of the first failure; log a message as a warning."""
+        """Record the time of the first failure, and log its message as a warning."""
         self._until_ms = None
         if self._since_ms is not None:
             return
@@ -53,7 +53,7 @@ class Trouble:
             _log.warning("%s", message)
 
     def passes(self) -> None:
-        """Record the end of the failure, to log it later."""
+        """Record the time at which the failure ended, to log it later."""
         if self.is_on and not self.is_passing:
             self._until_ms = self._now_ms()
 
@@ -62,7 +62,7 @@ class Trouble:
         if self._since_ms is None:
             return
         until_ms = self._now_ms() if self._until_ms is None else self._until_ms
-        # The clock may have been set back meanwhile.
+        # The clock may have been set back since the failure began.
         seconds = max(0, until_ms - self._since_ms) / 1000
         self._since_ms = self._until_ms = None
         _log.info("%s after %s s%s", message, f"{seconds:,.0f}", more)

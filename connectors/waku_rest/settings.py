@@ -16,9 +16,9 @@ class Listen(enum.StrEnum):
     """Source of live messages."""
 
     RELAY = "relay"
-    """Nodes relay the pubsub topics themselves."""
+    """The nodes relay the messages of the pubsub topics."""
     FILTER = "filter"
-    """Nodes are light clients that subscribe to content topics at their peers."""
+    """The nodes are light clients, which subscribe to content topics at their peers."""
     NONE = "none"
     """Only stores are read, so ephemeral messages, which include repairs, are not
     seen."""
@@ -29,15 +29,15 @@ class MirrorSettings:
     """Settings of one mirror.
 
     Attributes:
-        topics: Content topics by pubsub topic; an empty tuple selects all.
+        topics: Content topics to mirror, by pubsub topic; an empty tuple selects all.
         store: Whether the mirror also reads the nodes' stores.
         cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of the
             node; its filter cache is fixed at 50).
-        poll_interval_s: Wait between two page reads, seconds; after a full page, the
-            next read starts immediately.
+        poll_interval_s: Wait between two reads of a page, seconds. After a full page,
+            the mirror does not wait.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
         backfill_s: How far back a new mirror reads from stores, seconds.
-        spool_bytes: Size of the spool above which reading pauses.
+        spool_bytes: Size of the spool above which the mirror pauses reading.
     """
 
     nodes: tuple[NodeSettings, ...]

@@ -1,9 +1,9 @@
 """The state of a mirror on disk: records that wait for Kafka, and known hashes.
 
-The node deletes each page that was read. Each page is therefore stored before the next
-page is read. One transaction stores the page with its sequence numbers and hashes. A
-mirror that is killed loses at most the page that it was reading. If the mirror writes a
-record to Kafka twice, both copies have the same `seq`.
+A node deletes a page that is read, so each page is stored before the next read. One
+transaction stores the page with its sequence numbers and hashes. A mirror that is
+killed loses at most the page that it was reading. If the mirror writes a record to
+Kafka twice, both copies have the same `seq`.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ _ROW_BYTES = 64
 """Approximate size of a row without key, value and headers."""
 
 _QUESTION = 500
-"""Hashes in one query, since some builds of SQLite limit parameters."""
+"""Maximum number of hashes in one query, because some builds of SQLite limit
+parameters."""
 
 
 class Incoming(NamedTuple):
-    """A record to write, without the headers `observer` and `seq`; see `Spooled`."""
+    """A record to add to the spool, without the headers `observer` and `seq`."""
 
     message_hash: bytes
     key: bytes | None
@@ -70,7 +71,7 @@ class Spooled(NamedTuple):
     Attributes:
         id: Position in the order of writing.
         at_ms: Record time, Unix ms.
-        seq: The frame's number; a heartbeat has the number of the frame before it.
+        seq: Sequence number of the frame; for a heartbeat, of the frame before it.
         key: Channel id; None for heartbeats, or if it is unknown.
         headers: Headers without `observer` and `seq`.
     """
@@ -89,7 +90,7 @@ class Spooled(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """The span of sender's times for which a node's store was read, Unix ms."""
+    """The interval of sender's times in which a node's store was read, Unix ms."""
 
     from_ms: int
     up_to_ms: int
@@ -104,7 +105,7 @@ class Spool:
 
     Args:
         directory: The directory; created if it is missing.
-        observer: Tap id of the directory; None selects the stored tap id or
+        observer: Tap id that the directory must have; None selects the stored tap id or
             `new_observer`.
         new_observer: Tap id for a new directory if `observer` is None.
 
@@ -113,12 +114,12 @@ class Spool:
         last_seq: The last sequence number of a frame.
         count: Number of waiting records, including heartbeats.
         size_bytes: Size of the waiting records, bytes.
-        forgotten_ms: Hashes that were accepted before this time, Unix ms, are deleted;
-            0 if no hash is deleted.
+        forgotten_ms: Hashes accepted before this time, Unix ms, have been deleted; 0 if
+            none has.
 
     Raises:
-        StateUnusable: Another mirror uses the directory, it belongs to another tap, or
-            it cannot be written to.
+        StateUnusable: Another mirror uses the directory, or the directory belongs to
+            another tap or is not writable.
     """
 
     def __init__(
@@ -178,7 +179,7 @@ class Spool:
         ).fetchone()
 
     def begin(self) -> bool:
-        """Mark the spool as open; return whether it was marked as open before.
+        """Mark the spool as open; return whether it was already marked as open.
 
         A spool that is still marked as open belongs to a killed mirror.
         """
@@ -233,7 +234,7 @@ class Spool:
         return len(rows)
 
     def beat(self, at_ms: int) -> None:
-        """Spool a heartbeat, behind the frames before it."""
+        """Spool a heartbeat after all frames that are already in the spool."""
         headers = msgspec.msgpack.encode(())
         with self._database as database:
             database.execute(
@@ -269,7 +270,7 @@ class Spool:
         ]
 
     def written(self, records: Sequence[Spooled]) -> None:
-        """Delete the next records in order; Kafka has acknowledged them."""
+        """Delete the oldest records, which Kafka has acknowledged, in order."""
         with self._database as database:
             freed = database.execute(
                 "DELETE FROM spool WHERE id <= ? "
@@ -310,7 +311,7 @@ class Spool:
         return str(error)
 
     def close(self, in_order: bool = True) -> None:
-        """Close the files; mark the spool as closed if every read page is stored."""
+        """Close the files; with `in_order`, mark the spool as cleanly closed."""
         with self._opened:
             if in_order:
                 with self._database as database:
@@ -329,7 +330,7 @@ def open_spool(
 ) -> Iterator[Spool]:
     """Open a spool while the block runs.
 
-    After an error, the spool stays marked as open.
+    If the block raises an error, the spool stays marked as open.
     """
     spool = Spool(directory, observer, new_observer)
     try:

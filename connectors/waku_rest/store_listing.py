@@ -31,8 +31,8 @@ _ATTEMPTS = 5
 class StoreListing:
     """Reads one node's store for the content topics of each pubsub topic.
 
-    A pubsub topic without content topics selects all. Methods raise `NodeError` if the
-    node is unreachable, refuses, or sends an invalid answer.
+    A pubsub topic without content topics selects all its messages. Methods raise
+    `NodeError` if the node is unreachable, refuses, or sends an invalid answer.
     """
 
     def __init__(self, node: NodeSettings, topics: Mapping[str, Sequence[str]]) -> None:
@@ -42,7 +42,8 @@ class StoreListing:
     async def hashes(self, start_ns: int, end_ns: int) -> dict[bytes, str]:
         """Return the pubsub topic of each message in a time span, by message hash.
 
-        `start_ns` and `end_ns` are inclusive sender's times, Unix ns, at least 1.
+        `start_ns` and `end_ns` are inclusive bounds of the sender's time, Unix ns, at
+        least 1.
         """
         found: dict[bytes, str] = {}
         async with open_client(self._settings) as http:

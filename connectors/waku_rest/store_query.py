@@ -1,4 +1,4 @@
-"""Queries to the store of a Waku node, and the loop over their pages."""
+"""Queries to the store of a Waku node, and the loop over the pages of their answers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from connectors.waku_rest.errors import BadAnswer
 from sds_core.prolly.tree import ProllyTree
 
 MAX_CONTENT_TOPICS = 10
-"""Content topics in one query: with more, the store refuses all pages after the
-first."""
+"""Maximum number of content topics in one query: with more, the store refuses all pages
+after the first."""
 
 MAX_HASHES = 50
-"""Hashes in one query: more may exceed the node's limit for a request head, 8 KiB."""
+"""Maximum number of hashes in one query: with more, the request's head may exceed the
+node's limit, 8 KiB."""
 
 MAX_PAGE_SIZE = 100
-"""The store's maximum."""
+"""The store's maximum page size."""
 
 _Item = TypeVar("_Item")
 
@@ -28,7 +29,7 @@ page."""
 
 @dataclass(frozen=True, slots=True)
 class StoreQuery:
-    """Conditions on the messages of a store; all of them must hold.
+    """Conditions on the messages of a store; all conditions must hold.
 
     Attributes:
         pubsub_topic: Pubsub topic of a message; None for any.
@@ -37,8 +38,8 @@ class StoreQuery:
         start_ns, end_ns: Inclusive bounds of the sender's time, Unix ns, at least 1.
         hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all.
         page_size: Messages in a page, in [1, `MAX_PAGE_SIZE`].
-        ascending: Whether the oldest page is first. Within a page, the oldest message
-            is always first.
+        ascending: Whether the oldest page is the first page. Within a page, the oldest
+            message is always first.
 
     Raises:
         ValueError: The API does not support these conditions.
@@ -87,7 +88,8 @@ def queries_of(
     """Yield the queries for all messages on some topics in a time span.
 
     `topics` has the content topics of each pubsub topic; an empty sequence selects all.
-    `start_ns` and `end_ns` are inclusive sender's times, Unix ns, at least 1.
+    `start_ns` and `end_ns` are inclusive bounds of the sender's time, Unix ns, at least
+    1.
     """
     for pubsub_topic, content_topics in topics.items():
         parts = in_parts(content_topics, MAX_CONTENT_TOPICS) if content_topics else [()]
@@ -98,10 +100,10 @@ def queries_of(
 async def follow(
     read_page: ReadPage, node: str, is_ending: Callable[[], bool] = lambda: False
 ) -> bool:
-    """Read page after page; return whether the last page was read.
+    """Read all pages of a query; return whether the last page was read.
 
-    `node` is the URL for errors. `is_ending` returns whether to stop before the next
-    page.
+    `node` is the node's URL, for errors. `is_ending` returns whether to stop before the
+    next page.
 
     Raises:
         BadAnswer: A cursor was returned twice.
@@ -125,7 +127,7 @@ def onward_query(
 ) -> StoreQuery:
     """Return the query for the messages after the last message of a tree.
 
-    Both sides of a synchronisation may lack messages that were sent after its start
+    Both sides may lack messages that were sent after the synchronisation began
     (75/WAKU2-SYNC, Implementation). The time of the last message is included, because
     another message may have the same time.
     """

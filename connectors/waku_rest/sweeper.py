@@ -32,27 +32,28 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _SETTLE_MS = 5_000
-"""Only messages of at least this age are read: listeners receive newer messages
-sooner."""
+"""Only messages of at least this age are read, because listeners usually receive newer
+messages live."""
 
 _SLICE_MS = 600_000
 """A long span is read in parts of this length; progress is stored after each part."""
 
 LONGEST_REACH_MS = 3_600_000
-"""Maximum delay of a message on its way to a store; later messages are not read."""
+"""Maximum delay of a message on its way to a store. A message that arrives later is not
+read."""
 
 _LONGEST_S = 30.0
 """Maximum wait between two attempts at a store that does not answer, s."""
 
 _AHEAD_MS = 60_000
-"""Maximum lead of a sender's time over the receipt of the message.
+"""Maximum time by which a sender's time is later than the message's receipt.
 
-Stores accept live messages that are up to 20 s ahead of the store's clock.
+Stores accept live messages whose time is up to 20 s ahead of the store's clock.
 """
 
 _REACHES = {20_000: 0, 300_000: 150_000, LONGEST_REACH_MS: 1_800_000}
-"""Length of the span that is read, ms -> interval of these reads, ms. Each hash is
-listed about seven times. Stores of logos-delivery synchronise over the same three
+"""Length of a span, ms -> interval between reads of such spans, ms. Each message's hash
+is thus read about seven times. Stores of logos-delivery synchronise over the same three
 spans."""
 
 
@@ -75,7 +76,7 @@ class Sweeper:
         self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
-        """Read until the mirror ends; first, cover the time in which no mirror ran."""
+        """Read until the mirror ends; first, read the time in which no mirror ran."""
         swept = await self._intake.use(self._spool.swept, self._node.url)
         if swept is None:
             begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)
@@ -102,7 +103,7 @@ class Sweeper:
         start_ms = max(
             swept.from_ms,
             swept.up_to_ms - back_ms,
-            # A deleted hash would count as new.
+            # A message whose hash was deleted would count as new.
             self._spool.forgotten_ms + _AHEAD_MS,
         )
         while start_ms < end_ms:

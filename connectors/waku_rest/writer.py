@@ -1,4 +1,4 @@
-"""Writes spooled records to Kafka: in order, acknowledged by all replicas."""
+"""Writes spooled records to Kafka in order; all replicas must acknowledge them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from connectors.kafka.topics import ensure_frames_topic
 from connectors.waku_rest.spool import Spooled
 
 _ATTEMPT_S = 30.0
-"""Time limit of one write, s. A write delays the end of the mirror by at most this
-time. The mirror retries a write that reaches the limit."""
+"""Time limit of one write, s. A write can delay the end of the mirror by at most this
+time. A write that reaches the limit is retried."""
 
 
 class FrameWriter(LazyProducer):
     """Writes spooled records; connects at the first write, and again after a failure.
 
-    One write takes at most the `timeout_s` of `kafka` or 30 s, whichever is less. If
-    the topic is missing, it is created with `partitions`.
+    One write takes at most 30 s, or the `timeout_s` of `kafka` if it is shorter. If the
+    topic is missing, it is created with `partitions`.
     """
 
     def __init__(self, kafka: KafkaSettings, partitions: int, observer: str) -> None:
@@ -40,10 +40,10 @@ class FrameWriter(LazyProducer):
         self._partitions = 0
 
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
-        """Write records; return the records that Kafka refuses for good, with reasons.
+        """Write records; return the reasons of permanent refusals by record.
 
         Kafka has acknowledged all records that are not returned. After an error, some
-        records may be written; a retry writes them with the same `seq`.
+        records may have been written; a retry writes them again with the same `seq`.
 
         Raises:
             connectors.kafka.settings.InvalidTopic: Kafka does not allow the topic's
@@ -51,8 +51,8 @@ class FrameWriter(LazyProducer):
             KafkaUnreachable: Not all records were acknowledged in time.
         """
         refused: dict[Spooled, RecordRefused] = {}
-        # After one invalid record, Kafka refuses its batch, and the producer refuses
-        # all other records.
+        # If one record is invalid, Kafka refuses its whole batch, and the producer
+        # refuses all later records.
         for spooled in sorted(self._write(records)):
             refused |= self._write([spooled])
         return refused
@@ -72,7 +72,8 @@ class FrameWriter(LazyProducer):
             producer.flush(self._kafka.timeout_s)
             for spooled, future in sent:
                 try:
-                    # After the flush, a record without a result is late.
+                    # After the flush, a record without a result has exceeded the time
+                    # limit.
                     future.get(timeout=0.1)
                 except KafkaError as error:
                     refused[spooled] = record_refusal(self._kafka, error)
@@ -80,7 +81,8 @@ class FrameWriter(LazyProducer):
             self.close()
             raise failure(self._kafka, error) from error
         if refused:
-            # The producer's sequence has a gap, so it accepts no further records.
+            # The producer's sequence now has a gap, so the producer accepts no further
+            # records.
             self.close()
         return refused
 
@@ -109,7 +111,7 @@ class FrameWriter(LazyProducer):
             for partition in range(self._partitions):
                 yield TopicRecord(partition, spooled.at_ms, None, b"", headers)
             return
-        # A record without a channel needs no order with other frames.
+        # The order of records without a channel does not matter.
         partition = (
             spooled.seq % self._partitions
             if spooled.key is None

@@ -17,13 +17,14 @@ class WebConfig:
     """What a web configuration file sets.
 
     Attributes:
-        tls: How to speak TLS; None for no TLS.
-        users: bcrypt hash of the password by user.
-        tokens: SHA-256 of each bearer token, in hexadecimal digits, by its name.
-        peer_tokens: SHA-256 of each token for the port of `audit serve`, by its name.
+        tls: TLS settings; None for no TLS.
+        users: bcrypt hashes of passwords, by user.
+        tokens: SHA-256 of each bearer token in hexadecimal digits, by the token's name.
+        peer_tokens: SHA-256 of each token for the port of `audit serve`, by the token's
+            name.
         open_paths: Paths that need no login.
         headers: Headers of every response.
-        certificates: Files with certificates, by the option that names them.
+        certificates: Files with certificates, by the option that names the file.
     """
 
     tls: ssl.SSLContext | None = None
@@ -63,7 +64,8 @@ class WebConfig:
 def is_token(token: str, hashes: Mapping[str, str]) -> bool:
     """Whether a hash, in hexadecimal digits, is the SHA-256 of a token."""
     digest = hashlib.sha256(token.encode()).hexdigest()
-    # An early stop of the comparison would reveal how much of a hash is right.
+    # If the comparison stopped early, its duration would reveal how much of a hash is
+    # right.
     same = [hmac.compare_digest(digest, known) for known in hashes.values()]
     return any(same)
 
@@ -76,9 +78,9 @@ class Access:
     """Access rules of a server.
 
     Attributes:
-        config: Returns the configuration as of now.
-        hosts: Names by which clients may call the server, in addition to addresses and
-            "localhost".
+        config: Returns the current configuration.
+        hosts: Host names by which clients may call the server, in addition to IP
+            addresses and "localhost".
     """
 
     config: Callable[[], WebConfig] = lambda: UNPROTECTED

@@ -27,9 +27,9 @@ class FiringHead:
 
     Attributes:
         alerts: At most `LISTED_ALERTS` alerts, most severe first, each with name,
-            severity and the channels for which the alert fires.
-        by_name: Each alert that fires -> its most severe severity.
-        note: Why the list of firing alerts is unknown; empty if it is known.
+            severity and channels.
+        by_name: Name of each alert that fires -> its highest severity.
+        note: Why no alerts are listed; empty if alerts are listed.
     """
 
     alerts: Sequence[tuple[str, str, str]]
@@ -39,7 +39,7 @@ class FiringHead:
 
 
 def firing_words(firing: FiringAlerts) -> FiringHead:
-    """Describe the alerts that fire in words."""
+    """Describe in words the alerts that fire."""
     groups: dict[tuple[str, str], list[FiringAlert]] = {}
     by_name: dict[str, str] = {}
     for alert in firing.alerts:

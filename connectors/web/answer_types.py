@@ -1,4 +1,4 @@
-"""Types of the API's answers, from which OpenAPI describes them."""
+"""Types of the API's answers; the OpenAPI description is made from these types."""
 
 from __future__ import annotations
 
@@ -65,16 +65,16 @@ class JobObject(TypedDict):
         running: Whether the query runs.
         error: Why the job failed, in one line; empty without a failure.
         retrying: Whether the monitor will restart the job.
-        kafka_answered: When Kafka answered last, wall time, Unix ms.
-        topic_missing_since: Since when the topic does not exist, wall time, Unix ms.
+        kafka_answered: Wall time at which Kafka last answered, Unix ms.
+        topic_missing_since: Wall time since which the topic has not existed, Unix ms.
         version: Version of the monitor.
         rules: `compiled` or `interpreted`.
         records: Kafka records read since the checkpoint's first batch.
         records_behind: Records in the topic that are not read yet.
         event_time_lag_seconds: Newest record time minus the event time of the figures.
-        batch_duration_ms: Number and sum of the durations of batches, and percentiles.
+        batch_duration_ms: Number, sum and percentiles of the durations of batches.
         state_bytes: Memory of the state.
-        restarts: Starts on this checkpoint after the first.
+        restarts: Number of starts on this checkpoint after the first start.
     """
 
     primed: bool
@@ -154,8 +154,9 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: Lead of the tap's clock; null if the lead is unknown.
-        channel_count: Number of channels that the tap mirrored lately.
+        clock_offset_ms: Time by which the tap's clock is fast; null if unknown.
+        channel_count: Number of channels that the tap mirrored within the retention
+            window.
     """
 
     id: Id
@@ -168,8 +169,8 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: Error of a tap's clock in ms, by tap, if the clock is off by more
-            than 30 s. Taps whose records are all refused are included.
+        wrong_clocks: Errors of taps' clocks in ms, by tap, for clocks that are off by
+            more than 30 s. Taps whose records are all dead letters are included.
     """
 
     clock: Clock
@@ -178,13 +179,13 @@ class TapsPage(TypedDict):
 
 
 class ViewMinutes(TypedDict):
-    """Amounts by which the figures grew in each interval, the oldest first.
+    """Amounts by which the figures grew in each interval, oldest interval first.
 
-    The first interval contains the oldest known minute. The last interval contains the
-    monitor's clock and is incomplete.
+    The first interval contains the oldest known minute. The last interval is
+    incomplete: it contains the current event time.
 
     Attributes:
-        hours: Number of hours that the answer covers, up to now.
+        hours: Number of hours before now that the answer covers.
         interval_ms: Length of an interval.
     """
 
@@ -230,12 +231,12 @@ def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> typ
 
 
 def list_of(entry: Any) -> Any:
-    """Return the list type for an object type that is made at run time."""
+    """Return the type of a list of objects whose type is created at run time."""
     return GenericAlias(list, (entry,))
 
 
 def extended(name: str, base: Any, fields: Mapping[str, Any]) -> type:
-    """Return the type of a `TypedDict` with further keys."""
+    """Return a type with the keys of a `TypedDict` and further keys."""
     own = get_type_hints(base, include_extras=True)
     return record(name, {**own, **fields}, base.__doc__)
 
@@ -247,7 +248,7 @@ def views_type(kind: AnyKind) -> type:
 
 
 def fleet_type(kind: AnyKind) -> type:
-    """Return the type of a page that lists views of the root's kind."""
+    """Return the type of the page that lists views of the kind at the root."""
     fields = {
         f"{kind.names.one}_count": int,
         kind.names.many: list_of(VIEW_TYPES[kind.prefix]),
@@ -262,7 +263,7 @@ def _view_type(kind: AnyKind) -> type:
 
 
 def minutes_type(kind: AnyKind) -> type:
-    """Return the type of the growth of a view."""
+    """Return the type of the answer with the growth of a view."""
     name = capital(kind.names.one)
     grown = {
         figure.growth_key or figure.field: Annotated[
@@ -291,7 +292,7 @@ def taps_type() -> type:
 
 
 def _report_types(table: FigureTable[Any], prefix: str) -> dict[str, Any]:
-    # `prefix` begins the names of types for parts of the report.
+    # The names of types for parts of the report begin with `prefix`.
     nested: dict[str, Any] = {}
     for figure in table.figures:
         for path in figure.report:
@@ -314,7 +315,7 @@ def _typed(nested: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def capital(key: str) -> str:
-    """Return a key as a part of the name of a type."""
+    """Return a key in the form that names of types contain."""
     return key.title().replace("_", "")
 
 

@@ -19,7 +19,8 @@ HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
 }
-"""Caches do not store answers, and browsers do not render them as pages."""
+"""With these headers, caches store no answers, and browsers render no answer as a
+page."""
 
 
 def answer(content: Mapping[str, Any], status: int = 200) -> Response:
@@ -28,7 +29,7 @@ def answer(content: Mapping[str, Any], status: int = 200) -> Response:
 
 
 def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
-    """A response that says in one line why the request cannot be answered."""
+    """A response with one line that states why the request cannot be answered."""
     return answer({"error": message, **values}, status)
 
 
@@ -40,7 +41,7 @@ def is_api(request: Request) -> bool:
 def plain_refusal(
     request: Request, status: int, message: str, headers: Mapping[str, str] = _NONE
 ) -> Response:
-    """A refusal as JSON or text: a page would be too expensive."""
+    """A refusal as JSON or text, because a page would be too expensive."""
     if is_api(request):
         made = refusal(status, message, {})
     else:

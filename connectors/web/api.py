@@ -1,8 +1,8 @@
 """The JSON API: every figure and every incident, with the keys of the report.
 
-Here, the object of a view is its object in the report, with `id`, name and mute state
+The object of a view is the view's object in the report, with `id`, name and mute state
 added. Paths under `/api/v1/views/<prefix>` name the kind of the views. Paths without a
-prefix are about the kind at the root, whose list is `/api/v1/channels`. Times are Unix
+prefix are about the kind at the root, which `/api/v1/channels` lists. Times are Unix
 milliseconds; durations are milliseconds if the name ends in `_ms`. Lists come in pages
 (`connectors.web.paging`): if more entries follow, an answer has a `next`, which is the
 parameter `after` of the next request.
@@ -86,7 +86,7 @@ class VerdictsQuery(ViewsQuery):
     """Selects a page of a view's shown verdicts.
 
     Attributes:
-        begin: Begin, wall time, Unix ms; by default 24 hours before the end.
+        begin: Start, wall time, Unix ms; by default 24 hours before the end.
         end: End, wall time, Unix ms; by default now.
     """
 
@@ -95,7 +95,7 @@ class VerdictsQuery(ViewsQuery):
 
 
 class _AnyText(PathConvertor):
-    # Starlette's own `path` stops at a line end, which an id may contain.
+    # Starlette's own convertor `path` stops at a line end, but an id may contain one.
     regex = r"[\s\S]*"
 
 
@@ -153,7 +153,8 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
             msgspec.structs.replace(
                 query.query(views.totals),
                 after=None if place is None else place.find(views.totals),
-                # One incident more than the page's length shows that more exist.
+                # Read one incident more than the page shows, to find out whether more
+                # exist.
                 limit=query.length + 1,
             ),
         )
@@ -200,9 +201,9 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def minutes(request: Request, query: HoursQuery) -> Mapping[str, Any]:
-        """Return the growth of the figures of a channel or group per interval.
+        """Return by how much the figures of a channel or group grew in each interval.
 
-        A minute appears when it has ended.
+        A minute appears in the answer after the minute has ended.
         """
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
@@ -220,7 +221,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def verdicts(request: Request, query: VerdictsQuery) -> VerdictsPage:
-        """Return a page of the verdicts shown between two times, oldest first."""
+        """Return a page of verdicts that were shown between two times, oldest first."""
         place = query.place(_SpanPlace)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
@@ -315,7 +316,7 @@ def _name(snapshot: Snapshot, views: Views[Any], name: str) -> str | None:
 def _causes(
     snapshot: Snapshot, views: Views[Any], listed: Iterable[ChannelIncident]
 ) -> dict[str, list[CauseObject]]:
-    # Some views may have ended.
+    # Some of the listed views may no longer exist.
     names = {one.channel for one in listed} & views.totals.keys()
     causes = {
         name: causes_of(snapshot, views.totals[name], views.kind)
@@ -327,7 +328,7 @@ def _causes(
 
 
 def _times(query: VerdictsQuery, known_ms: int) -> tuple[int, int]:
-    """Return begin and end, Unix ms, as whole minutes that are known."""
+    """Return start and end, Unix ms, as whole minutes whose verdicts are known."""
     until_ms = known_ms
     if query.end is not None:
         until_ms = min(-(-query.end // MINUTE_MS) * MINUTE_MS, known_ms)

@@ -52,7 +52,7 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         if is_api(request):
             answer = refusal(status, why, values)
         else:
-            # The page of a refused trace must not repeat its request.
+            # A page that shows a refused trace must not request the trace again.
             poll_s = trace.POLL_S if request.url.path.endswith("/trace") else POLL_S
             answer = layout.problem(
                 request, sources.current(), status, _sentence(why), poll_s

@@ -28,7 +28,7 @@ class _Answer(msgspec.Struct):
 
 
 class AuditPoll(Poll[MirrorAudit]):
-    """The findings of the newest audit; None if no audit's URL is configured."""
+    """Polls the result of the newest audit; None if no audit's URL is configured."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         ask = None if url is None else _Asking(url)
@@ -36,7 +36,7 @@ class AuditPoll(Poll[MirrorAudit]):
 
 
 class _Asking:
-    """Sends one request; returns the last answer if no new answer arrives."""
+    """Requests the result; if no answer arrives, returns the previous answer."""
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/") + NEWEST

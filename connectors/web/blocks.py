@@ -1,6 +1,6 @@
 """Blocks of reports and of the page of forecasts: tables, ranges and heat maps.
 
-Each block is a table for screen readers, and some also have a picture.
+Each block is a table for screen readers. Some blocks also have a picture.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _SHADES = 9
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; the first cell of each row is its name.
+    """A table; the first cell of each row is the name of the row.
 
     Attributes:
-        words: Number of the first columns that contain words instead of figures.
+        words: How many columns, from the first, contain words instead of figures.
         bars: A share in [0, 1] for each row; the row's last cell shows it as a bar.
-        links: Address to which the first cell of each row links.
+        links: For each row, the address to which its first cell links.
         anchor: Prefix of the row ids, which end in the row number; empty for no ids.
     """
 
@@ -48,7 +48,7 @@ class Range:
     """A value with its interval.
 
     Attributes:
-        low, high: Ends of the interval; the value itself if it has no interval.
+        low, high: Ends of the interval; both are the value if it has no interval.
         mid: The value, not negative; NaN if it is unknown.
         text: The value and its interval with their unit.
     """
@@ -62,7 +62,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Ranges:
-    """The same figure of several variants on one scale from 0."""
+    """One figure for several variants, on a common scale that starts at 0."""
 
     title: str
     ranges: Sequence[Range]
@@ -71,9 +71,9 @@ class Ranges:
 
     @cached_property
     def places(self) -> list[tuple[float, ...] | None]:
-        """Low, middle and high in percent of the width; None if the value is missing.
+        """`low`, `mid` and `high` in percent of the width; None if a value is missing.
 
-        An end that is infinite, unknown or below 0 is at the edge.
+        An end that is infinite, unknown or below 0 is drawn at the edge.
         """
         known = [x for one in self.ranges for x in (one.mid, one.high)]
         most = max(filter(math.isfinite, known), default=0) or 1
@@ -95,7 +95,7 @@ class HeatMap:
 
     Attributes:
         corner: Meaning of the rows and columns, such as "loss, by participants".
-        rows: Name of each row and its values; None for a missing value.
+        rows: Name and values of each row; None for a missing value.
         texts: The values with their unit, in the same shape as `rows`.
     """
 
@@ -115,9 +115,9 @@ class HeatMap:
         cells: Mapping[tuple[str, str], tuple[float, str]],
         note: str = "",
     ) -> HeatMap:
-        """Return the map of cells, in the order in which rows and columns appear.
+        """Return the map of some cells; rows and columns are in order of appearance.
 
-        Cells have value and text by row and column. A cell may be missing or NaN.
+        `cells` has value and text by row and column. Cells may be missing, or NaN.
         """
         columns = list(dict.fromkeys(column for _, column in cells))
         names = list(dict.fromkeys(row for row, _ in cells))
@@ -130,7 +130,7 @@ class HeatMap:
 
     @cached_property
     def shades(self) -> list[list[int]]:
-        """Shade of each cell, in [0, `_SHADES`]; 0 for minimum and missing values."""
+        """Shade of each cell, in [0, `_SHADES`]; 0 if it is minimal or missing."""
         known = [v for _, values in self.rows for v in values if v is not None]
         least, most = min(known, default=0), max(known, default=0)
         span = (most - least) or 1
@@ -148,10 +148,10 @@ Block = Chart | Table | Ranges | HeatMap | Lanes
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report. Wide screens show the blocks of a section beside each other.
+    """A part of a report. On wide screens, the blocks of a section are side by side.
 
     Attributes:
-        small: Whether the blocks are small multiples.
+        small: Whether the blocks are small charts of the same kind.
     """
 
     title: str
@@ -166,7 +166,7 @@ class Report:
 
     Attributes:
         lead: The most important sentences.
-        foot: Source of the figures.
+        foot: Text at the end: the source of the figures.
     """
 
     title: str

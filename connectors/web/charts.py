@@ -18,12 +18,12 @@ from sds_core.text import byte_size
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of the chart, or one part of each bar.
+    """One line of a chart, or one part of each bar.
 
     Attributes:
-        values: One value for each interval; None if nothing was measured.
-        is_limit: Whether the series is a straight line for comparison.
-        spans: Ends of the interval around each value; empty without intervals.
+        values: One value for each interval of the chart; None if nothing was measured.
+        is_limit: Whether the series is a limit, drawn as a straight line.
+        spans: Bounds of the forecast interval of each value; empty if values have none.
     """
 
     name: str
@@ -44,11 +44,11 @@ class Chart:
 
     Attributes:
         times: Name of each interval: by default, its start in UTC.
-        ticks: Times with a label on the axis.
-        unit: Returns the label of a value on the axis of counts.
-        forecast_from: Number of bars before the forecast; None without a forecast.
-        heading: Heading of the intervals in the table. If the heading is empty,
-            intervals are times, and the table begins with the newest time.
+        ticks: The times that have a label on the axis.
+        unit: Returns the axis label of a value, for charts of counts.
+        forecast_from: Number of bars before the forecast; None if the chart has none.
+        heading: Heading of the table's first column. If it is empty, the column
+            contains times, and the table begins with the newest time.
     """
 
     key: str
@@ -84,7 +84,7 @@ class Chart:
 
     @property
     def columns(self) -> list[str]:
-        """Headings of the table's columns after the time."""
+        """Headings of the table's columns, without the first column."""
         return [series.name for series in self.series if not series.is_limit]
 
 
@@ -179,7 +179,7 @@ def _limit_ms(limit: Limit, observer: ObserverSettings) -> int:
 
 
 def _ticks_ms(trend: Trend) -> list[int]:
-    # Return at most seven round times.
+    # Return at most seven times, all of them round.
     begins_ms = trend.begins_ms
     apart_ms = next(
         minutes * 60_000

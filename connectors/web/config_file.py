@@ -1,8 +1,8 @@
 """The web configuration file: TLS, users and headers of all servers.
 
 The format follows Prometheus' exporter toolkit
-(prometheus/exporter-toolkit:docs/web-configuration.md), with `bearer_tokens` and
-`peer_tokens` added.
+(prometheus/exporter-toolkit:docs/web-configuration.md), but has two more keys:
+`bearer_tokens` and `peer_tokens`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _UNSUPPORTED = (
 _BCRYPT = re.compile(
     r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}"
 )
-"""Cost 15 takes seconds. With a cost above 15, one login could block all others. The
-last character of the salt, which has 16 bytes, encodes two bits."""
+"""A bcrypt hash. With cost 15, a check takes seconds; with more, one login could block
+all others. The salt has 16 bytes, so its last character encodes two bits."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _SHA256_RULE = "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one"
@@ -112,10 +112,10 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class WebConfigFile:
-    """A web configuration file, which is reloaded after changes.
+    """A web configuration file, which is reloaded when it has changed.
 
-    While a changed file cannot be used, the previous settings stay in effect, and one
-    line of the log reports it.
+    If a changed file cannot be used, the previous settings stay in effect, and one line
+    of the log gives the reason.
 
     Args:
         path: The file; paths in it are relative to its directory.
@@ -134,7 +134,8 @@ class WebConfigFile:
     def __call__(self) -> WebConfig:
         """Reload changed files, and return the current settings."""
         with self._lock:
-            # Two changes in quick succession may leave a file with the same time.
+            # Contents are compared, because two quick changes may leave a file with the
+            # same time.
             if _contents(self._stamp) == self._stamp:
                 return self._config
             try:
@@ -148,7 +149,7 @@ class WebConfigFile:
             return config
 
     def _check_change(self, new: WebConfig) -> None:
-        """Check that a change removes no protection: an editor may empty a file."""
+        """Refuse a change that removes protection: an editor may empty a file."""
         old = self._config
         if (new.tls is None) != (old.tls is None):
             message = f"{self._path}: TLS can only be switched on or off with a restart"
@@ -168,7 +169,7 @@ class WebConfigFile:
                 raise BadWebConfig(message)
 
     def _read(self) -> WebConfig:
-        # The stamp is taken before the files are read, so no later change is missed.
+        # Stored before the files are read, so that no later change is missed.
         self._stamp = {self._path: None}
         try:
             content = self._path.read_bytes()

@@ -1,9 +1,9 @@
-"""HTTP connections with time limits for their clients.
+"""HTTP connections with time limits for clients.
 
-Uvicorn closes a connection that is idle after a response. Uvicorn has no time limit for
-the end of a request, or for a client that does not read its response. Uvicorn's limit,
-`limit_concurrency`, also refuses `/healthz`, and waiting clients can exclude all
-others.
+Uvicorn only closes a connection that is idle after a response. It has no time limit for
+a client that does not complete its request or does not read the response. Uvicorn's
+option `limit_concurrency` is no remedy: it also refuses `/healthz`, and idle clients
+can exclude all others.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ class ClientLimits:
 
     Attributes:
         connections: Maximum number of open connections. A further connection closes the
-            one that has waited longest for its client, so idle clients exclude no other
-            client.
-        watching: Number of connections for `/metrics` and `/readyz` that other
-            connections cannot close.
-        request_s: Maximum time for a request, in seconds, from the start of the
-            connection or from the request's first byte.
+            connection whose client has been idle longest.
+        watching: Number of connections for `/metrics` and `/readyz` that a further
+            connection does not close.
+        request_s: Maximum time in which a request must arrive, in seconds, from the
+            start of the connection or from the request's first byte.
         unread_s: Time for which a client may read nothing, in seconds. On slow
-            networks, a part takes seconds because the system buffers much.
-        read_bytes_s: Minimum of bytes to read in each second after `unread_s`.
-        idle_s: Idle seconds after which a connection is closed: more than the interval
-            of scrapes and polls, so that no request meets a closing connection.
+            networks, a client may seem to pause for seconds, because the system buffers
+            much.
+        read_bytes_s: Minimum number of bytes per second that a client must read after
+            `unread_s`.
+        idle_s: Idle time after which a connection is closed, in seconds: longer than
+            the interval of scrapes and polls, so that no request meets a closing
+            connection.
     """
 
     connections: int = 100
@@ -74,7 +76,7 @@ class LimitedConnection(H11Protocol):
         self._limits = limits
         self._made = made
         self.is_aborted = False
-        # Times of the event loop, in seconds.
+        # These times are of the event loop's clock, in seconds.
         self.waiting_since = 0.0
         self._request_since: float | None = None
         self._unread_since = 0.0
@@ -82,7 +84,7 @@ class LimitedConnection(H11Protocol):
         self._next_look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start to wait for a request, and close another connection if necessary."""
+        """Wait for a request; if too many connections are open, close another."""
         super().connection_made(transport)
         self._made(transport)
         self._request_since = self.waiting_since = self.loop.time()
@@ -96,7 +98,7 @@ class LimitedConnection(H11Protocol):
             self._next_look.cancel()
 
     def data_received(self, data: bytes) -> None:
-        """Wait for the rest of the request, if a part is missing."""
+        """Process received bytes; if the request is incomplete, wait for the rest."""
         if self._request_since is None:
             self._request_since = self.loop.time()
         self._measure()
@@ -116,7 +118,7 @@ class LimitedConnection(H11Protocol):
         super().pause_writing()
 
     def _measure(self) -> None:
-        """Measure the bytes written since the client last had nothing left to read."""
+        """Count the bytes written since the client last had read everything."""
         if self._unread_bytes == 0:
             self._unread_since, self._written_bytes = self.loop.time(), 0
         unread = _unread_bytes(self.transport)
@@ -173,9 +175,9 @@ class LimitedConnection(H11Protocol):
     def abort(self) -> None:
         """Close the connection immediately, even if data is unread."""
         self.is_aborted = True
-        # Without this option, the system would continue to send buffered data.
+        # Without SO_LINGER, the system would continue to send buffered data.
         connection = self.transport.get_extra_info("socket")
-        # A connection with TLS that the client has ended has no socket.
+        # If the client has ended a connection with TLS, the connection has no socket.
         if connection is not None:
             with suppress(OSError):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
@@ -184,7 +186,8 @@ class LimitedConnection(H11Protocol):
 
 def _unread_bytes(transport: Any) -> int:
     size: int = transport.get_write_buffer_size()
-    # TLS passes all encrypted data to an underlying transport, which is not public.
+    # TLS passes all encrypted data to an underlying transport, which has no public
+    # name.
     tls = getattr(transport, "_ssl_protocol", None)
     below = None if tls is None else tls._transport  # noqa: SLF001 - as above
     return size + (0 if below is None else below.get_write_buffer_size())

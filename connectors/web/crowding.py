@@ -1,7 +1,7 @@
-"""Refuses requests while too many others are being answered.
+"""Refuses requests while too many other requests are being answered.
 
-Uvicorn continues to process a request after its client has disconnected. A limit of
-connections thus does not bound the number of requests.
+Uvicorn continues to process a request after its client has disconnected. A limit for
+connections thus does not limit the number of requests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from connectors.web.answers import plain_refusal
 
 MOST_REQUESTS = 50
 """Maximum number of concurrent requests for pages: half of a server's connections. A
-new connection thus never finds all other connections busy
+new connection can thus always replace an idle connection
 (`connectors.web.connection`)."""
 
 MOST_SCRAPES = 10
@@ -28,10 +28,10 @@ THREADS = 6
 would leave the event loop too little CPU time, even for the probe."""
 
 PROBE = "/healthz"
-"""Path that is always answered: a supervisor ends processes that do not answer it."""
+"""Path that is always answered: a supervisor ends processes that do not answer."""
 
 WATCHING = frozenset({"/metrics", "/readyz"})
-"""Paths with a limit of their own."""
+"""Paths that each have the limit `MOST_SCRAPES`."""
 
 _CROWDED = "too many requests at once: ask again in a few seconds"
 
@@ -54,7 +54,7 @@ class LimitedRequests:
             refused = plain_refusal(Request(scope), 503, _CROWDED, {"Retry-After": "5"})
             await refused(scope, receive, send)
             return
-        # Each event loop has its own limit.
+        # Set here, because each event loop has its own limiter.
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         is_made = False
 
@@ -64,7 +64,8 @@ class LimitedRequests:
             is_made = True
 
         async def send_made(message: Message) -> None:
-            # The connection limits how long the answer waits for its client.
+            # The request no longer counts: the connection limits how long a client may
+            # read.
             made()
             await send(message)
 

@@ -1,13 +1,13 @@
-"""Checks each request: Host and login; adds the headers of the configuration.
+"""Checks Host and login of each request, and adds the configured headers.
 
 Requests with an unknown name in the header Host are refused. A page of another site
 thus cannot read the monitor through a user's browser (DNS rebinding).
 
-Untrusted clients cannot determine the cost of logins. A bcrypt hash takes a large part
-of a second of CPU time. A single thread therefore computes the hashes. Each correct
-pair of user and password is hashed once. A wrong pair is hashed at most once a second
-for each client address. Only few requests may wait for this thread, because each keeps
-its connection.
+Untrusted clients cannot make logins use unlimited CPU time. A bcrypt hash takes a large
+part of a second of CPU time. A single thread therefore computes the hashes. A correct
+pair of user and password is hashed only once. For each client address, at most one
+wrong pair is hashed per second. Only few requests may wait for this thread, because
+each waiting request occupies a connection.
 """
 
 from __future__ import annotations
@@ -38,20 +38,22 @@ MOST_CHECKS = 8
 """Maximum number of passwords that are being verified or wait for verification."""
 
 MOST_WAITING = 20
-"""Maximum number of requests that wait for a password. The sum of this limit and the
-limits of `connectors.web.crowding` is below the number of a server's connections."""
+"""Maximum number of requests that wait for the check of a password. The sum of this
+limit and the limits in `connectors.web.crowding` is below the maximum number of a
+server's connections."""
 
 MOST_WAITING_OF_ADDRESS = 8
 """Maximum number of waiting requests from one address: a browser sends six."""
 
 _FAILURE_S = 1.0
-"""Seconds after a wrong password in which the client's address cannot try again."""
+"""Time after a wrong password in which its client's address cannot try again,
+seconds."""
 
 ANONYMOUS = "sds-monitor.anonymous"
-"""Key in the scope of a request without login, which is answered only with a status."""
+"""Key in the ASGI scope of a request without login, whose answer has only a status."""
 
 _READINESS = "/readyz"
-"""The reason is not reported to clients without a login."""
+"""Path of the readiness probe. Clients without a login do not get the reason."""
 
 _HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:]*))(?::\d*)?")
 
@@ -59,7 +61,7 @@ _LONGEST_HOST = 80
 
 
 class TooManyLogins(Exception):
-    """A password is not verified now; the message has the reason.
+    """A password is not verified now; the message gives the reason.
 
     Attributes:
         status: HTTP status: 429 if this address tries too often, else 503.
@@ -72,7 +74,7 @@ class TooManyLogins(Exception):
 
 
 class Passwords:
-    """Verifies passwords, within one event loop."""
+    """Verifies passwords. All calls are in one event loop."""
 
     def __init__(self, failure_s: float = _FAILURE_S) -> None:
         self._failure_s = failure_s
@@ -87,12 +89,12 @@ class Passwords:
     ) -> bool:
         """Return whether a password belongs to a user.
 
-        `users` has at least one bcrypt hash by user. `address` is the client's address.
+        `users` has bcrypt hashes by user, at least one.
 
         Raises:
             TooManyLogins: Verifying the password now would cost too much.
         """
-        # The check of an unknown user takes as long as the check of a known user.
+        # For an unknown user, check another user's hash, to take as long.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
@@ -114,7 +116,7 @@ class Passwords:
             check.add_done_callback(lambda done: self._ended(address, done))
         self._waiting[address] += 1
         try:
-            # If a client disconnects, others may still wait for the computation.
+            # If a client disconnects, other requests may still wait for this check.
             is_right = await asyncio.shield(check) and user in users
         finally:
             # Unlike `-= 1`, this removes an address that has no waiting request.
@@ -160,7 +162,8 @@ class Door:
     async def _refusal(self, request: Request, config: WebConfig) -> Response | None:
         headers = request.headers
         if "content-length" in headers and "transfer-encoding" in headers:
-            # RFC 9112, section 6.3: a proxy may have read another request (smuggling).
+            # RFC 9112, section 6.3: a proxy may have understood another request
+            # (smuggling).
             why = "a request must not have both Content-Length and Transfer-Encoding"
             return plain_refusal(request, 400, why, {"Connection": "close"})
         host = headers.get("host", "localhost")
@@ -170,9 +173,10 @@ class Door:
             return plain_refusal(request, 421, why)
         if not config.needs_login:
             return None
-        # The path of `request.url` is not used: that URL contains the header Host.
+        # Do not use the path in `request.url`: this URL contains the untrusted header
+        # Host.
         path = request.scope["path"]
-        # Supervisors have no login.
+        # Supervisors request the probe without a login.
         if path == PROBE or path in config.open_paths:
             return None
         try:
@@ -192,7 +196,7 @@ class Door:
         )
 
     def _is_known(self, host: str) -> bool:
-        """Whether a Host is a known name, or an address, which DNS cannot rebind."""
+        """Whether a Host is a known name or an address; DNS cannot rebind addresses."""
         if (match := _HOST.fullmatch(host)) is None:
             return False
         name = (match[1] or match[2]).removesuffix(".").lower()

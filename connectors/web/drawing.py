@@ -23,7 +23,8 @@ sys.meta_path[:] = [
     finder for finder in sys.meta_path if not isinstance(finder, PluginImportFixer)
 ]
 
-# If lxml is installed, pygal would use it and create elements of another type.
+# Without this call, pygal would use lxml if it is installed, and create elements of
+# another type.
 etree.to_etree()
 
 _WIDTH, _HEIGHT = 640, 230
@@ -32,7 +33,7 @@ _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
 
 class _Lines(pygal.Line):  # type: ignore[misc]
     def line(self, series: Any, rescale: bool = False) -> None:
-        """Draw one line above the band of its intervals."""
+        """Draw a line, and behind it the band of its intervals."""
         spans = [
             (x, series.metadata[at]["span"])
             for at, (x, _) in enumerate(series.points)
@@ -98,13 +99,13 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
         case Scale.SECONDS:
             return {
                 "logarithmic": True,
-                # pygal draws no label for a value on the edge.
+                # A wider range, because pygal draws no label at the edge.
                 "range": (0.9 * BUCKETS_MS[0] / 1000, 1.2 * BUCKETS_MS[-1] / 1000),
                 "y_labels": _LABELLED_SECONDS,
                 "value_formatter": lambda value: f"{value:g} s",
             }
         case Scale.PERCENT:
-            # Both a drop by one percent and a drop to 0 must be visible.
+            # The axis must show both a drop by one percent and a drop to 0.
             step = _round_step(max(100 - min(values, default=100), 10))
             steps = max(math.ceil((100 - min(values, default=100)) / step), 2)
             return {
@@ -127,7 +128,7 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
 
 
 def _round_step(most: float) -> float:
-    """Return the step between axis labels: four or five steps cover the maximum."""
+    """Return the step between axis labels, so that at most five steps reach `most`."""
     step = 1 if not 0 < most < 1 else 10.0 ** math.floor(math.log10(most) - 1)
     while True:
         for factor in (1, 2, 5):

@@ -21,17 +21,17 @@ from sds_core.observer.snapshot import Snapshot, Views
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Extras of one kind of view; each is optional.
+    """Extras of one kind of view, all optional.
 
     Attributes:
         reason: Returns the reason of a verdict with its counts, from the totals of a
             view; empty if the verdict has no counts.
-        section: Template of a further section of a view's page; empty if none.
+        section: Template of an additional section on a view's page; empty if none.
         values: Returns the values of the section, from the totals of a view.
-        json: Path in the API and name of the section's content.
-        no_incident: Sentence of a view's page if it has no incident.
-        lacks: Returns groups of lacked messages with the newest figures. The argument
-            has the totals of all views by name.
+        json: Path of the section's content in the API, and the content's name.
+        no_incident: Sentence on a view's page if the view has no incident.
+        lacks: Returns groups of lacked messages, updated with the newest figures. The
+            first argument has the totals of all views by name.
         missed: Returns the messages that each tap missed in the last hour.
         routes: Further routes of the API.
     """

@@ -1,4 +1,4 @@
-"""Creates the figures of the pages from the figure table of a kind of view."""
+"""Creates the figures on the pages from a `FigureTable`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ class PageFigure:
         text: Returns the value as text, from the totals of a view.
         value: Returns the number by which views are sorted, from the totals of a view;
             None if nothing was measured.
-        grave: Whether every value except zero is a fault.
-        column: Position in the table of all views; 0 for a figure without a column.
+        grave: Whether every value other than zero is a fault.
+        column: Position of the figure's column in the table of all views; 0 if it has
+            no column.
     """
 
     key: str
@@ -106,7 +107,7 @@ def _percentile(figure: Figure, percentile: Percentile) -> PageFigure:
         histogram = figure.read(totals)
         if not histogram.count:
             return None
-        # The last bucket has no bound: the value only exceeds the greatest bound.
+        # The last bucket has no bound, so take a value above the greatest bound.
         return histogram.percentile_ms(percentile.percent) or BUCKETS_MS[-1] + 1
 
     return PageFigure(

@@ -25,7 +25,7 @@ from sds_core.text import one_line
 
 
 def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
-    """Return `/healthz` and `/readyz`; `obstacle` returns why figures are not ready."""
+    """Return the probes; `obstacle` returns why figures are not ready, or ``""``."""
 
     async def healthz(request: Request) -> Response:
         """Answer 200 while the process runs."""
@@ -37,7 +37,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     async def readyz(request: Request) -> Response:
         """Answer 200 while figures are complete and fresh, else 503.
 
-        If a request has a login, or requires no login, the answer 503 has the reason.
+        If a request has a login or needs none, the answer 503 includes the reason.
         """
         # A thread runs `obstacle`, because `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):

@@ -49,15 +49,17 @@ class IncidentWords:
     """An incident as a page shows it; addresses are relative to the root of the site.
 
     Attributes:
-        summary: Who lacks an undelivered message, or who sent another message.
+        summary: For an undelivered message, who lacks it; otherwise, who sent the
+            message.
         trace_href: Address of the message's trace; empty if its protocol has no traces.
-        stands: Whether the incident has not ended, and may still end.
-        standing: Words that state whether the incident has ended, with the time.
-        channel_href: Address of the view's page; empty if the view has ended.
-        lacked_by: The participants that lack the message longest, with start times.
-        hash: Hash of the Waku message in hexadecimal digits; empty if unknown.
+        stands: Whether the incident has not ended but may still end.
+        standing: Words that state whether the incident has ended, and when.
+        channel_href: Address of the view's page; empty if the view no longer exists.
+        lacked_by: The participants that have lacked the message longest, and since
+            when.
+        hash: Waku hash in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
-        doubt: Why the incident may be wrong; empty if nothing suggests that.
+        doubt: Why the incident may not be real; empty if nothing suggests a doubt.
     """
 
     key: str
@@ -159,7 +161,7 @@ def _hash(incident: Incident) -> str:
 
 def _trace_href(found: ChannelIncident, kind: AnyKind) -> str:
     incident = found.incident
-    # A long id does not fit into an address.
+    # A long id does not fit into an address, but the Waku hash does.
     message = incident.message_id
     if naming.needs_key(message):
         message = _hash(incident)

@@ -1,4 +1,4 @@
-"""Groups of lacked messages by participant, with a count and the oldest time."""
+"""Groups lacked messages by participant, with a count and the oldest time."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LISTED_LACKS = 20
 
 @dataclass(frozen=True, slots=True)
 class LackWords:
-    """A group of messages with one problem; addresses are relative to the site's root.
+    """A group of messages with the same problem; addresses are relative to the root.
 
     Attributes:
-        doubt: Number of messages that the taps may have missed; empty for zero.
-        channel_href: Address of the view's page; empty if the view has ended.
-        href: Address of the list of these messages; empty if the view has ended and has
-            a long id.
+        doubt: Number of the group's messages that taps may have missed; empty for zero.
+        channel_href: Address of the view's page; empty if the view no longer exists.
+        href: Address of the list of these messages; empty if the view no longer exists
+            and has a long id.
         runbook_href: Address of the runbook; empty if none exists.
     """
 
@@ -72,7 +72,7 @@ class Lacks:
     """All groups of a page.
 
     Attributes:
-        now: Groups of messages whose arrival may still be seen.
+        now: Groups of messages that the monitor still follows.
         past: Groups of messages that the monitor no longer follows.
         read: Number of incidents that were grouped.
         more: Whether more than `READ_INCIDENTS` incidents exist.
@@ -92,8 +92,8 @@ def group_words(
 ) -> Lacks:
     """Group unresolved incidents by participant and problem.
 
-    `found` has unresolved incidents, newest first, at most one more than
-    `READ_INCIDENTS`. `participant` is the id or key of one participant; empty for all.
+    `found` has unresolved incidents, newest first, and at most `READ_INCIDENTS` + 1 of
+    them. `participant` is the id or key of one participant; empty for all.
     """
     views = snapshot.views[kind.prefix].totals
     standing = standing_of(found, partial(follows, snapshot, kind=kind))
@@ -115,7 +115,7 @@ def group_words(
             [_words(snapshot, one, kind) for one in some[:LISTED_LACKS]],
             hidden=max(0, len(some) - LISTED_LACKS),
             messages=len(messages),
-            # Unread incidents are older than the last read incident.
+            # All unread incidents are older than the last incident in `read`.
             more=more and (read[-1].followed or not followed),
             overlap=named > len(messages),
         )
@@ -124,12 +124,13 @@ def group_words(
 
 
 def is_participant(name: str, wanted: str) -> bool:
-    """Whether a participant has this id or key."""
+    """Whether `wanted` is a participant's id or the key of this id."""
     return wanted in (name, naming.short_key(name))
 
 
 def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
-    # Lists by participant have only undelivered messages: see `IncidentQuery`.
+    # A list of incidents by participant has only undelivered messages: see
+    # `IncidentQuery`.
     is_listed = lack.kind is IncidentKind.UNDELIVERED
     participant = lack.participant if is_listed else None
     href = naming.unresolved_href(kind, lack.channel, lack.kind, participant)

@@ -1,7 +1,7 @@
-"""Pictures of events: each participant and each tap has a lane with marks.
+"""Pictures of events: each participant and each tap has a lane, and events are marks.
 
-Templates draw marks in percent of the width. A stylesheet can thus zoom: the picture
-gets wider, while texts and marks keep their size.
+Templates draw marks in percent of the width. A stylesheet can thus make the picture
+wider (zoom), while texts and marks keep their size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _EDGE = 8.0
 _TICK_APART = 18.0
 """Width that a label needs on a phone, in percent of the picture's width."""
 _NUMBER_APART = 7.0
-"""At twice the width (a desktop), labels and numbers appear one zoom step earlier."""
+"""Width that a number needs on a phone. On a desktop (twice the width), labels and
+numbers appear one zoom step earlier."""
 
 
 class LaneEvent(NamedTuple):
@@ -24,9 +25,9 @@ class LaneEvent(NamedTuple):
 
     Attributes:
         at_ms: Time of the event, Unix ms.
-        lanes: Numbers of the event's lanes; the mark is on the first lane.
-        tone: Class of the mark.
-        is_square: Whether the event is a conclusion instead of a frame.
+        lanes: Numbers of the event's lanes; the mark is drawn on the first of them.
+        tone: CSS class of the mark.
+        is_square: Whether the mark is a square, for a conclusion.
         text: Text of the event's tooltip.
     """
 
@@ -44,10 +45,11 @@ class Lanes:
     Attributes:
         names: Label of each lane, from the top.
         events: The events in order of time.
-        ticks: Text of the time of each event.
+        ticks: Time of each event as text.
         anchor: Prefix of the row ids, which end in the row number.
-        ZOOMS: Factors of the width; the first factor at which a text fits shows it.
-        LANE_PX: Name of a lane height in the stylesheet.
+        ZOOMS: Factors of the width. A text appears from the first factor at which it
+            fits.
+        LANE_PX: Height of a lane, pixels.
     """
 
     title: str
@@ -62,10 +64,10 @@ class Lanes:
 
     @property
     def places(self) -> list[float]:
-        """Place of each event, percent of the width.
+        """Place of each event, in percent of the width.
 
         Distances follow the logarithm of the time between events, so that both seconds
-        and hours are visible. Events of the same moment are beside each other.
+        and hours are visible.
         """
         times = [event.at_ms for event in self.events]
         steps = (1 + math.log2(1 + (b - a) / 1000) for a, b in pairwise(times))

@@ -1,8 +1,8 @@
-"""The figures of views in the last hour, and a small trend of each.
+"""The figures of views in the last hour, and a small trend chart of each view.
 
-The last hour starts at a round time, and so lasts up to 65 minutes. For this reason,
-figures change only with new records. For the same reason, the trends of all views have
-the same steps.
+The "last hour" starts at a round time, so it lasts up to 65 minutes. Between round
+times, figures thus change only with new records, and the trends of all views have the
+same steps.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Lately(NamedTuple):
     """The figures of a view since a point in time.
 
     Attributes:
-        figures: Totals with the growth since an earlier time, see `GrowthSince`; None
-            if the figures at that time are unknown.
+        figures: Totals that have grown since the point in time, see `GrowthSince`; None
+            if the earlier figures are unknown.
         since_ms: The point in time, Unix ms of event time; None if it is unknown.
     """
 
@@ -42,17 +42,17 @@ class Lately(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A view's growth in each step of the hour, as bars and in words."""
+    """A view's growth in each step of the last hour, as bars and in words."""
 
     picture: Markup
     text: str
 
 
 class LastHour:
-    """Finds the figures of views in the hour before a clock, for one page.
+    """Finds the figures of views in the last hour before `clock_ms`, for one page.
 
     Attributes:
-        begin_ms: Begin of the hour, Unix ms of event time.
+        begin_ms: Start of the hour, Unix ms of event time.
     """
 
     def __init__(
@@ -123,7 +123,8 @@ class LastHour:
         known: Any = None if before is None else before.values[at]
         begin_ms = self.begin_ms
         if self._is_new(totals):
-            # Older figures belong to a view that was forgotten and has returned.
+            # Ignore older figures: they belong to a view that was forgotten and has
+            # returned.
             known, begin_ms = 0, max(begin_ms, totals.first_event_ms or 0)
         counts = [(one.end_ms, one.values[at]) for one in steps]
         for end_ms, count in (*counts, (self._clock_ms, figure.read(totals))):
@@ -144,7 +145,7 @@ def _bars(values: Sequence[int]) -> Markup:
         for n, height in enumerate(heights)
         if height
     )
-    # Numbers alone.
+    # Only numbers, so nothing needs escaping.
     return Markup(  # noqa: S704
         f'<svg class="bars" viewBox="0 0 {_STEP * len(values)} {_HEIGHT}" '
         f'aria-hidden="true"><path d="{path}"/></svg>'

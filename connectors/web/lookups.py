@@ -25,15 +25,16 @@ _CONCURRENT = 2
 """Maximum number of concurrent queries; each uses a core and tens of megabytes."""
 
 _PATIENCE_S = 8.0
-"""This wait is shorter than the time that an open page waits for its answer."""
+"""An open page waits longer than this for its answer."""
 
 
 class Lookups:
     """Queries the stored data; limits concurrent queries.
 
-    A request waits `patience_s` seconds for its turn. Every method raises `HistoryBusy`
-    if too many other requests wait, and `HistoryUnreadable` if the history is missing
-    or damaged. If nothing is stored of a kind of view, the result is empty.
+    A request waits up to `patience_s` seconds for its turn. Every method raises
+    `HistoryBusy` if too many other requests wait, and `HistoryUnreadable` if the
+    history is missing or damaged. If no data of a kind of view is stored, the result is
+    empty.
     """
 
     def __init__(self, sources: Sources, patience_s: float = _PATIENCE_S) -> None:
@@ -42,7 +43,7 @@ class Lookups:
         self._turns = BoundedSemaphore(_CONCURRENT)
 
     def incidents(self, prefix: str, query: IncidentQuery) -> Sequence[ChannelIncident]:
-        """Return incidents of the kind with a prefix, newest first."""
+        """Return incidents of one kind of view, newest first."""
         stored = self._sources.of(prefix)
         if stored is None:
             return ()
@@ -92,7 +93,7 @@ class Lookups:
         until_ms: int,
         fields: Collection[str],
     ) -> Sequence[Row]:
-        """Return the minutes of a view that began in [since_ms, until_ms), in order.
+        """Return a view's rows of the minutes begun in [since_ms, until_ms), in order.
 
         Times are event time, Unix ms. Rows have the given fields.
         """

@@ -1,4 +1,4 @@
-"""`/metrics`: Prometheus text or OpenMetrics, as the request prefers."""
+"""`/metrics`: Prometheus text or OpenMetrics, whichever the request prefers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from connectors.prometheus.exposition import encoder
 from connectors.web.operations import Operation
 
 _COMPRESSION = 3
-"""Level of zlib. The highest level takes ten times as long, and reduces the size by
-only a seventh."""
+"""Compression level of zlib. The highest level takes ten times as long, and reduces the
+size by only a seventh more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class MetricsQuery:
     """Selects metrics.
 
     Attributes:
-        names: Name of a metric, which may be repeated; by default all.
+        names: Name of a metric; may be repeated. By default, all metrics are selected.
     """
 
     names: list[str] = field(default_factory=list, metadata={"name": "name[]"})
@@ -51,11 +51,11 @@ class _Made(NamedTuple):
 
 
 class Metrics:
-    """Answers scrapes, one after the other in a separate thread.
+    """Answers scrapes one after the other, in a separate thread.
 
     With thousands of channels, an answer takes a large part of a second. While a thread
-    creates an answer, the event loop must answer other requests. Scrapes that arrive in
-    this time share the next answer.
+    creates an answer, the event loop must answer other requests. Scrapes that arrive
+    while the thread works share the next answer.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -65,7 +65,7 @@ class Metrics:
 
     @property
     def route(self) -> Operation:
-        """The route of scrapes."""
+        """The route that answers scrapes."""
         return Operation("/metrics", self.answer, form=MetricsQuery)
 
     async def answer(self, request: Request) -> Response:
@@ -84,7 +84,7 @@ class Metrics:
         return Response(made.body, headers=headers)
 
     def _answer(self, wanted: _Wanted, since_s: float) -> _Made:
-        """Return an answer whose creation began after a time, in monotonic seconds."""
+        """Return an answer whose creation began after `since_s`, monotonic seconds."""
         newest = self._newest
         if newest is None or newest.wanted != wanted or newest.begun_s < since_s:
             newest = self._newest = self._made(wanted)
@@ -106,7 +106,7 @@ class Metrics:
 @contextmanager
 def _without_collections() -> Iterator[None]:
     # Samples have no reference cycles. The garbage collector would search all channels
-    # without any result, and take as long as the answer.
+    # for nothing, and take as long as the answer itself.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

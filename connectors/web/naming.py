@@ -18,7 +18,7 @@ from sds_core.text import visible
 
 
 def called(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the display name of a view; by default its own name, shortened."""
+    """Return the display name of a view or, if it has none, its own name; shortened."""
     return words.short(display_name(snapshot, name, kind) or name)
 
 
@@ -33,7 +33,7 @@ def settings_of(snapshot: Snapshot, name: str, kind: AnyKind) -> ChannelSettings
 
 
 def path_of(kind: AnyKind, page: str = "") -> str:
-    """Return the path of a page about views of a kind; by default, of the list."""
+    """Return the path of a page about a kind of view; by default, its list."""
     parts = ("views", kind.prefix, page)
     return page if kind.at_root else "/".join(filter(None, parts))
 
@@ -51,7 +51,7 @@ def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
 
 
 def incidents_href(kind: AnyKind, view: str, /, **chosen: str) -> str:
-    """Return the address of the list of a view's incidents, with further parameters."""
+    """Return the address of a view's list of incidents, with further parameters."""
     query = view_query(view, label_of(kind))
     rest = urlencode(chosen, errors="surrogatepass")
     return "&".join(filter(None, (f"{path_of(kind, 'incidents')}?{query}", rest)))
@@ -65,7 +65,8 @@ def unresolved_href(
 ) -> str:
     """Return the address of the list of a view's unresolved incidents.
 
-    The list can be limited to a kind, and to messages that a participant lacks.
+    The list can be limited to a kind of incident, and to one participant's lacked
+    messages.
     """
     chosen = {"standing": "true"}
     if problem is not None:
@@ -76,7 +77,7 @@ def unresolved_href(
 
 
 def trace_href(kind: AnyKind, view: str, message_id: str, since_ms: int) -> str:
-    """Return the address of the trace of a message that appeared at about this time."""
+    """Return the address of the trace of a message that appeared about `since_ms`."""
     query = view_query(view, label_of(kind))
     rest = {"message": message_id, "since": since_ms}
     encoded = urlencode(rest, errors="surrogatepass")
@@ -84,7 +85,7 @@ def trace_href(kind: AnyKind, view: str, message_id: str, since_ms: int) -> str:
 
 
 def label_of(kind: AnyKind) -> str:
-    """Return the name of the parameter that selects a view in addresses of lists."""
+    """Return the parameter that selects a view in the addresses of lists."""
     return kind.names.one if kind.at_root else "id"
 
 
@@ -95,18 +96,18 @@ def view_href(kind: AnyKind, name: str) -> str:
 
 
 def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
-    """Return the address of a view's page; empty if the view has ended."""
+    """Return the address of a view's page; empty if the view no longer exists."""
     known = name in snapshot.views[kind.prefix].totals
     return view_href(kind, name) if known else ""
 
 
 def view_query(view: str, label: str = "id") -> str:
-    """Return the parameter of an address that names a view: its label or its key."""
+    """Return the parameter of an address that names a view: by id or by key."""
     return f"key={short_key(view)}" if needs_key(view) else f"{label}={_quoted(view)}"
 
 
 def runbook_href(alert: str, view: str = "") -> str:
-    """Return the address of a runbook, with the view if an address can hold its id."""
+    """Return the address of a runbook; include the view if its id fits."""
     of_view = view and not needs_key(view)
     return f"runbooks/{alert}" + (f"?{view_query(view, 'channel')}" if of_view else "")
 
@@ -116,7 +117,7 @@ def needs_key(text: str) -> bool:
 
     A text that is too long or has hidden characters needs a key.
     """
-    # Most long texts are recognised without quoting them.
+    # The first condition avoids quoting most long texts.
     return (
         len(text) > words.LONGEST
         or len(_quoted(text)) > words.LONGEST

@@ -30,12 +30,13 @@ ERRORS: Mapping[str, str] = {
     "500": "The monitor failed to answer.",
     "503": "The monitor is starting, or too many requests are under way.",
 }
-"""Errors of all operations; 400 only for operations that answer with JSON."""
+"""Errors of all operations, except that 400 is only for operations that answer with
+JSON."""
 
 _UNKNOWN = "No kind of view has this prefix."
 
 _SECURITY: Sequence[Schema] = ({}, {"basic": []}, {"bearer": []}, {"certificate": []})
-"""The operator decides which security scheme applies (docs/web-access.md)."""
+"""One of these schemes applies; the operator decides which (docs/web-access.md)."""
 
 _SCHEMES: Schema = {
     "basic": {
@@ -72,7 +73,7 @@ def _summary_of(text: str) -> str:
 
 
 def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema:
-    # The field `id` is called `label`.
+    # In the answer, the field `id` has the name in `label`.
     _, _, name = schema["$ref"].rpartition("/")
     described = schemas[name]
     return described | {
@@ -85,7 +86,7 @@ def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schem
 
 
 def _explained(schema: Schema) -> Schema:
-    # The docstring of the type has a text for each key. Each time also has a text, see
+    # The type's docstring describes each key. Each time is also given as text by
     # `sds_core.times.with_utc`.
     text = schema.get("description", "")
     described = schema | ({"description": _summary_of(text)} if text else {})
@@ -107,7 +108,7 @@ def _explained(schema: Schema) -> Schema:
 
 
 def _as_text(schema: Any) -> Any:
-    # Times are in RFC 3339 instead of numbers.
+    # In the texts, times are in RFC 3339 instead of numbers.
     if isinstance(schema, list):
         return [_as_text(one) for one in schema]
     if not isinstance(schema, dict):
@@ -143,7 +144,7 @@ def description(routes: Iterable[BaseRoute]) -> Operation:
     """Return the operation that describes all operations among the routes."""
     described = [one for one in routes if isinstance(one, Operation)]
 
-    # Most processes never need the body.
+    # Created on request: most processes never need the body.
     @cache
     def body() -> bytes:
         return msgspec.json.encode(document(described))
@@ -197,7 +198,7 @@ def _operation(
     schemas: Mapping[str, Schema],
     error: Schema,
 ) -> Schema:
-    # `found` yields the schemas of the answers, then of the parameters.
+    # `found` yields the schemas of the operation's answers, then of its parameters.
     summary, _, more = operation.text.partition("\n\n")
     answers = [next(found) for _ in operation.answers]
     if operation.label != "id":

@@ -1,8 +1,8 @@
 """Routes of the API, and the parts of their descriptions.
 
-The function that answers a request is the only source of the description. The
-function's parameters are the request and the query parameters. The function's return
-type describes the answer, and the docstring describes the operation.
+The function that answers a request is the only source of the description. Its
+parameters are the request and the query parameters. Its return type describes the
+answer, and its docstring the operation.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.observer.protocols import PROTOCOLS, ROOT_KIND
 
 KINDS: Sequence[AnyKind] = [protocol.kind for protocol in PROTOCOLS]
-"""The kinds of view that paths name by their prefix."""
+"""The kinds of view; paths name a kind by its prefix."""
 
 JSON = "application/json"
 
 ROOT_LABEL = ROOT_KIND.names.one
-"""Name of `id` in lists at the root."""
+"""Name that the parameter `id` has in lists at the root."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Operation(Route):
     Attributes:
         text: Description of the answer; by default the docstring of the endpoint.
         form: Dataclass of the query parameters.
-        label: Name of `id` among the query parameters and in the answer.
+        label: Name that `id` has as a query parameter and in the answer.
         answers: Types that the answer's body can have.
         refusals: Errors of this operation, in addition to the errors of all operations.
         is_open: Whether the operation never needs a login.
@@ -77,11 +77,11 @@ def json_operation(
     label: str = "id",
     answers: Sequence[Any] = (),
 ) -> Operation:
-    """Return the operation that answers with the result of a function, as JSON.
+    """Return an operation whose answer is the result of `call` as JSON.
 
     Starlette runs `call` in its thread pool, so `call` may read files and all views.
-    The answer has the function's return type, unless `answers` are given. For the other
-    arguments, see `Operation`.
+    The type of the answer is the return type of `call`, unless `answers` is given. For
+    the other arguments, see `Operation`.
     """
     types = get_type_hints(call, include_extras=True)
     form = types["query"]
@@ -112,10 +112,10 @@ def of_views(
     *refusals: type[Refusal],
     answer_of: Callable[[AnyKind], Any] | None = None,
 ) -> list[Operation]:
-    """Return the operations about views of the kind at the root, and of any kind.
+    """Return two operations: about views of the kind at the root, and of any kind.
 
-    `name` is the last part of the operations' paths. `answer_of` returns the type of
-    the answer about views of a kind, if it depends on the kind.
+    `name` is the last part of the operations' paths. If the type of the answer depends
+    on the kind of view, `answer_of` returns the type for a kind.
     """
     of_any = () if answer_of is None else [answer_of(kind) for kind in KINDS]
     at_root = of_any and [of_any[KINDS.index(ROOT_KIND)]]

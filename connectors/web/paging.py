@@ -1,7 +1,7 @@
 """Pages of the API's lists, and where the next page begins.
 
-A page begins after an entry, not after a number of entries. Changes of other entries
-between two requests thus cause no omission and no repetition.
+A page begins after a given entry, not after a given number of entries. If other entries
+change between two requests, no entry is thus omitted or repeated.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from connectors.web.refusals import WrongParameter
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentPlace
 
 PAGE_LIMIT = 1_000
-"""Default and maximum number of entries of a page. An entry has 1.4 kB, so the pages of
-many concurrent requests fit into memory."""
+"""Default and maximum number of entries of a page. An entry has 1.4 kB, so the pages
+for many concurrent requests fit into memory."""
 
 _LONG_ID_CHARS = 100
-"""Number of characters of a long message id in an address."""
+"""Number of characters of a long id that are kept in an address."""
 
 _INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
 """Times must fit into the 64-bit integers of the databases."""
@@ -90,7 +90,7 @@ class ViewsQuery(ViewQuery, PageQuery):
 
 
 def next_page(place: Sequence[object]) -> str:
-    """Return a place, encoded for an address, as the value of `next`."""
+    """Return the value of `next` for a place: the place, encoded for an address."""
     packed = json.dumps(place, separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
@@ -98,12 +98,12 @@ def next_page(place: Sequence[object]) -> str:
 def next_after(
     shown: Sequence[Entry], more: bool, place_of: Callable[[Entry], Sequence[object]]
 ) -> str | None:
-    """Return the value of `next` after the entries of a page; None on the last page."""
+    """Return the value of `next` for a page; None for the last page."""
     return next_page(place_of(shown[-1])) if more and shown else None
 
 
 class Reference(NamedTuple):
-    """An id or, if it is too long for an address, its key of 16 digits."""
+    """An id or, if the id is too long for an address, its key of 16 digits."""
 
     text: str
     is_key: bool
@@ -132,8 +132,10 @@ class ListedIncident(NamedTuple):
     """The place of an incident in the list, in a form for addresses.
 
     Attributes:
-        message_id: A long id is cut: the next page may omit ids with the same begin.
-        begin: First characters of a long channel id; needed if the channel has ended.
+        message_id: A long id is cut, so the next page may omit ids with the same first
+            characters.
+        begin: First characters of a long channel id, in case the channel no longer
+            exists.
     """
 
     found_ms: Annotated[int, _INT64]
@@ -154,11 +156,11 @@ class ListedIncident(NamedTuple):
         return cls(incident.found_ms, channel, incident.kind, message_id, begin)
 
     def find(self, channels: Iterable[str]) -> IncidentPlace:
-        """Return the place for a query; `channels` are all channel ids.
+        """Return the place in the form for a query; `channels` has all channel ids.
 
         Raises:
             WrongParameter: The channel does not exist, and the place does not contain
-                the begin of the channel's id.
+                `begin`.
         """
         try:
             channel = self.channel.find(channels)
@@ -170,5 +172,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # This place follows all ids that begin with the same characters as `long_id`.
+    # Return a text that sorts after all ids with the same first characters.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

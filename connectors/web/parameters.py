@@ -1,7 +1,7 @@
 """Query parameters of pages and API, as fields of dataclasses.
 
-The types of the fields define the allowed values, also in the API's description. A
-value that is not allowed raises `WrongParameter`; an unknown name raises
+The types of the fields define the allowed values, and the API's description shows them.
+A value that is not allowed raises `WrongParameter`; an unknown name raises
 `UnknownParameter`. A view that does not exist raises `NoChannel`.
 """
 
@@ -36,7 +36,7 @@ from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot, Views
 
 _GREATEST = 10**18 - 1
-"""64 bits hold every number of 18 digits."""
+"""Maximum of a number: 64 bits hold every number of 18 digits."""
 
 Whole = Annotated[int, Meta(ge=0, le=_GREATEST)]
 
@@ -47,7 +47,7 @@ class ViewQuery:
 
     Attributes:
         id: Id of the channel or group.
-        key: 16 hexadecimal digits in place of an id that is too long for an address.
+        key: 16 hexadecimal digits that replace an id that is too long for an address.
     """
 
     id: str | None = None
@@ -63,7 +63,7 @@ class ViewQuery:
         raise NoChannel("key", self.key)
 
     def chosen(self, names: Collection[str]) -> str | None:
-        """Return the name of the view, if one is given."""
+        """Return the name of the view; None if no view is selected."""
         return None if self.find(names) is None else self.existing(names)
 
     def existing(self, names: Collection[str]) -> str:
@@ -79,9 +79,9 @@ class IncidentSelection(ViewQuery):
     """Selects incidents.
 
     Attributes:
-        kind: Incidents of this kind.
-        since: Incidents found at this event time (Unix ms) or later, and incidents that
-            have not ended.
+        kind: Selects only incidents of this kind.
+        since: Selects incidents found at this event time (Unix ms) or later, and
+            incidents that have not ended.
         standing: Whether to select only incidents that have not ended.
     """
 
@@ -101,10 +101,10 @@ class IncidentSelection(ViewQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class HoursQuery(ViewQuery):
-    """Selects a view and a time.
+    """Selects a view and a period.
 
     Attributes:
-        hours: Number of hours that the answer covers, up to now.
+        hours: Number of hours before now that the answer covers.
     """
 
     hours: Hours = DEFAULT_HOURS
@@ -129,7 +129,7 @@ class Parameter(NamedTuple):
 
     Attributes:
         name: Name of the parameter in an address.
-        field: Field of the dataclass that has the parameter's value.
+        field: Name of the field for the parameter's value.
         default: Value if omitted; `dataclasses.MISSING` for a required parameter.
     """
 
@@ -180,9 +180,9 @@ def read_query(
     *,
     strict: bool = True,
 ) -> Query:
-    """Return what the parameters of a request select.
+    """Return the parameters of a request as an object of a dataclass.
 
-    `strict` refuses parameters that the dataclass does not have.
+    If `strict`, parameters that are not in the dataclass are refused.
     """
     known = {one.name: one for one in parameters_of(cast(type, form), label)}
     for name in given:
@@ -201,14 +201,14 @@ def read_query(
 
 
 def query_of(form: type, given: Mapping[str, str], label: str) -> str:
-    """Return the parameters that a dataclass has, as part of an address."""
+    """Return the given parameters that a dataclass has, encoded for an address."""
     known = [one.name for one in parameters_of(form, label)]
     chosen = {name: text for name, text in given.items() if name in known}
     return urlencode(chosen, errors="surrogatepass")
 
 
 def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
-    """Return one of the allowed words; None if the parameter is missing."""
+    """Return a parameter, which must be an allowed word; None if it is missing."""
     text = given.get(name)
     if text is not None and text not in allowed:
         raise WrongParameter(name, _listed(allowed), text)
@@ -216,7 +216,7 @@ def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str |
 
 
 def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
-    """Return the views of the kind in a path; by default, of the root's kind.
+    """Return the views of the kind that a path names; by default, the kind at the root.
 
     Raises:
         HTTPException: No such kind exists.
@@ -229,7 +229,7 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
 
 
 def _given(kind: Any) -> Any:
-    # Return the type without None; None means that the parameter is missing.
+    # Return the type without `None`, which stands for a missing parameter.
     options = [one for one in get_args(kind) if one is not type(None)]
     return options[0] if type(None) in get_args(kind) else kind
 

@@ -1,4 +1,4 @@
-"""Forecasts in words, tables and charts, for the report and for the page."""
+"""Forecasts in sentences, tables and charts, for the report and for the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class PlanBlocks(NamedTuple):
 
     Attributes:
         called: Returns the display name of a view, in one line.
-        link: Returns the address of a view; None if no links are wanted.
+        link: Returns the address of a view; None if views are not linked.
     """
 
     plan: Plan
@@ -54,7 +54,7 @@ class PlanBlocks(NamedTuple):
         yield self._first_limit()
 
     def limits(self, most: int) -> Table:
-        """Return the limits, in the order in which they are reached."""
+        """Return at most `most` limits, in the order in which they are reached."""
         shown = limits_first(self.plan.views)
         rows = [self._limit_row(*entry) for entry in shown[:most]]
         note = (
@@ -92,7 +92,7 @@ class PlanBlocks(NamedTuple):
         )  # fmt: skip
 
     def without(self) -> Table | None:
-        """Return the views without a forecast by reason; None if all have one."""
+        """Return the views without a forecast, by reason; None if no view lacks one."""
         by_reason: dict[str, list[str]] = {}
         for name, why in self.plan.without.items():
             by_reason.setdefault(why, []).append(self.called(name))
@@ -106,7 +106,7 @@ class PlanBlocks(NamedTuple):
         return Table("Without a forecast", headings, rows, words=3)
 
     def by_bytes(self) -> list[str]:
-        """Return the views by their bytes in the next seven days, descending."""
+        """Return the views' names, most bytes in the next seven days first."""
         views = self.plan.views
         return sorted(views, key=lambda name: -views[name].figures["bytes"].week.mid)
 

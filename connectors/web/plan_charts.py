@@ -15,7 +15,8 @@ from sds_core.planning.words import amount, figure_name, interval, limit_name, p
 from sds_core.text import day_and_month
 
 AHEAD_DAYS = BEFORE_DAYS
-"""Days ahead that a chart shows; it shows more days if the limit is reached later."""
+"""Number of future days that a chart shows. If the limit is reached later, the chart
+shows more."""
 
 _TICKS = 5
 _WEEK_DAYS = 7
@@ -48,7 +49,7 @@ def figure_chart(
     note: str = "",
     limit: Reached | None = None,
 ) -> Chart:
-    """Return a figure's daily values: measured values, and forecasts with intervals."""
+    """Return a chart of daily values: measured, then forecast with intervals."""
     outlook = forecast.figures[name]
     ahead = outlook.days[: _days_shown(forecast, outlook, limit)]
     before = outlook.before
@@ -80,7 +81,7 @@ def figure_chart(
 
 
 def _parts_chart(forecast: Forecast) -> list[Chart]:
-    # The list is empty if the parts are unknown.
+    # Return no chart if the parts are unknown.
     parts = {name: one for name, one in forecast.figures.items() if part_of(name)}
     if not parts:
         return []

@@ -1,4 +1,4 @@
-"""The JSON API of forecasts, and of the hours from which they are computed."""
+"""The JSON API of forecasts, and of the hourly figures behind the forecasts."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ MAX_DAYS = 365
 
 @dataclass(frozen=True, kw_only=True)
 class DaysQuery(ViewsQuery):
-    """Selects a page of the hours of a view.
+    """Selects a page of a view's hourly figures.
 
     Attributes:
-        days: Number of days that the answer covers, up to now.
+        days: Number of days before now that the answer covers.
     """
 
     days: Annotated[int, Meta(ge=1, le=MAX_DAYS)] = DEFAULT_DAYS
@@ -64,10 +64,10 @@ class ViewForecast(ForecastObject):
     """The forecast of a channel or group.
 
     Attributes:
-        begin: Begin of the forecast, event time, Unix ms.
+        begin: Start of the forecast, event time, Unix ms.
         history_days: Number of whole days of history that the forecast uses.
         figures: Forecast of each figure, by name.
-        limits: When each limit is reached.
+        limits: Forecast of when each limit is reached.
     """
 
     id: Id
@@ -76,7 +76,7 @@ class ViewForecast(ForecastObject):
 
 
 class WithoutForecast(TypedDict):
-    """A channel or group without a forecast, and why."""
+    """A channel or group without a forecast, and the reason."""
 
     id: Id
     why: str
@@ -86,15 +86,15 @@ class Planning(TypedDict):
     """The newest forecasts of channels or groups.
 
     Attributes:
-        computed: When the forecasts were computed, wall time, Unix ms.
-        problem: Why the newest computation failed; empty if it did not.
-        days: Number of days that forecasts cover.
-        interval: Probability of the intervals, percent.
+        computed: Wall time at which the forecasts were computed, Unix ms.
+        problem: Why the newest computation failed; empty if it succeeded.
+        days: Number of future days that forecasts cover.
+        interval: Probability that a value is in its interval, percent.
         total: Forecast of the sum over all channels or groups.
         without_forecast: Channels or groups without a forecast, except those that
             `not_computed` counts.
-        not_computed: Number of channels or groups that a limit excludes from the
-            computation.
+        not_computed: Number of channels or groups without a forecast, because a limit
+            excludes them.
     """
 
     clock: Clock
@@ -109,7 +109,7 @@ class Planning(TypedDict):
 
 
 def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """Return the routes of hours and forecasts."""
+    """Return the routes of hourly figures and forecasts."""
 
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
         """Return a page of the hours in which a figure changed, oldest first.
@@ -145,7 +145,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def planning(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts, sorted by name.
 
-        If one channel or group is selected, its forecast covers all days; otherwise,
+        If one channel or group is selected, its forecast covers all `days`; otherwise,
         forecasts cover seven days.
         """
         place = query.place(Reference)

@@ -1,6 +1,7 @@
 """Why a view has its verdict, in one sentence with figures.
 
-Each sentence names the window of its verdict: other figures cover an hour or all time.
+Each sentence names the window of its verdict, because other figures on the page cover
+an hour or all time.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ class Refusal(Exception):
     """A request cannot be answered; the message has the reason in one line.
 
     Attributes:
-        message: The message, if it is always the same.
-        values: Values for programs, in addition to the message.
+        message: The message, if it is the same for all refusals of the class.
+        values: Further values of the JSON answer, for programs.
     """
 
     status: ClassVar[int]
@@ -82,7 +82,7 @@ class NoTrace(Refusal):
 
 
 class TracesBusy(Refusal):
-    """The client already waits for a trace, or too many other clients wait."""
+    """This client is already waiting for a trace, or too many other clients are."""
 
     status = 429
     message = "another trace is being made: ask again in a few seconds"
@@ -90,7 +90,7 @@ class TracesBusy(Refusal):
 
 
 class TraceFailed(Refusal):
-    """A trace took too long, or Kafka does not answer."""
+    """A trace took too long, or Kafka did not answer."""
 
     status = 503
 

@@ -1,4 +1,4 @@
-"""Reports as one HTML file, which loads nothing and has no script."""
+"""Writes a report as one HTML file, which loads nothing and has no script."""
 
 from __future__ import annotations
 

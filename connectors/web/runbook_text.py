@@ -1,4 +1,4 @@
-"""Runbooks as the monitor shows them: with a channel and the configured durations."""
+"""Renders runbooks, with the id of a channel and the configured durations inserted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANNEL = "my-channel"
 """The example channel in commands and queries of the files."""
 
 DURATION = re.compile(r"(\d+ (?:s|min)) \(`(\w+_ms)`\)")
-"""A duration in the files that is the default of a setting."""
+"""A duration in the files, followed by the setting of which it is the default."""
 
 _SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
 _ABSOLUTE = re.compile(r"https?://|#")
@@ -27,11 +27,11 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("i
 
 
 def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Markup:
-    """Render a runbook; raw HTML in it is escaped.
+    """Render a runbook; escape raw HTML in the runbook.
 
-    The settings replace the durations in the runbook. The channel's id, properly
-    quoted, replaces the example in commands, queries and links. If the id is empty or
-    needs a key, the example stays in the text.
+    The values in `settings` replace the durations in the runbook. The channel's id,
+    quoted as necessary, replaces the example in commands, queries and links. If the id
+    is empty or needs a key, the example stays.
     """
     tokens = _MARKDOWN.parse(
         DURATION.sub(
@@ -73,6 +73,6 @@ def _mend_links(tokens: Iterable[Token], channel: str) -> None:
             address = runbook_href(sibling[1], channel).removeprefix("runbooks/")
             token.attrs["href"] = address + (sibling[2] or "")
         elif not _ABSOLUTE.match(target):
-            # The server does not have the rest of the documentation.
+            # Remove links to other documents, which the server does not have.
             del token.attrs["href"]
             token.attrs["title"] = target

@@ -20,19 +20,20 @@ from connectors.web.connection import DEFAULT_LIMITS, ClientLimits, LimitedConne
 from connectors.web.door import Door
 
 _STOP_SECONDS = 2
-"""Time for running requests to end: a scrape of a full exporter takes less."""
+"""Time that running requests get to end when the server stops: any scrape takes
+less."""
 
 _SWITCH_S = 0.0005
 """Maximum time for which a thread runs while others wait, seconds. After each system
-call, the event loop waits this time for every thread that creates a page. With Python's
-switch interval of 5 ms, many clients made the event loop wait for a minute."""
+call, the event loop may wait this time for every thread that creates a page. With
+Python's switch interval of 5 ms, many clients made the event loop wait for a minute."""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-"""Address of a server on this machine that listens on all addresses."""
+"""Address of this machine's own server, if the server listens on all addresses."""
 
 
 class WebServer:
-    """Serves an application over HTTP until it is stopped; a context manager.
+    """Serves an application over HTTP until the server is stopped; a context manager.
 
     A server that was stopped can be started again. Port 0 selects any free port.
     """
@@ -72,20 +73,22 @@ class WebServer:
 
         Raises:
             PortInUse: Another program listens on the port.
-            AddressUnusable: The address is unusable, although the port is free.
+            AddressUnusable: The server cannot listen on the address, although the port
+                is free.
             RuntimeError: The server is running already.
         """
         if self._running is not None:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
         listener = listen(self._host, self._port, self._limits.connections)
-        # Uvicorn only calls its protocol class, so a partial function can replace it.
+        # Uvicorn only calls its protocol class, so a partial function can replace the
+        # class.
         connection: Any = partial(
             LimitedConnection, limits=self._limits, made=listener.made
         )
         tls = self._access.tls
-        # The main program handles signals and calls stop(): outside the main thread,
-        # uvicorn installs no signal handlers.
+        # Uvicorn installs no signal handlers outside the main thread. The main program
+        # handles signals and calls stop().
         server = uvicorn.Server(
             uvicorn.Config(
                 self._app,
@@ -96,7 +99,8 @@ class WebServer:
                 log_config=None,
                 log_level="error",
                 access_log=False,
-                # Any local program could choose the address in a proxy header.
+                # Otherwise, any local program could set a client address with a proxy
+                # header.
                 proxy_headers=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
                 timeout_keep_alive=self._limits.idle_s,
@@ -137,6 +141,6 @@ class WebServer:
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    # `stop` cancels requests that do not end in time.
+    # Not an error: `stop` cancels requests that do not end in time.
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, asyncio.CancelledError)

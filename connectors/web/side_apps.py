@@ -15,22 +15,22 @@ from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.mirror.figures import MirrorFigures
 
 NEWEST = "/api/v1/audit"
-"""Path of the newest result; `sds-monitor run --audit` reads it."""
+"""Path of the newest result, which `sds-monitor run --audit` reads."""
 
 
 class AuditObject(TypedDict):
     """Result of an audit.
 
     Attributes:
-        ended_ms: When the audit ended, wall time, Unix ms.
+        ended_ms: Wall time at which the audit ended, Unix ms.
         is_complete: Whether the mirror has all messages.
-        missing_here: Messages that the mirror still lacks.
-        missing_there: Messages of the mirror that the other side lacks.
-        missing_before_begin: Messages of `missing_here` that are older than the
+        missing_here: Number of messages that the mirror still lacks.
+        missing_there: Number of the mirror's messages that the other side lacks.
+        missing_before_begin: Messages in `missing_here` that are older than the
             mirror's first message.
         mirror_begin_ms: Time of the mirror's first message, Unix ms.
-        newest_missing_ms: Time of the newest message that the mirror lacks, by channel,
-            Unix ms.
+        newest_missing_ms: For each channel, time of the newest message that the mirror
+            lacks, Unix ms.
     """
 
     ended_ms: int | None
@@ -46,7 +46,7 @@ class AuditAnswer(TypedDict):
     """The newest result of an audit.
 
     Attributes:
-        audit: The result; null before the first audit ends.
+        audit: The newest result; null until the first audit has ended.
         error: Why the newest audit failed; empty if it succeeded.
     """
 
@@ -55,7 +55,7 @@ class AuditAnswer(TypedDict):
 
 
 def create_mirror_app(figures: MirrorFigures) -> Starlette:
-    """Return a mirror's application, ready if a node answers and the spool has room."""
+    """Return a mirror's application: ready if a node answers and the spool has room."""
 
     def obstacle() -> str:
         if figures.is_paused:
@@ -68,7 +68,7 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
 
 def create_serving_app(figures: ServingFigures) -> Starlette:
-    """Return the application of `audit serve`, not ready while the topic is read."""
+    """Return the application of `audit serve`: not ready while it reads the topic."""
     return metrics_app(
         FiguresCollector(SERVING_METRICS, figures),
         lambda: "the topic is being read" if figures.messages is None else "",
@@ -76,7 +76,7 @@ def create_serving_app(figures: ServingFigures) -> Starlette:
 
 
 def create_audit_app(figures: AuditFigures) -> Starlette:
-    """Return the application of an audit, ready if the newest audit succeeded."""
+    """Return the application of an audit: ready if the newest audit succeeded."""
 
     def obstacle() -> str:
         if figures.result is None or figures.error:

@@ -1,4 +1,4 @@
-"""The functions from which pages and API read their data."""
+"""The functions through which pages and API read their data."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sds_core.trace.trace import Trace
 
 
 class StoredViews(Protocol):
-    """The stored data of the views of one kind; the server's threads call its methods.
+    """Stored data of the views of one kind; threads of the server call the methods.
 
     Incidents, minutes and verdicts may be in files of the history. Methods that read
     files of the history may raise `DamagedHistory` or `NoHistory` of
@@ -34,17 +34,17 @@ class StoredViews(Protocol):
     def find_minutes(
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
-        """Return the minutes of a view that began in [since, until), in order.
+        """Return a view's rows of the minutes begun in [since_ms, until_ms), in order.
 
-        Times are Unix ms of event time. Each row has its minute and the fields.
+        Times are Unix ms of event time. Each row has its minute and the given `fields`.
         """
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Return the figures of each view at a time of the last hour, Unix ms.
+        """Return the figures of each view at a time in the last hour.
 
-        The fields of the figures are `FigureTable.counted`. The figures are as of the
-        end of the last minute before this event time. If the first known figures of a
-        view are of a later minute, those figures are returned.
+        The figures have the fields in `FigureTable.counted`. They are from the end of
+        the last minute before the event time `at_ms`, Unix ms. If the first known
+        figures of a view are from a later minute, these figures are returned.
         """
 
     def find_steps(
@@ -59,22 +59,23 @@ class StoredViews(Protocol):
     def find_verdicts(
         self, channels: Collection[str], since_ms: int, until_ms: int
     ) -> Mapping[str, Sequence[ShownVerdict]]:
-        """Return each view's rows of shown verdicts in order, as `spans_of` needs them.
+        """Return each view's rows of shown verdicts in order, as input of `spans_of`.
 
         Times are Unix ms of wall time. Rows of the last 24 hours are found without
         reading the history's files.
         """
 
     def verdicts_until_ms(self) -> int | None:
-        """Return the wall time until which verdicts are known, Unix ms, or None."""
+        """Return the wall time, Unix ms, up to which verdicts are known, or None."""
 
 
 class TraceQuestion(NamedTuple):
-    """The message to trace, in a view of the kind with a prefix.
+    """The message to trace; `prefix` and `channel` name its kind of view and its view.
 
     Attributes:
         message_id: Id of the message, or the Waku hash of a copy.
-        since_ms: Approximate time of appearance, Unix ms; None for the last 24 hours.
+        since_ms: Approximate time at which the message appeared, Unix ms; None for the
+            last 24 hours.
     """
 
     prefix: str
@@ -90,11 +91,13 @@ def _no_trace(question: TraceQuestion) -> Trace:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Functions that return the data of pages and API; the server's threads call them.
+    """Functions that return data for pages and API; the server's threads call them.
 
     Attributes:
-        current: Returns the newest snapshot; not primed before the job has started.
-        stored: Returns the stored data by prefix; empty before the job has started.
+        current: Returns the newest snapshot, which is not primed before the job has
+            started.
+        stored: Returns the stored data by prefix of the kind; empty before the job has
+            started.
         runbooks: Directory of the files `<Alert>.md`.
         firing: Returns the alerts that fire.
         plans: Returns the newest forecasts, by prefix of their kind.
@@ -110,7 +113,7 @@ class Sources:
     trace: Callable[[TraceQuestion], Trace] = _no_trace
 
     def of(self, prefix: str) -> StoredViews | None:
-        """Return the stored data of the kind with a prefix; None if none exists."""
+        """Return the stored data of the kind with a prefix; None if no data exists."""
         return self.stored().get(prefix)
 
     def plan(self, prefix: str) -> Plan:

@@ -1,4 +1,4 @@
-"""Verdicts that were shown, as a strip of bars, a sentence, and rows of a table."""
+"""Shows past verdicts as a strip of bars, a sentence, and rows of a table."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Maximum number of rows of a table, which open pages request again and again."""
+"""Maximum number of rows in the table: open pages request it repeatedly."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
 _STEPS_MS = (60_000, 300_000, 900_000)
-"""A strip of 24 hours or less uses the first length with at most `_MOST_BARS` bars."""
+"""Lengths of a step. A strip uses the first length that needs at most `_MOST_BARS`
+bars."""
 
 _WIDTH, _HEIGHT = 10, 16
 
@@ -41,7 +42,8 @@ _PIECES = {
     Verdict.QUIET.value: ((14, 2),),
     NOT_WATCHED: ((7, 2),),
 }
-"""Top and height of each piece of a bar: verdicts differ even without colours."""
+"""Top and height of each piece of a bar, so that verdicts differ even without
+colours."""
 
 _ALWAYS_NAMED = (Verdict.FAILING.value, Verdict.BLIND.value, NOT_WATCHED)
 _FINE = (Verdict.OK.value, Verdict.QUIET.value)
@@ -49,7 +51,7 @@ _FINE = (Verdict.OK.value, Verdict.QUIET.value)
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The shown verdicts of a view as bars, and the times at both ends, UTC."""
+    """The shown verdicts of a view as bars, and the times of both ends, UTC."""
 
     picture: Markup
     begin: str
@@ -61,11 +63,11 @@ class Shown:
     """A view's shown verdicts of the last 24 hours, for the view's page.
 
     Attributes:
-        heading: Time that the strip covers, which is shorter if less is known.
-        step: Length of a step of the strip.
-        spans: The newest spans in descending order, each with begin and end in UTC, key
-            of `words.SHOWN`, and reason.
-        hidden: Number of earlier spans.
+        heading: The time that the strip covers; less than 24 hours if less is known.
+        step: Length of a step of the strip, in words.
+        spans: The newest spans, newest first: start and end in UTC, key in
+            `words.SHOWN`, and reason.
+        hidden: Number of earlier spans, not listed.
     """
 
     heading: str
@@ -109,7 +111,7 @@ def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
         f"Verdicts {time}",
         words.duration(step_ms),
         _sentence(spans, time),
-        # Steps begin at round times.
+        # Start the strip at a round time.
         _strip(
             spans,
             begin_ms // step_ms * step_ms,
@@ -166,7 +168,7 @@ def _strip(spans: Sequence[Span], since_ms: int, until_ms: int, step_ms: int) ->
 
 
 class _Bar(NamedTuple):
-    """Consecutive steps that show the same verdict share one bar."""
+    """One bar, for consecutive steps that show the same verdict."""
 
     first: int
     steps: int
@@ -203,7 +205,8 @@ class _Bar(NamedTuple):
 
 def _bars(spans: Sequence[Span], since_ms: int, step_ms: int, count: int) -> list[_Bar]:
     if step_ms == MINUTE_MS:
-        # Each minute is in only one row. The first page has hundreds of strips.
+        # Fast path, because the first page has hundreds of strips: each minute is in
+        # only one row.
         return [
             _Bar((span.begin_ms - since_ms) // step_ms, _minutes(span), [span])
             for span in spans

@@ -1,4 +1,4 @@
-"""The overall verdict on views and job in one sentence, for the head of every page."""
+"""The overall verdict on views and job as one sentence in the head of each page."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Level(enum.StrEnum):
 
 
 Trouble = tuple[bool, int, str]
-"""The place of a view in the order by trouble: mute state, rank of the verdict (0 is
-worst), and the view's own name."""
+"""Sort key of a view in the order by trouble: whether it is muted, rank of the verdict
+(0 is worst), and the view's own name."""
 
 
 class Piece(NamedTuple):
-    """A part of the sentence, and the address of its link; empty without a link."""
+    """A part of the sentence; `href` is the address of its link, or empty."""
 
     text: str
     href: str = ""
@@ -45,9 +45,9 @@ class Summary:
     """The overall verdict in one sentence.
 
     Attributes:
-        level: Severity; `FINE` and `WARNING` only while `Snapshot.ok` is true.
+        level: Severity. `FINE` and `WARNING` occur only while `Snapshot.ok` is true.
         pieces: The verdict in words, with names of at most three views of each kind.
-            Links in the words lead to the problems.
+            Links in the sentence lead to the problems.
     """
 
     level: Level
@@ -75,7 +75,8 @@ def summarise(snapshot: Snapshot) -> Summary:
             return _plain(Level.STARTING, "Starting: reading the checkpoint")
         return _plain(Level.STARTING, "Starting Spark, about 10 s")
     clock_is_wrong = job.clock.level() is ClockLevel.WRONG
-    # If all records are dead letters because of a wrong clock, no verdict will start.
+    # If a wrong clock makes all records dead letters, the monitor will never have a
+    # verdict.
     if snapshot.nothing_read and not clock_is_wrong:
         if job.running and not snapshot.clock_ms:
             return _too_early("no record has been read yet")
@@ -120,7 +121,7 @@ def summarise(snapshot: Snapshot) -> Summary:
 
 
 def stopped(job: JobFigures) -> str:
-    """Return in words that a query failed, and whether it will be restarted."""
+    """Return words for a stopped query, and for its restart if one will follow."""
     return "The query has stopped" + (" and restarts" if job.retrying else "")
 
 
@@ -139,12 +140,12 @@ def _too_early(reason: str) -> Summary:
 def names_by_trouble(views: Views[Any]) -> list[str]:
     """Return the names of views: worst verdict first, muted ones last, then by name.
 
-    Groups that collect payloads of unknown groups are last.
+    Groups that only collect payloads of unknown groups are last.
     """
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
-    # A single sort by places takes several times as long as one sort for each verdict.
-    # The tuples of places also make the garbage collector visit all figures.
+    # A single sort by `Trouble` takes several times as long as one sort for each
+    # verdict, and its tuples make the garbage collector visit all figures.
     names: dict[tuple[bool, Verdict], list[str]] = {
         (is_muted, verdict): [] for is_muted in (False, True) for verdict in _RANK
     }
@@ -156,12 +157,12 @@ def names_by_trouble(views: Views[Any]) -> list[str]:
 
 
 def trouble_of(views: Views[Any]) -> Callable[[str], Trouble]:
-    """Return a function that returns the place of a view in `names_by_trouble`."""
+    """Return a function from a view's name to its sort key in `names_by_trouble`."""
     return lambda name: (name in views.muted, _RANK[views.totals[name].verdict], name)
 
 
 def views_by_tap(views: Views[Any]) -> Counter[str]:
-    """Return the number of views that each tap mirrored within the retention window."""
+    """Return, by tap, the number of views that it mirrored in the retention window."""
     return Counter(
         observer
         for totals in views.totals.values()

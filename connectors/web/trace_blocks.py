@@ -21,7 +21,7 @@ from sds_core.trace.words import (
 )
 
 MOST_LANES = 40
-"""Maximum number of lanes, because untrusted clients can invent names."""
+"""Maximum number of lanes: untrusted clients can invent names."""
 
 _MONITOR = "the monitor"
 
@@ -72,7 +72,7 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
 
 
 def trace_report(traces: Sequence[Trace]) -> Report:
-    """Return the report on messages."""
+    """Return the report on some traced messages."""
     sections = [
         Section(
             f"Message {words.short(one.message_id)}",
@@ -121,7 +121,7 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
 
 
 def _places(names: Sequence[str], first: int) -> tuple[dict[str, int], list[str]]:
-    # The last lane has all further names.
+    # The last lane has all names without a lane of their own.
     labels = [words.short(name) for name in names[:MOST_LANES]]
     if len(names) > MOST_LANES:
         labels.append(words.counted(len(names) - MOST_LANES, "other"))

@@ -1,7 +1,7 @@
 """Computes the growth in each interval from a view's minutes in the history.
 
-A row has absolute figures as of the end of its minute. A minute in which nothing
-changed has no row.
+A row has the view's totals at the end of its minute. A minute in which nothing changed
+has no row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Hours = Literal[1, 3, 6, 24]
 HOURS: Mapping[Hours, int] = MappingProxyType(
     {1: MINUTE_MS, 3: 3 * MINUTE_MS, 6: 5 * MINUTE_MS, 24: 15 * MINUTE_MS}
 )
-"""Hours of a trend -> length of its intervals, milliseconds."""
+"""Hours that a trend covers -> length of its intervals, milliseconds."""
 
 DEFAULT_HOURS: Hours = 3
 
@@ -35,14 +35,15 @@ FindMinutes = Callable[[str, int, int, Collection[str]], Sequence[Row]]
 class Growth(Counter[str | tuple[str, int]]):
     """Amounts by which the figures grew in an interval.
 
-    A key is a field of the totals; for durations, the field and the bucket number.
+    A key is the name of a field of the totals; for durations, a pair of field name and
+    bucket number.
     """
 
     @classmethod
     def of_row(cls, table: FigureTable[Any], row: Mapping[str, Any]) -> Growth:
-        """Return the figures of a row of the history, as growth from zero.
+        """Return the figures in a row of the history, as growth from zero.
 
-        A figure that the row lacks is zero: rows may be older than the figure.
+        A figure that the row lacks is zero, because a row may be older than the figure.
         """
         growth = cls()
         for figure in table.grown:
@@ -56,7 +57,7 @@ class Growth(Counter[str | tuple[str, int]]):
         return growth
 
     def histogram(self, field: str) -> Histogram:
-        """Return the durations of a figure, without their sum."""
+        """Return the growth of a histogram of durations; its sum is unknown."""
         return Histogram([self[field, n] for n in range(len(BUCKETS_MS) + 1)])
 
 
@@ -66,7 +67,7 @@ class Trend:
 
     Attributes:
         begin_ms: Start of the first interval, event time, Unix ms.
-        growth: Growth in each interval; None if the earlier figures are unknown.
+        growth: Growth in each interval; None if the figures at its start are unknown.
     """
 
     begin_ms: int
@@ -81,7 +82,7 @@ class Trend:
 
     @property
     def total(self) -> Growth:
-        """The sum of the known growth."""
+        """The sum of all known growth."""
         total = Growth()
         for one in self.growth:
             total.update(one)
@@ -99,9 +100,9 @@ def recent_trend(
 ) -> Trend:
     """Return the trend of the last hours, up to the interval that contains the clock.
 
-    The trend begins with the first known figures, so a new view has fewer and shorter
-    intervals. `first_event_ms` is the event time of the view's first event on this
-    checkpoint, Unix ms. Rows before this time belong to another checkpoint.
+    The trend begins with the first known figures, so the trend of a new view has fewer
+    and shorter intervals. `first_event_ms` is the event time of the view's first event
+    on this checkpoint, Unix ms. Rows before this time belong to another checkpoint.
 
     Raises:
         NoHistory: The history does not exist.
@@ -115,8 +116,8 @@ def recent_trend(
     earlier = [row for row in rows if row["minute"] < begin_ms]
     rows = rows[len(earlier) :]
     if rows and not earlier:
-        # The view was quiet or is new. For the 24 hours before the trend, the query
-        # reads files of at most one further day.
+        # The view was quiet or is new. A search in the 24 hours before the trend reads
+        # files of at most one further day.
         before_ms = begin_ms - 24 * _HOUR_MS
         earlier = list(find_minutes(view, before_ms, begin_ms, fields))
     before = None
@@ -133,7 +134,7 @@ def recent_trend(
 
 
 def _span(known_ms: int, clock_ms: int, hours: int) -> tuple[int, int, int]:
-    # Begin, end and length of intervals, ms.
+    # Return start, end and interval length of the trend, ms.
     step_ms = next(
         step_ms
         for longest, step_ms in HOURS.items()
@@ -154,7 +155,7 @@ def trend(
 ) -> Trend:
     """Return the trend of rows whose minutes begin in [begin_ms, end_ms), Unix ms.
 
-    Rows are in order of time, and the span is a whole number of intervals. `before` has
+    Rows are in order of time. The range is a whole number of intervals. `before` has
     the figures before the first row; None if they are unknown.
     """
     growth: list[Growth | None] = [Growth() for _ in range(begin_ms, end_ms, step_ms)]
@@ -166,7 +167,8 @@ def trend(
             growth[index] = None
         else:
             known.update(totals)
-            # A new checkpoint counts from zero, so figures are smaller than before.
+            # With a new checkpoint, figures count from zero, so they are smaller than
+            # before.
             if all(totals[key] >= count for key, count in before.items()):
                 known.subtract(before)
         before = totals

@@ -1,4 +1,4 @@
-"""Figures in the words of the status page.
+"""Words and numbers as the status page shows them.
 
 Templates get this module as `words`. Ids are untrusted text: `short`, `bounded` and
 `whole` make them safe to print in a line. Templates and the script escape HTML.
@@ -19,7 +19,7 @@ from sds_core.text import one_line as one_line
 from sds_core.text import time_of_day as time_of_day
 
 NOTHING = "\N{EN DASH}"
-"""Text for a figure without a value, which differs from zero."""
+"""Text for a figure without a value, in contrast to the value zero."""
 
 VERDICTS = {
     Verdict.FAILING: "Failing",
@@ -29,7 +29,7 @@ VERDICTS = {
     Verdict.QUIET: "Quiet",
     Verdict.OK: "OK",
 }
-"""Verdict -> its word on the page, worst first."""
+"""Verdict -> its word on the page; the worst verdict is first."""
 
 SHOWN = {NOT_WATCHED: "Not watched"} | {
     verdict.value: word for verdict, word in VERDICTS.items()
@@ -57,7 +57,7 @@ _REASONS = {
     "no_topic": "the topic did not exist",
     "forgotten": "it had ended",
 }
-"""Reason of a verdict -> words, which name the window of the figure."""
+"""Reason of a verdict -> words; `{window}` becomes the window of the verdict."""
 
 LONGEST = 1_000
 """Maximum number of characters of an untrusted text on a page."""
@@ -68,7 +68,7 @@ _DAY_MS = 86_400_000
 
 
 def reason(code: str, window_ms: int) -> str:
-    """Return the reason of a verdict in words, or an unknown code without underscores.
+    """Return a verdict's reason in words; for an unknown code, without underscores.
 
     `window_ms` is the length of the window that the verdict covers.
     """
@@ -85,7 +85,7 @@ def past_reason(code: str) -> str:
 
 
 def lately(window_ms: int) -> str:
-    """Return words for a figure's window, which ends at the clock."""
+    """Return words for a window of time that ends now."""
     return f"the last {duration(window_ms)}"
 
 
@@ -100,13 +100,13 @@ def bounded(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """Return an untrusted text complete in one line; a blank text is in quotes."""
+    """Return an untrusted text in one line, not shortened; quote a blank text."""
     line = printable(text)
     return line if line.strip() else f"\N{LEFT DOUBLE QUOTATION MARK}{line}”"
 
 
 def share(part: int, of: int, decimals: int = 0) -> str:
-    """Return a share in percent, rounded down, so that 100 % means the whole."""
+    """Return a share in percent, rounded down, so that only the whole is 100 %."""
     if not of:
         return NOTHING
     if part == of:
@@ -116,12 +116,12 @@ def share(part: int, of: int, decimals: int = 0) -> str:
 
 
 def percent(ratio: float) -> str:
-    """Return a ratio from a settings file in percent, with up to 6 digits."""
+    """Return a ratio in percent, with up to 6 digits."""
     return f"{100 * ratio:.6g} %"
 
 
 def small_ratio(ratio: float | None) -> str:
-    """Return a ratio that is often close to zero, in percent with two digits."""
+    """Return a ratio in percent, with two digits, because it is often close to zero."""
     if ratio is None:
         return NOTHING
     if not ratio:
@@ -166,19 +166,19 @@ def age(milliseconds: int) -> str:
 
 
 def more_than(value: float) -> str:
-    """Return seconds rounded down to tens, so that polls rarely change the text."""
+    """Return seconds, rounded down to tens so that the text rarely changes."""
     return f"over {int(value // 10) * 10:,} s"
 
 
 def no_answer(kafka: Freshness) -> str:
-    """Return a clause that states since when Kafka does not answer."""
+    """Return a clause that states since when Kafka has not answered."""
     if kafka.is_awaited:
         return f"Kafka has not answered since the start at {utc(kafka.asked_ms)}"
     return f"Kafka has not answered since {utc(kafka.answered_ms)}"
 
 
 def topic_missing(missing: MissingTopic) -> str:
-    """Return a clause that states since when the topic is missing."""
+    """Return a clause that states since when the topic has been missing."""
     return f"Topic {missing.topic} has been missing since {utc(missing.since_ms)}"
 
 
@@ -189,7 +189,7 @@ TOPIC_REMEDY = (
 
 
 def next_minute_ms(unix_ms: int) -> int:
-    """Return the begin of the next minute, because times without seconds round down."""
+    """Return the start of the next minute, to round up times without seconds."""
     return (unix_ms // 60_000 + 1) * 60_000
 
 
@@ -201,7 +201,7 @@ def since(unix_ms: int, clock_ms: int) -> str:
 
 
 def moment(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time, Unix ms, in UTC, with the date if it is on another day."""
+    """Return an event time in UTC; include the date if the clock's date is another."""
     if unix_ms // _DAY_MS == clock_ms // _DAY_MS:
         return clock_time(unix_ms)
     return utc(unix_ms)

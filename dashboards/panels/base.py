@@ -49,11 +49,11 @@ def finished(
     height: int = 8,
     unit: str = "short",
 ) -> P:
-    """Return the panel with the parts that every panel must have.
+    """Return a panel with the parts that every panel must have.
 
     The title is unique within the dashboard. The description says what the panel shows,
-    and which values are bad. A dashboard has a grid of 24 columns; width and height
-    count its columns and rows. The unit is Grafana's id of a unit.
+    and which values are bad. `width` and `height` are in columns and rows of the
+    dashboard's grid, which has 24 columns. `unit` is Grafana's id of a unit.
     """
     for n, target in enumerate(targets):
         panel = panel.with_target(target.ref_id(ref(n)))
@@ -68,7 +68,7 @@ def finished(
 
 
 def target(query: Query | str) -> prometheus.Dataquery:
-    """Return a query of the selected data source; a bare expression has no legend."""
+    """Return a query to the selected data source; a mere expression has no legend."""
     if isinstance(query, str):
         query = Query(query)
     return (
@@ -85,7 +85,7 @@ def ref(n: int) -> str:
 
 
 def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
-    """Return steps in the form that a panel needs."""
+    """Return thresholds in the form that a panel needs."""
     return (
         dashboard.ThresholdsConfig()
         .mode(models.ThresholdsMode.ABSOLUTE)
@@ -94,7 +94,7 @@ def thresholds(steps: Steps) -> dashboard.ThresholdsConfig:
 
 
 def coloured_by_threshold() -> dashboard.FieldColor:
-    """Return the setting that colours a value by its step."""
+    """Return the setting that colours a value by its threshold."""
     return dashboard.FieldColor().mode(models.FieldColorModeId.THRESHOLDS)
 
 

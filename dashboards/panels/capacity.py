@@ -1,4 +1,4 @@
-"""Dashboard *Capacity*: the traffic that channels cause, and limits that are near."""
+"""Dashboard *Capacity*: the traffic that channels cause, and which limits are near."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _FILTER_STEPS: colours.Steps = (
     (NEAR_SATURATION_RATIO, colours.WARNING),
     (SATURATED_RATIO, colours.BAD),
 )
-"""At the lower limit an alert fires; at the upper limit the verdict changes."""
+"""At the lower limit, an alert fires; at the upper limit, the verdict changes."""
 
 _FIGURES: list[Panel] = [
     figure(

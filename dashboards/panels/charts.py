@@ -1,4 +1,4 @@
-"""All panels but tables: figures, lines, heatmaps, states."""
+"""All kinds of panels except tables: figures, lines, heatmaps and states."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def figure(
     shows_name: bool = False,
     absent: str = "nothing",
 ) -> stat.Panel:
-    """Return a panel of large numbers, as of the end of the dashboard's range.
+    """Return a panel of large numbers, at the end of the dashboard's time range.
 
-    Each query gives one number, and `mappings` gives words for numbers. If no series
-    exists, the panel shows `absent`. With `shows_name`, the panel shows the name of the
-    series, not its value. See `finished` for the other arguments.
+    Each query returns one number, and `mappings` has words for numbers. If no series
+    exists, the panel shows `absent`. If `shows_name`, the panel shows the name of the
+    series instead of the value. See `finished` for the other arguments.
     """
     panel = (
         stat.Panel()
@@ -61,7 +61,7 @@ def figure(
         panel = panel.text_mode(common_models.BigValueTextMode.NAME)
     if link:
         panel = panel.data_links([data_link(link)])
-    # After the end of a series, a range would still show the last value.
+    # After a series has ended, a range query would still show its last value.
     targets = [target(query).instant() for query in queries]
     return finished(panel, title, description, targets, width, 4, unit)
 
@@ -69,7 +69,7 @@ def figure(
 def moment(
     title: str, description: str, expression: str, absent: str = "nothing"
 ) -> stat.Panel:
-    """Return a figure that shows how long ago a time, Unix s, is."""
+    """Return a figure that shows how long ago a time, in Unix s, was."""
     since = f"1000 * {expression}"
     return figure(title, description, since, unit="dateTimeFromNow", absent=absent)
 
@@ -85,8 +85,9 @@ def lines(
 ) -> timeseries.Panel:
     """Return a chart of figures over time; see `finished`.
 
-    Stacked series are the parts of a whole. Limits are dashed lines. If all figures are
-    counts per step, the chart has bars, because most of these counts are zero.
+    If `stacked`, the series are the parts of a whole. `limits` are drawn as dashed
+    lines. If all figures are counts per step, the chart has bars, because most of these
+    counts are zero.
     """
     bars = all(query.is_per_step for query in queries)
     shown = common_models.GraphDrawStyle

@@ -1,4 +1,4 @@
-"""Colours; one thing has the same colour on all dashboards."""
+"""Colours. On all dashboards, the same thing has the same colour."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ GOOD, WARNING, BAD, UNKNOWN = "green", "yellow", "red", "purple"
 NEUTRAL = "#8e8e8e"
 
 Steps = tuple[tuple[float | None, str], ...]
-"""Pairs of a minimum and its colour, ascending; the first minimum is None."""
+"""Thresholds: pairs of a minimum and its colour, ascending; the first minimum is
+None."""
 
 PLAIN: Steps = ((None, "text"),)
-"""Steps for figures that are neither good nor bad."""
+"""The thresholds of figures that are neither good nor bad."""
 
 ANY_IS_BAD: Steps = ((None, GOOD), (1, BAD))
 ANY_IS_SUSPECT: Steps = ((None, GOOD), (1, WARNING))
@@ -27,7 +28,7 @@ VERDICTS = {
     Verdict.QUIET: ("Quiet", NEUTRAL),
     Verdict.OK: ("OK", GOOD),
 }
-"""Words and colour of each verdict, the worst first."""
+"""Words and colour of each verdict; the worst verdict is first."""
 
 OUTCOMES = {
     "first_pass": GOOD,
@@ -55,21 +56,21 @@ SERIES = {
     "unexplained": "orange",
     "SLO": NEUTRAL,
 }
-"""Colour of a series by its legend; other series take colours of the palette."""
+"""Colour of a series by its legend; other series have colours of Grafana's palette."""
 
 
 def at_least(objective: float, warning: float) -> Steps:
-    """Return steps: good from an SLO upwards, suspect below it, bad below a bound."""
+    """Return thresholds: good from an SLO on, else suspect, bad below `warning`."""
     return ((None, BAD), (warning, WARNING), (objective, GOOD))
 
 
 def line_at(limit: float, colour: str = BAD) -> Steps:
-    """Return steps that draw one line across a graph."""
+    """Return thresholds that draw one line across a graph."""
     return ((None, "transparent"), (limit, colour))
 
 
 def up_to(limit: float) -> Steps:
-    """Return steps: good below a limit, else bad."""
+    """Return thresholds: good below a limit, bad from the limit upwards."""
     return ((None, GOOD), (limit, BAD))
 
 
@@ -88,4 +89,4 @@ def texts(words: dict[int, tuple[str, str]]) -> list[models.ValueMapping]:
 
 
 VERDICT_MAPPINGS = texts({rank: VERDICTS[one] for one, rank in TROUBLE.items()})
-"""Mappings from the numbers of `TROUBLE` to verdicts' words and colours."""
+"""Mappings from the numbers in `TROUBLE` to the words and colours of verdicts."""

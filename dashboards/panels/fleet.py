@@ -24,7 +24,8 @@ _ACKNOWLEDGEMENT = colours.at_least(
     DEFAULT_SETTINGS.acknowledgement_objective,
     2 * DEFAULT_SETTINGS.acknowledgement_objective - 1,
 )
-"""A ratio is suspect below the default SLO, and bad with twice the allowed failures."""
+"""A ratio is suspect below the default SLO, and bad if it has twice the failures that
+the SLO allows."""
 
 
 def fleet(links: Links) -> models.Dashboard:
@@ -71,7 +72,7 @@ def _verdicts() -> Panel:
 
 
 def _of_labelled(per_channel: str) -> str:
-    """Drop channel `other`, the sum of channels without a label: it has no verdict."""
+    """Drop channel `other`: it sums channels without a label, and has no verdict."""
     return f"({per_channel}) and on (channel) {queries.trouble(JOB)}"
 
 

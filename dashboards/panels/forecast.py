@@ -47,13 +47,14 @@ LIMITS: list[Panel] = in_lines(
     ],
     2,
 )
-"""Panels of channels' limits, and of the times when channels reach them."""
+"""Panels that show when channels reach limits."""
 
 
 def costs(prefix: str, many: str) -> list[Panel]:
-    """Return panels on the future costs of views, and on the freshness of forecasts.
+    """Return panels on the future traffic of views, and on the freshness of forecasts.
 
-    Names of metrics begin with `prefix`; `many` is the plural noun for the views.
+    The names of the metrics begin with `prefix`. `many` is the plural noun for the
+    views.
     """
     computed = queries.greatest(f"{prefix}_plan_computed_timestamp_seconds", JOB)
     number, kinds = f"{prefix}_plan_{many}", ("yes", "no", "not_computed")

@@ -13,10 +13,10 @@ from dashboards.panels.base import DATA_SOURCE, Link, Panel
 from dashboards.panels.queries import JOB, select
 
 TAG = "sds-monitor"
-"""Tag of all our dashboards, by which links select them."""
+"""Tag of all our dashboards, by which links select the dashboards."""
 
 KEPT = "${__url_time_range}&var-datasource=${datasource}&var-job=${job}"
-"""What a link to another dashboard keeps: times, data source and monitor."""
+"""Parameters that a link to another dashboard keeps: times, data source and monitor."""
 
 
 def assemble(
@@ -31,9 +31,9 @@ def assemble(
 ) -> models.Dashboard:
     """Return one dashboard, with panels numbered from 1 in the given order.
 
-    `sections` has the panels below each heading, in lines of 24 columns; an empty
-    heading is omitted. `variables` follow the variables for data source and monitor.
-    `pages` are paths on the status page.
+    `sections` has the panels below each heading, in lines of 24 columns. An empty
+    heading is not shown. `variables` follow the variables for data source and monitor.
+    `pages` are links to the status page, with paths as URLs.
     """
     builder = (
         dashboard.Dashboard(title)
@@ -49,7 +49,7 @@ def assemble(
             .label("Data source")
             .type("prometheus")
         )
-        # One monitor: figures of two monitors of one topic must not be added.
+        # Only one monitor: figures of two monitors of the same topic must not be added.
         .with_variable(
             _query_variable(
                 "job", "Monitor", "label_values(sds_monitor_build_info, job)"
@@ -79,11 +79,12 @@ def assemble(
         if heading:
             builder = builder.with_row(dashboard.Row(heading))
         for panel in panels:
-            # The builder of a dashboard writes the place into the panel.
+            # Copy the panel, because the builder writes the panel's place into the
+            # panel.
             builder = builder.with_panel(deepcopy(panel))
     built = builder.build()
     for link in built.links or ():
-        # The builder can only set a placement that hides the links in a menu.
+        # Any placement that the builder can set would hide the links in a menu.
         link.placement = None  # type: ignore[assignment]
     for number, laid_out in enumerate(built.panels or (), start=1):
         laid_out.id_val = number
@@ -91,23 +92,23 @@ def assemble(
 
 
 def in_lines(panels: Sequence[Panel], *numbers: int) -> list[Panel]:
-    """Return panels that fill lines; `numbers` has the number of panels per line."""
+    """Return panels with widths that fill lines; `numbers` has the panels per line."""
     widths = [24 // number for number in numbers for _ in range(number)]
     return [panel.span(width) for panel, width in zip(panels, widths, strict=True)]
 
 
 def one_channel() -> dashboard.QueryVariable:
-    """Return variable `channel`, with one selected channel."""
+    """Return variable `channel`, which selects one channel."""
     return _views("Channel", "sds_channel_info")
 
 
 def some_channels() -> dashboard.QueryVariable:
-    """Return variable `channel`, with some or all channels selected; by default all."""
+    """Return variable `channel`, which selects some channels; by default, all."""
     return _some(one_channel())
 
 
 def some_groups() -> dashboard.QueryVariable:
-    """Return variable `channel`, with some or all groups of MVDS; by default all."""
+    """Return variable `channel`, which selects some MVDS groups; by default, all."""
     return _some(_views("Group", "mvds_messages_total"))
 
 
@@ -126,12 +127,12 @@ def _some(variable: dashboard.QueryVariable) -> dashboard.QueryVariable:
 
 
 def status_page(path: str) -> str:
-    """Return the URL of a page of the status page."""
+    """Return the URL of a path on the status page."""
     return f"${{monitor_url}}{path}"
 
 
 def channel_page(channel: str) -> Link:
-    """Return a link to a channel's page, by a Grafana variable without ``${}``."""
+    """Return a link to a channel's page; `channel` is a variable without ``${}``."""
     url = status_page(f"/channel?id=${{{channel}:percentencode}}")
     return Link("Messages and incidents of the channel", url)
 
@@ -154,7 +155,7 @@ def _query_variable(name: str, label: str, query: str) -> dashboard.QueryVariabl
 
 
 def _monitor_url(links: Links) -> dashboard.TextBoxVariable:
-    # An address can set a text box, but not a constant.
+    # A text box, because a dashboard's address cannot set a constant.
     url = links.monitor_url
     return (
         dashboard.TextBoxVariable("monitor_url")

@@ -1,4 +1,4 @@
-"""Panels of mirrors: `instance` distinguishes their gauges, and no job is selected."""
+"""Panels of mirrors of all jobs; `instance` distinguishes the mirrors' gauges."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ _CHARTS: list[Panel] = [
 ]
 
 MIRROR = [*_FIGURES, *in_lines(_CHARTS, 3, 3)]
-"""Panels of the messages that mirrors receive, lose and write."""
+"""Panels about the messages that mirrors receive, lose and write."""
 
 AUDITS: list[Panel] = [
     _of_audits(
@@ -175,7 +175,7 @@ AUDITS: list[Panel] = [
         per_step("sds_audit_serve_differing_roots_total", _ANY, "differing"),
     ),
 ]
-"""Panels of audits, which compare mirrors with stores or with each other."""
+"""Panels about audits, which compare mirrors with stores or with each other."""
 
 NODES: list[Panel] = [
     states(
@@ -218,4 +218,4 @@ NODES: list[Panel] = [
         width=4,
     ),
 ]
-"""Panels of the Waku nodes that mirrors read."""
+"""Panels about the Waku nodes from which mirrors read."""

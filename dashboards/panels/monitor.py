@@ -1,4 +1,4 @@
-"""Dashboard *Monitor itself*: can its figures be trusted? Job, taps and mirrors."""
+"""Dashboard *Monitor itself*: can its figures be trusted? On job, taps and mirrors."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ _OF_JOB: list[Panel] = [
         "Kafka does not answer, the lag grows with the time since its last answer.",
         now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
         Query(f"time() - {_ANSWERED}", "time since Kafka's last answer"),
-        # While the topic exists, its series is absent, and the panel shows 0.
+        # While the topic exists, the series of the missing topic is absent; show 0.
         Query(
             f"time() - {_TOPIC_MISSING} or 0 * {_ANSWERED}",
             "time since the topic disappeared",

@@ -9,19 +9,20 @@ from __future__ import annotations
 from sds_core.observer.verdict import Verdict
 
 JOB = 'job="$job"'
-"""Scope: everything of one monitor."""
+"""Scope: all series of one monitor."""
 
 CHANNEL = f'{JOB}, channel="$channel"'
-"""Scope: one channel of one monitor."""
+"""Scope: the series of one channel of one monitor."""
 
 CHANNELS = f'{JOB}, channel=~"$channel"'
-"""Scope: the chosen channels of one monitor."""
+"""Scope: the series of the selected channels of one monitor."""
 
 RATE_WINDOW = "$__rate_interval"
-"""Grafana's variable: a window of at least four scrapes and one step of the graph."""
+"""Grafana's variable for a window of at least four scrapes and at least one step of the
+graph."""
 
 RANGE = "$__range"
-"""The whole range of the dashboard."""
+"""Grafana's variable for the dashboard's time range."""
 
 TROUBLE = {
     Verdict.FAILING: 5,
@@ -31,30 +32,30 @@ TROUBLE = {
     Verdict.QUIET: 1,
     Verdict.OK: 0,
 }
-"""Number of each verdict, in the order of the status page: greater is worse."""
+"""Number of each verdict, as the status page orders them: a greater number is worse."""
 
 
 def select(metric: str, scope: str, **labels: str) -> str:
-    """Return the series of a metric that have a scope and labels."""
+    """Return the selector of a metric's series in a scope, with the given labels."""
     matchers = [scope] if scope else []
     matchers += [f'{name}="{value}"' for name, value in labels.items()]
     return f"{metric}{{{', '.join(matchers)}}}" if matchers else metric
 
 
 def total(metric: str, scope: str, *by: str, **labels: str) -> str:
-    """Return the sum of a gauge in a scope, by labels; see `select`."""
+    """Return the sum of a gauge, grouped by the labels `by`; see `select`."""
     return _aggregated("sum", select(metric, scope, **labels), by)
 
 
 def greatest(metric: str, scope: str, *by: str, **labels: str) -> str:
-    """Return the maximum of a gauge in a scope, by labels; see `select`."""
+    """Return the maximum of a gauge, grouped by the labels `by`; see `select`."""
     return _aggregated("max", select(metric, scope, **labels), by)
 
 
 def rate(
     metric: str, scope: str, *by: str, window: str = RATE_WINDOW, **labels: str
 ) -> str:
-    """Return the rate of a counter, summed by labels; see `select`."""
+    """Return the rate of a counter, summed by the labels `by`; see `select`."""
     series = select(metric, scope, **labels)
     return _aggregated("sum", f"rate({series}[{window}])", by)
 
@@ -62,31 +63,31 @@ def rate(
 def increase(
     metric: str, scope: str, *by: str, window: str = RATE_WINDOW, **labels: str
 ) -> str:
-    """Return the growth of a counter, summed by labels; see `select`."""
+    """Return the growth of a counter, summed by the labels `by`; see `select`."""
     series = select(metric, scope, **labels)
     return _aggregated("sum", f"increase({series}[{window}])", by)
 
 
 def in_range(metric: str, scope: str, *by: str, **labels: str) -> str:
-    """Return the growth of a counter in the range of the dashboard; see `increase`."""
+    """Return a counter's growth in the dashboard's time range; see `increase`."""
     return increase(metric, scope, *by, window=RANGE, **labels)
 
 
 def counted(metric: str, scope: str, *by: str, **labels: str) -> str:
-    """Return the number of events in the range, summed by labels; see `in_range`."""
-    # `increase` extrapolates to the ends of the range.
+    """Return `in_range`, rounded to a whole number of events."""
+    # `increase` extrapolates to the ends of the range, so it returns fractions.
     return f"round({in_range(metric, scope, *by, **labels)})"
 
 
 def or_else(expression: str, value: int = 0) -> str:
-    """Return an aggregate without labels, or a constant if it has no series."""
+    """Return an aggregate without labels, or `value` if the aggregate has no series."""
     return f"{expression} or vector({value})"
 
 
 def share(part: str, whole: str) -> str:
-    """Return a ratio of sums.
+    """Return the ratio of two sums.
 
-    If the whole is 0, the result has no series instead of NaN.
+    If `whole` is 0, the result has no series, rather than the value NaN.
     """
     return f"({part}) / (({whole}) > 0)"
 
@@ -94,29 +95,30 @@ def share(part: str, whole: str) -> str:
 def share_in_range(
     part: str, whole: str, scope: str, /, *by: str, **labels: str
 ) -> str:
-    """Return the ratio of two counters' growth in the range, see `in_range`.
+    """Return the ratio of two counters' growth in the dashboard's time range.
 
-    Only the first counter is restricted to the labels.
+    `labels` select only series of the first counter, `part`.
     """
     return share(in_range(part, scope, *by, **labels), in_range(whole, scope, *by))
 
 
 def quantile(q: float, histogram: str, scope: str, **labels: str) -> str:
-    """Return a quantile in [0, 1] of a histogram in seconds, from summed buckets."""
+    """Return the quantile `q`, in [0, 1], of a histogram; its buckets are summed."""
     buckets = rate(f"{histogram}_bucket", scope, "le", **labels)
     return f"histogram_quantile({q}, {buckets})"
 
 
 def quantile_in_range(q: float, histogram: str, scope: str) -> str:
-    """Return a quantile of the durations in the range of the dashboard."""
+    """Return the quantile `q` of the durations in the dashboard's time range."""
     buckets = in_range(f"{histogram}_bucket", scope, "le")
     return f"histogram_quantile({q}, {buckets})"
 
 
 def named(per_channel: str, scope: str) -> str:
-    """Return a vector by `channel` alone, with the display name in label `name`."""
+    """Add label `name`, the display name, to a vector with only label `channel`."""
     scraped = f"timestamp({select('sds_channel_info', scope)})"
-    # After a rename, Prometheus returns the old name for some minutes: take the newest.
+    # After a rename, Prometheus also returns the old name for some minutes: take the
+    # newest name.
     newest = _aggregated("max", scraped, ("channel", "name"))
     names = f"topk by (channel) (1, {newest}) ^ 0"
     return f"({per_channel}) * on (channel) group_left (name) {names}"
@@ -136,28 +138,28 @@ def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
 
 
 def delivery_budget_used(scope: str) -> str:
-    """Return the used share of the delivery error budget in the range, by channel."""
+    """Return the share of the delivery error budget used in the range, by channel."""
     failed = f"1 - {delivered(scope, 'channel', window=RANGE)}"
     return share(failed, f"1 - {objective('delivery', scope, 'channel')}")
 
 
 def acknowledged(scope: str, window: str = RATE_WINDOW) -> str:
-    """Return the share of judged messages that were acknowledged in time."""
+    """Return the share of messages acknowledged in time among all judged messages."""
     in_time = rate("sds_messages_acknowledged_in_time_total", scope, window=window)
     missed = rate("sds_messages_unacknowledged_total", scope, window=window)
     return share(in_time, f"{in_time} + {missed}")
 
 
 def lost_messages(scope: str, *by: str) -> str:
-    """Return the lost dependencies in the range, minus retracted losses."""
+    """Return the number of lost dependencies in the range, minus retracted losses."""
     lost = counted("sds_dependency_gaps_closed_total", scope, *by, outcome="lost")
     retracted = counted("sds_dependency_losses_retracted_total", scope, *by)
-    # At least 0: a retraction may belong to a loss before the range.
+    # Not below 0, although a retraction may belong to a loss before the range.
     return f"clamp_min({lost} - {retracted}, 0)"
 
 
 def lost_deliveries(scope: str, *by: str) -> str:
-    """Return the lost deliveries in the range, minus retracted losses."""
+    """Return the number of lost deliveries in the range, minus retracted losses."""
     lost = counted("sds_deliveries_total", scope, *by, outcome="lost")
     retracted = counted("sds_delivery_losses_retracted_total", scope, *by)
     return f"clamp_min({lost} - {retracted}, 0)"

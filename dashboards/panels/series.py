@@ -13,7 +13,7 @@ class Query:
     """An expression and the legend of its series.
 
     Attributes:
-        is_per_step: Whether the values are counts per step of a graph.
+        is_per_step: Whether each value is a count for one step of a graph.
     """
 
     expression: str
@@ -27,7 +27,7 @@ def per_second(metric: str, scope: str, legend: str, **labels: str) -> Query:
 
 
 def per_step(metric: str, scope: str, legend: str, **labels: str) -> Query:
-    """Return a query: growth of a counter per step of a graph, by the given labels."""
+    """Return a query: a counter's growth per step, by the labels in the legend."""
     grown = queries.increase(metric, scope, *_labels(legend), **labels)
     return Query(grown, legend, is_per_step=True)
 
@@ -47,7 +47,7 @@ def _labels(legend: str) -> list[str]:
 
 
 def quantiles(histogram: str, scope: str, **labels: str) -> list[Query]:
-    """Return queries: median, 95 % and 99 % quantile of a histogram."""
+    """Return queries for the median, the 95 % and the 99 % quantile of a histogram."""
     return [
         Query(
             queries.quantile(q, histogram, scope, **labels),

@@ -26,10 +26,10 @@ from dashboards.panels.series import Query
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: an instant query, one value per row.
+    """A column of a table: an instant query that returns one value per row.
 
-    The expression is grouped by the table's key. The expression of the first column may
-    have labels in addition to the key.
+    The result of `expression` has the table's key as its only label. In the first
+    column, the result may have further labels.
     """
 
     header: str
@@ -40,7 +40,7 @@ class Column:
 
 
 def moment(header: str, expression: str) -> Column:
-    """Return a column that shows how long ago times, Unix s, are."""
+    """Return a column that shows how long ago times, in Unix s, were."""
     return Column(header, f"1000 * {expression}", unit="dateTimeFromNow")
 
 
@@ -54,10 +54,10 @@ def rows(
     width: int = 24,
     height: int = 9,
 ) -> table.Panel:
-    """Return a table of current values, the greatest of the first column first.
+    """Return a table of current values, sorted by the first column, greatest first.
 
-    The label `key` joins the columns. `headers` and `links` map a label to the header
-    and link of its column. See `finished` for the other arguments.
+    Values with the same label `key` are in one row. `headers` and `links` have the
+    header and the link of a column, by label. See `finished` for the other arguments.
     """
     panel = (
         table.Panel()
@@ -92,7 +92,7 @@ def channel_rows(
 ) -> table.Panel:
     """Return a table by channel, whose first column also has the label `name`.
 
-    A name leads to the channel's dashboard, an id to its status page.
+    The name links to the channel's dashboard, and the id to the status page.
     """
     channel = "__data.fields.channel"
     query = f"var-channel=${{{channel}:percentencode}}&{KEPT}"
@@ -126,7 +126,7 @@ def _arrangement(
 
 
 def _values(columns: Sequence[Column]) -> list[str]:
-    """Return Grafana's names of the value columns; a single column has no letter."""
+    """Return Grafana's names of the value columns; a single one has no letter."""
     if len(columns) == 1:
         return ["Value"]
     return [f"Value #{ref(n)}" for n in range(len(columns))]

@@ -1,4 +1,4 @@
-"""Recording rules and alerts, as Prometheus reads them."""
+"""Recording rules and alerts in the form that Prometheus reads."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def alerts(pace: Pace = LIFE) -> list[Alert]:
 
 
 def rule_files(links: Links, speed: float = 1.0) -> dict[str, dict[str, Any]]:
-    """Return the contents of all rule files by name; see `Pace` for the speed.
+    """Return the contents of all rule files by name; for `speed`, see `Pace`.
 
     Raises:
         ValueError: The speed is not positive.

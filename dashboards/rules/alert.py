@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Severity(enum.StrEnum):
-    """Who is notified, and when."""
+    """Severity of an alert: who is notified, and when."""
 
     CRITICAL = "critical"
     WARNING = "warning"
@@ -22,12 +22,12 @@ class Severity(enum.StrEnum):
 
 
 def graded(warning: T, critical: T) -> tuple[tuple[Severity, T], ...]:
-    """Return the values of a warning and of a critical alert, with severities."""
+    """Pair the values for a warning and for a critical alert with severities."""
     return ((Severity.WARNING, warning), (Severity.CRITICAL, critical))
 
 
 class Subject(enum.Enum):
-    """Subject of an alert; its value is a heading."""
+    """What an alert is about; the enumeration's values are headings."""
 
     CHANNEL = "Channels"
     GROUP = "Groups of MVDS"
@@ -37,21 +37,22 @@ class Subject(enum.Enum):
 
 
 _PATHS = {Subject.CHANNEL: "channel", Subject.GROUP: "views/mvds/one"}
-"""Paths on the status page for subjects with the label ``channel``."""
+"""Path of the page on the status page, for each subject with the label ``channel``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert; alerts with the same name differ in severity or windows.
+    """One alert. Alerts with the same name differ in severity or time windows.
 
     Attributes:
         name: Name in CamelCase; also the name of the runbook.
-        expression: PromQL; each series in its result fires an alert.
+        expression: PromQL. For each series in the result, an alert fires.
         summary: One sentence without figures.
         description: Template with figures and their units.
-        holds: Real time for which the expression must have a result.
+        holds: Real time for which the expression must have a result before the alert
+            fires.
         subject: Alerts on a channel or group have the label ``channel``.
-        dashboard: Uid of the dashboard to open.
+        dashboard: Uid of the dashboard to which the alert links.
     """
 
     name: str
@@ -84,15 +85,15 @@ class Alert:
         dashboard = links.dashboard(self.dashboard)
         runbook = links.runbook(self.name)
         if self.subject is Subject.MIRROR:
-            # Dashboards select a monitor's job; a mirror has a different job.
+            # The dashboards' variable `job` is for monitors; a mirror has another job.
             return {"runbook_url": runbook, "dashboard_url": dashboard}
-        # A monitor that never ran has no label `job`.
+        # If a monitor never ran, its alert has no label `job`.
         dashboard += "{{ with $labels.job }}?var-job={{ . | urlquery }}{{ end }}"
         path = _PATHS.get(self.subject)
         if path is None:
             return {"runbook_url": runbook, "dashboard_url": dashboard}
         channel = "{{ $labels.channel | urlquery }}"
-        # `other` stands for the channels beyond the label limit and has no page.
+        # `other` is the sum of the channels beyond the label limit, and has no page.
         if_not_other = '{{ if ne $labels.channel "other" }}%s{{ end }}'
         page = if_not_other % f"{path}?id={channel}"
         return {

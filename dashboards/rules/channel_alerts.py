@@ -23,8 +23,8 @@ _alert = partial(Alert, subject=Subject.CHANNEL)
 
 
 def channel_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; no alert fires for a problem that taps may have caused."""
-    # Net losses fall when a loss is retracted, even if the loss is old.
+    """Yield the alerts; problems that taps may have caused fire no alert."""
+    # Net losses may fall, because a retraction may concern an old loss.
     lost = growth(NET_LOSSES, at.LOSS_WINDOW, pace, may_fall=True)
     for severity, least in graded(at.LOST_MESSAGES, at.MANY_LOST_MESSAGES):
         yield _alert(
@@ -133,7 +133,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
 
 
 def _share(counter: str, matcher: str, window: str, share: float, least: int) -> str:
-    """Return the share of some events; no result if share or number is small."""
+    """Return the share of some events; no result if the share or number is small."""
     label = matcher.partition("=")[0]
     some = summed(f"increase({counter}{{{matcher}}}[{window}])", label)
     every = summed(f"increase({counter}[{window}])", label)

@@ -16,7 +16,7 @@ from dashboards.rules.recording import GROUP_BLIND
 _alert = partial(Alert, subject=Subject.GROUP, dashboard=GROUPS)
 
 _VIEWS = "mvds_group"
-"""Prefix of the metrics of groups' settings."""
+"""Prefix of the metrics about the settings of groups."""
 
 _shown = partial(shown, views=_VIEWS)
 
@@ -56,7 +56,8 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         yield Alert(
             "MvdsTapBlind",
             severity,
-            # The series `other` also counts groups that have a label of their own.
+            # The series `other` is excluded: it also counts groups that have a label of
+            # their own.
             f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
             "The taps miss traffic of some groups, so the monitor cannot judge them.",
             '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent or '

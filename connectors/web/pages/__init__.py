@@ -1,5 +1,5 @@
-"""The status page: each page is complete without script; a script updates it.
+"""The status page. Each page is complete without scripts, but a script updates it.
 
-Endpoints read files and all views, and draw charts. Starlette runs these synchronous
-functions in its thread pool.
+Endpoints read files and all views, and draw charts. They are synchronous, so Starlette
+runs them in its thread pool.
 """

@@ -1,8 +1,8 @@
-"""All views of one kind, by default the views with most trouble first.
+"""The page that lists all views of one kind, by default in order of trouble.
 
 `/` has the views of the kind at the root, and `/views/<prefix>` has the views of any
-kind. By default, figures are of the last hour, or since the first record if no minutes
-are stored.
+kind. By default, figures cover the last hour. If no minutes are stored, they cover the
+time since the first record.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 LISTED_VIEWS = 200
-"""Maximum number of rows that a browser updates every two seconds without a noticeable
-delay. The default label limit is equal to this number."""
+"""Maximum number of rows: a browser can update them every two seconds without a
+noticeable delay. It equals the default label limit."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
@@ -82,7 +82,7 @@ class Order:
         return replace(self, key=key, reverse=key == self.key and not self.reverse)
 
     def aria(self, key: str) -> str:
-        """Return the state of a column: `ascending`, `descending` or `none`."""
+        """Return how a column is sorted: `ascending`, `descending` or `none`."""
         if key != self.key:
             return "none"
         figure = self.columns.get(key)
@@ -96,9 +96,9 @@ class Order:
         names: Sequence[str],
         lately: Callable[[str], Lately],
     ) -> Sequence[str]:
-        """Return names of views in the chosen order; equal values are in trouble order.
+        """Return names of views in this order; equal values are in trouble order.
 
-        `lately` returns the figures of the columns of a view.
+        `lately` returns the figures of a view that the columns show.
         """
         if self.key == _TROUBLE:
             return names[::-1] if self.reverse else names
@@ -116,12 +116,13 @@ class Row:
     """One view in words.
 
     Attributes:
-        id: The view's own name, shortened; empty without a display name.
-        since: Begin of a verdict that needs attention; empty for other verdicts.
+        id: The view's own name, shortened; empty if the view has no display name.
+        since: Start of a verdict that needs attention; empty for other verdicts.
         figures: Figures of the columns; None if they are unknown.
-        counted_since: Start of the view's figures; empty if it is the page's start.
-        trend: The last hour, step by step; None if the page has no trends.
-        strip: The verdicts shown in the last hour; None if nothing was shown yet.
+        counted_since: Start of the view's figures; empty if it is the same as the
+            page's.
+        trend: The view's trend in the last hour; None if the page has no trends.
+        strip: The verdicts that were shown in the last hour; None if none was shown.
     """
 
     key: str
@@ -197,7 +198,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             names=kind.names,
             json=naming.json_href(kind),
             has_hour=stored is not None,
-            # The first page links to the pages of the other kinds.
+            # The first page links to the pages of the other kinds of view.
             others=[
                 (
                     one.kind.names.many.capitalize(),
@@ -253,7 +254,7 @@ def _rank(
     def rank(name: str) -> float:
         found = lately(name).figures
         value = None if found is None else figure.value(found)
-        # Views without a value are last in both orders.
+        # Views without a value are always last.
         return math.inf if value is None else sign * value
 
     return rank

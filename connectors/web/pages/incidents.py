@@ -1,4 +1,4 @@
-"""`/incidents`: messages with a problem, who lacks them, and the reason."""
+"""`/incidents`: messages with a problem, the participants that lack them, and why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""Longer than on other pages, because an answer may read a month of history."""
+"""Longer than on other pages, because an update may read a month of history."""
 
 
 class _Place(NamedTuple):
@@ -48,7 +48,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
     """Return the routes of the list of incidents."""
 
     def page(request: Request) -> Response:
-        """The API's query parameters except `limit`, and also `participant`."""
+        """Query parameters: `participant`, and those of the API except `limit`."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         views = views_of(request, snapshot)
@@ -117,7 +117,7 @@ def _read(
         named = _named(find, query, participant)
         query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        # One incident more than the groups' limit shows that more incidents exist.
+        # Read one incident more than is grouped, to find out whether more exist.
         limit = READ_INCIDENTS + 1
         shown += find(
             msgspec.structs.replace(query, standing=True, after=after, limit=limit)
@@ -145,7 +145,7 @@ def _named(
     query: IncidentQuery,
     participant: str,
 ) -> str:
-    # Only a long id has a key, which replaces it in addresses.
+    # In addresses, a key replaces an id only if the id is long.
     if not is_key(participant):
         return participant
     for one in find(query):

@@ -26,7 +26,7 @@ _HERE = Path(__file__).parent.parent
 
 _HEADERS = {
     "Cache-Control": "no-store",
-    # Channel ids are untrusted text. If escaping ever failed, these headers still keep
+    # Channel ids are untrusted text. Even if escaping failed, these headers would keep
     # a browser from loading or running anything.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -54,7 +54,7 @@ def page_environment() -> Environment:
 
 
 class Layout:
-    """Creates pages from templates and values; the head names alerts that fire."""
+    """Creates pages from templates and values; each page's head names firing alerts."""
 
     def __init__(self, firing: Callable[[], FiringAlerts]) -> None:
         self._firing = firing
@@ -75,8 +75,8 @@ class Layout:
         """Return a page as the response to a request.
 
         The first page has no title. An open page requests an update after `poll_s`
-        seconds. With the query parameter `light`, an open page requests only the parts
-        that are cheap to compute. The template receives further values.
+        seconds. If `light` is given, the update has this query parameter, so that the
+        server computes only cheap parts. The template gets the `values`.
         """
         html = self._environment.get_template(template).render(
             root=_root(request),
@@ -93,7 +93,7 @@ class Layout:
         return HTMLResponse(visible(html), status, headers=_HEADERS)
 
     def unread(self, request: Request, snapshot: Snapshot, title: str) -> Response:
-        """Return the page to show until figures exist."""
+        """Return the page that is shown until figures exist."""
         return self.page(request, snapshot, "unread.html", title=title)
 
     def problem(
@@ -104,7 +104,7 @@ class Layout:
         sentence: str,
         poll_s: int = POLL_S,
     ) -> Response:
-        """Return a page that only explains a failed request and links back."""
+        """Return a page that only explains a failed request and has links back."""
         return self.page(
             request,
             snapshot,

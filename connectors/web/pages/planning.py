@@ -1,4 +1,4 @@
-"""`/planning`: forecasts of the cost of views, and of when they reach limits."""
+"""`/planning`: forecasts of views' costs, and of when views reach limits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     """Return the page with the forecasts of one kind of view."""
 
     def page(request: Request) -> Response:
-        """Query parameter: a view, or its `key`, whose charts are shown."""
+        """Query parameter: the view whose charts are shown, or its `key`."""
         snapshot = sources.current()
         kind = views_of(request, snapshot).kind
         if not snapshot.primed:

@@ -21,7 +21,7 @@ from connectors.web.sources import Sources
 _POLL_S = 10
 _LISTED_HELD = 200
 _ALERT = re.compile("[A-Za-z0-9]+")
-# The second line of each runbook.
+# Matches the second line of each runbook.
 _SEVERITY = re.compile(r"^\*\*Severity:\*\* ([a-z, ]+)\. (.+)$", re.MULTILINE)
 
 

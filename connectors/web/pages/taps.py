@@ -27,7 +27,7 @@ from sds_core.observer.verdict import Verdict
 _LISTED_HOLES = 10
 
 LISTED_TAPS = 200
-"""Maximum number of rows, because any writer of the topic can invent taps."""
+"""Maximum number of rows: any writer of the topic can invent taps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,13 @@ class Tap:
     """One tap in words.
 
     Attributes:
-        verdict: The verdict that gives the state its colour.
-        last_seen: Event time of the last record, and its distance from the clock.
-        missed: Number of missed messages in the last hour, and number of all messages.
+        verdict: The verdict whose colour the state has.
+        last_seen: Event time of the last record, and how long ago this is.
+        missed: Number of messages that the tap missed in the last hour, of all
+            messages.
         missing: Number of sequence numbers that never arrived.
         holes: Capture gaps, newest first.
-        hidden: Number of older capture gaps.
+        hidden: Number of older capture gaps, which are not listed.
     """
 
     key: str

@@ -1,7 +1,7 @@
 """`/trace` and `/api/v1/trace`: what happened to one message.
 
-A trace reads Kafka, and takes seconds in a process of its own. The server creates only
-few traces at a time and stores none. The server refuses further requests.
+To create a trace, a separate process reads Kafka for some seconds. The server creates
+only few traces at a time, refuses further requests, and stores no trace.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ MOST_AT_ONCE = 2
 """Maximum number of concurrent traces; each occupies a thread that answers requests."""
 
 POLL_S = 86_400
-"""An open page must not repeat its trace: an address can have one trace at a time."""
+"""A long time: an open page must not repeat its trace."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Return page and JSON of a trace."""
+    """Return the routes of a trace's page and JSON."""
     lock = threading.Lock()
     addresses: set[str] = set()
 
     @contextmanager
     def turn(address: str) -> Iterator[None]:
-        # Each address can have one trace at a time, all together `MOST_AT_ONCE`.
+        # One trace at a time for each client address; `MOST_AT_ONCE` for all together.
         with lock:
             if address in addresses or len(addresses) >= MOST_AT_ONCE:
                 raise TracesBusy

@@ -1,4 +1,4 @@
-"""`/channel?id=…` and `/views/<prefix>/one?id=…`: all about one view or group."""
+"""`/channel?id=…` and `/views/<prefix>/one?id=…`: everything about one view."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class History:
     """The parts of the page that are read from files instead of the snapshot.
 
     Attributes:
-        intervals: Length of the charts' intervals, and unknown periods.
+        intervals: Length of the charts' intervals, and which period is unknown.
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Groups of lacked messages; None if incidents cannot be listed.
-        incidents: Single incidents: unresolved incidents first, then the most severe.
+        incidents: Single incidents: unresolved first, and the most severe first.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
@@ -97,7 +97,7 @@ def _incidents(
     query = IncidentQuery(name, resolved=True, limit=LISTED_INCIDENTS + 1)
     ended = lookups.incidents(kind.prefix, query)
     listed: list[ChannelIncident] = []
-    # Many incidents of one kind must not hide another kind.
+    # Limited for each kind: many incidents of one kind must not hide another kind.
     for problem in IncidentKind:
         of_kind = (one for one in standing if one.incident.kind is problem)
         listed += islice(of_kind, LISTED_INCIDENTS)

@@ -1,4 +1,4 @@
-"""Counts the messages that a tap missed but participants had (docs/figures.md, 8)."""
+"""Counts the messages that participants had but a tap missed (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from sds_core.observer.snapshot import Snapshot, Views
 
 @dataclass(slots=True)
 class Missed:
-    """The messages that a tap missed in the last hour, in the channels that it shows.
+    """The messages that a tap missed in the last hour, in the channels it mirrors.
 
     Attributes:
-        missed: Messages that participants had, but that no tap of the channel showed.
-        messages: `missed` plus the messages that a tap of the channel showed.
-        is_least: Whether `missed` is a minimum: another tap also shows a channel.
+        missed: Number of messages that participants had, but no tap of the channel
+            mirrored.
+        messages: `missed`, plus the messages that a tap of the channel mirrored.
+        is_least: Whether `missed` is a minimum, because another tap also mirrors a
+            channel.
     """
 
     missed: int = 0
@@ -27,7 +29,7 @@ class Missed:
     is_least: bool = False
 
     def is_much(self, settings: ObserverSettings) -> bool:
-        """Whether the tap missed more messages than participants may miss."""
+        """Whether the tap missed a larger share of messages than participants may."""
         return self.missed * 100 > self.messages * settings.undelivered_percent
 
     def __str__(self) -> str:
@@ -47,15 +49,15 @@ def missed_by_tap(
 ) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
-    A channel whose figures began before a tap appeared does not count for the tap.
+    A channel counts for a tap only if its figures began after the tap appeared.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():
         lately = hour.lately(channel, totals)
         if lately.figures is None:
             continue
-        # No gap opens in the warm-up. A tap that appeared in the warm-up thus missed
-        # nothing before it appeared.
+        # During a channel's warm-up, no message counts as missed, so a tap may also
+        # have appeared during the warm-up.
         begin_ms = (lately.since_ms or 0) + snapshot.observer.warm_up_ms
         missed = lately.figures.gaps_tap_gap
         messages = lately.figures.messages + missed

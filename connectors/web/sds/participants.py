@@ -33,8 +33,8 @@ class FilterObject(TypedDict):
         bits: Number of bits.
         bits_set: Number of bits that are 1.
         hashes: Number of hash functions.
-        one_percent: When `false_positive_ratio` exceeds 1 %, Unix ms; null if the
-            filter does not grow.
+        one_percent: Time at which `false_positive_ratio` will exceed 1 %, Unix ms; null
+            if the filter does not grow.
     """
 
     bits: int
@@ -48,16 +48,18 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        heard: When the participant was last heard, event time, Unix ms.
+        heard: Event time of the participant's last frame, Unix ms.
         lacks: Messages that the participant lacks now.
         lacks_since: Event time, Unix ms, since which the participant lacks a message.
-        undelivered: Messages that the participant lacks after their deadline.
+        undelivered: Messages that the participant still lacks after the messages'
+            deadlines.
         delivered: Successful deliveries to the participant.
         failed: Failed deliveries to the participant.
         delivered_ratio: Share of successful deliveries among the ended deliveries to
             the participant.
         filter: Newest filter of the participant; null if no filter is known.
-        epoch_messages: Messages that the participant sent in this rate-limit epoch.
+        epoch_messages: Messages that the participant sent in the current rate-limit
+            epoch.
     """
 
     id: Id
@@ -73,7 +75,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel; those with the most lacked messages are first."""
+    """Participants of a channel; the participants that lack most messages are first."""
 
     id: Id
     channel_name: Name
@@ -86,7 +88,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
-        """Return a channel's participants; those that lack most messages are first."""
+        """Return a channel's participants, in descending order of lacked messages."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         channel = query.existing(views.totals)
@@ -123,7 +125,7 @@ def section_values(snapshot: Snapshot, totals: ChannelTotals) -> Mapping[str, An
 def lacks_as_of_now(
     channels: Mapping[str, ChannelTotals], lacks: Iterable[Lack]
 ) -> Iterator[Lack]:
-    """Yield groups of lacked messages, with figures of participants if they are known.
+    """Yield groups of lacked messages, updated with the participants' present figures.
 
     An incident does not name all participants that lack a message, and the monitor may
     no longer follow a message.
@@ -145,7 +147,7 @@ def lacks_as_of_now(
             yield lack._replace(
                 messages=figures.undelivered,
                 # The time in the table may belong to a message whose deadline has not
-                # passed. The time of the group ignores incidents that name other
+                # passed. The time of the group ignores incidents that name only other
                 # participants.
                 since_ms=since_ms if lack.at_least else max(since_ms, lack.since_ms),
                 tap_hole=min(lack.tap_hole, figures.undelivered),

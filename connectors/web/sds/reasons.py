@@ -1,4 +1,4 @@
-"""Why an SDS channel has its verdict, with the counts behind it."""
+"""Gives the reason of an SDS channel's verdict, with the counts behind the verdict."""
 
 from __future__ import annotations
 
