@@ -81,7 +81,7 @@ class Participants:
         return participant.first_ms, participant.last_ms + self._horizon_ms
 
     def active_others(self, sender: int, time_ms: int, enough: int) -> int:
-        """Number of other participants active at an event time; counts up to `enough`."""
+        """Number of other participants active at an event time, up to `enough`."""
         found: int = 0
         for index, participant in reversed(self._spoken.items()):
             if found >= enough:

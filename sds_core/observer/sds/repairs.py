@@ -68,12 +68,12 @@ class Repairs:
         return is_first and by in request.requesters
 
     def requests_ms(self, key: int) -> list[int]:
-        """Event times of the latest requests for an id, at most `REMEMBERED` of them."""
+        """Event times of the latest requests for an id, up to `REMEMBERED` of them."""
         request = self._requests.get(key)
         return [] if request is None else request.requests_ms
 
     def responded(self, key: int, time_ms: int, clock_ms: int) -> bool:
-        """Record a broadcast of the id; return whether the broadcast answers a request."""
+        """Record a broadcast of an id; return whether it answers a request."""
         request = self._requests.get(key)
         if request is None or not _within_window(request, clock_ms):
             return False

@@ -19,7 +19,7 @@ from sds_core.wire import Dialect, FrameKind
 @native
 @dataclass(slots=True)
 class Start:
-    """Decides which messages were sent after the channel's warm-up, called the start."""
+    """Decides which messages were sent after the channel's warm-up (the start)."""
 
     # The highest Lamport timestamp of the warm-up in each dialect.
     _highest: dict[Dialect, int]
@@ -59,9 +59,7 @@ class Start:
         )
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> int:
-        """Record a history; return how many of its last entries are from after the
-        start.
-        """
+        """Record a history; return how many last entries are from after the start."""
         before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
         if before is None or self.is_before(
             before.first, self._messages.get(before.first)

@@ -21,12 +21,10 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Dialect, count_set_bits
 
 _MOST_SIZES = 2
-"""Maximum number of stored filters. One filter is stored for each filter size, and each
-library uses one size.
-"""
+"""Maximum number of stored filters: one for each size. A library uses only one size."""
 
 _MOST_BYTES = 65_536
-"""Maximum size of a stored filter, bytes. By default, filters of nim-sds have 18,768."""
+"""Maximum bytes of a stored filter. A filter of nim-sds usually has 18,768 bytes."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):
@@ -59,7 +57,7 @@ class StartFilters:
             self._totals.leave_out(LeftOut.START_FILTER)
 
     def held(self, message_id: str) -> bool:
-        """Whether a filter from the warm-up holds an id; True may be a false positive."""
+        """Whether a warm-up filter holds an id; True may be a false positive."""
         return any(
             Filter(Dialect.NIM, one.m_bits, one.k, one.bits, 0).contains(message_id)
             for one in self._filters
