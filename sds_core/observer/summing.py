@@ -34,9 +34,7 @@ least: Join = min
 
 
 def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
-    """Sum of the totals of several views. If there is no view, all fields have
-    defaults.
-    """
+    """Return the sum of the views' totals; without views, all fields have defaults."""
     found = list(views)
     if not found:
         return kind()

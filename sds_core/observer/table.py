@@ -181,7 +181,7 @@ class Table(Generic[Entry]):
         return entry
 
     def __setitem__(self, key: int, entry: Entry) -> None:
-        """Append an entry. If the key already has an entry, the old entry is removed."""
+        """Append an entry. If the key already has an entry, that entry is removed."""
         if self._row(key) >= 0 or key in self._added:
             self.remove(key)
         self._added[key] = entry
@@ -251,7 +251,7 @@ class Table(Generic[Entry]):
         return integers(self.keys[self.column(self._codec.latest) < clock_ms])
 
     def flush(self) -> None:
-        """Update the columns. After this call, objects from earlier look-ups are stale."""
+        """Update the columns. Entries that were looked up before are now stale."""
         if not (self._first or self._gone or self._touched or self._added):
             return
         self._given = None

@@ -24,7 +24,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.summing import least
 
 BLOB_VERSION = 5
-"""Version of the blobs that `TapView.to_blob` makes. Versions 1 to 3 have no checksum."""
+"""Version of the blobs of `TapView.to_blob`. Versions 1 to 3 have no checksum."""
 
 CHECKSUM_SINCE = 4
 
@@ -289,7 +289,7 @@ class TapView:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When waiting records are due, a gap counts, or the tap is forgotten, Unix ms."""
+        """Next time to apply records, count a gap or forget the tap, Unix ms."""
         state, deadlines = self._state, []
         if state.ahead:
             deadlines.append(state.ahead[0][0])

@@ -197,9 +197,7 @@ class Tracer(Protocol):
         """
 
     def evidence(self) -> list[Evidence]:
-        """Return the current evidence for each traced message, in order of the
-        subjects.
-        """
+        """Return the current evidence for each message, in order of the subjects."""
 
 
 class Tracing(Protocol[_FrameIn]):

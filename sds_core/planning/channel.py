@@ -178,7 +178,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         return ProfileShare(base="default", overrides=overrides)
 
     def segments(self) -> tuple[int, int]:
-        """Return the numbers of data and parity segments for a payload of mean length."""
+        """Return the numbers of data and parity segments of a mean payload."""
         mean_bytes = (self.payload_least_bytes + self.payload_most_bytes) // 2
         options = replace(_SEGMENTATION, parity_rate=self.segment_parity)
         data = options.data_count(mean_bytes)
@@ -196,8 +196,8 @@ _PROFILES: Final = {
 def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
     """Return a variant of a plan.
 
-    `changes` has new values as text, by key. `2x` doubles the present value. `none`
-    selects the profile's value.
+    `changes` has new values as text, by key. A factor such as `2x` multiplies the
+    present value. `none` selects the profile's value.
 
     Raises:
         TableError: A key is unknown, or a value is not allowed.
@@ -237,7 +237,7 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
             raise TableError(key, problem)
         number *= present
         if isinstance(present, int) and math.isfinite(number):
-            # A number of participants must be whole.
+            # The number of participants must be a whole number.
             number = round(number)
     return int(number) if math.isfinite(number) and number == int(number) else number
 

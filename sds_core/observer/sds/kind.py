@@ -49,7 +49,7 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
     is_audited=True,
     excused=excused_findings,
 )
-"""The kind of view for SDS channels; each view is named by its channel's id."""
+"""The kind of view for SDS channels. A view's name is its channel's id."""
 
 
 def _decode(value: bytes, _: Headers) -> Frame:
