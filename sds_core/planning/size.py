@@ -70,7 +70,7 @@ class Load:
     trigger_s: float = 1.0
 
     def times(self, factor: float) -> Load:
-        """Return the load of `factor` times as many channels, each with equal traffic."""
+        """Return the load with `factor` times as many channels of equal traffic."""
         return replace(
             self,
             channels=self.channels * factor,
@@ -84,7 +84,7 @@ class Load:
 
     @property
     def touched(self) -> float:
-        """Mean number of channels with a frame in a batch, if frames are independent."""
+        """Mean number of channels with a frame in a batch; frames are independent."""
         return self.channels * -math.expm1(-self.frames / self.channels)
 
     @property
@@ -138,7 +138,7 @@ class CostRows:
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return the load of batch number `batches`; by default, of the middle batch."""
+        """Return the load of batch `batches`; by default, of the middle batch."""
         runs = self._scaling.runs
         hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
         size = self._performance.data_set("small")[2]

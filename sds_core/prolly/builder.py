@@ -47,7 +47,7 @@ class Builder:
         self._hashes += hashes[begin:]
 
     def can_take(self, node: Node) -> bool:
-        """Return whether a subtree can be added, because its buckets would begin here."""
+        """Return whether a subtree can be added: a bucket of its level begins here."""
         return not self._keys and not any(self._levels[: node.level - 1])
 
     def take(self, node: Node) -> None:

@@ -48,7 +48,7 @@ class Allowance:
 
 
 class Outcome(NamedTuple):
-    """Messages that only the client or only the server has, in order of time and hash."""
+    """Messages that only the client or only the server has, in order of their keys."""
 
     only_here: Sequence[Item]
     only_there: Sequence[Item]

@@ -108,7 +108,7 @@ class ProllyTree:
         return found if found is not None and found.key == key else None
 
     def first_node_at(self, level: int, timestamp_ns: int) -> Node | None:
-        """Return the leftmost node of a level that has this time; None if none exists."""
+        """Return the leftmost node of a level with this time; None if none has it."""
         found = self._at_or_after(level, first_key_at(timestamp_ns))
         if found is None or found.key[:8] != first_key_at(timestamp_ns)[:8]:
             return None
