@@ -28,7 +28,7 @@ class FigureSource(StrEnum):
 
 
 class PlannedFigure(NamedTuple):
-    """A figure of a plan, and its difference from the base (NaN for the base itself)."""
+    """A figure of a plan, and its difference from the base (NaN for the base)."""
 
     source: FigureSource
     estimate: Estimate

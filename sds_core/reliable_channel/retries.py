@@ -30,7 +30,7 @@ class Retry(msgspec.Struct, array_like=True):
 
 
 class Retries:
-    """The retry timers of our messages. If there are too many, the oldest is removed."""
+    """Retry timers of our messages. If there are too many, the oldest is dropped."""
 
     def __init__(self, options: ReliableChannelOptions) -> None:
         self._interval_ms = options.retry_interval_ms

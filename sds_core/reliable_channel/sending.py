@@ -179,7 +179,7 @@ class Sending:
             self._submit(broadcast, now_ms, out)
 
     def retry(self, now_ms: int, out: Output) -> None:
-        """Queue the retries that are due. Call `retry` only while the node is online."""
+        """Queue retries that are due. Call `retry` only while the node is online."""
         to_send, exhausted = self.retries.take_due(now_ms)
         for sds_id in to_send:
             frame = self.retries.frame(sds_id)

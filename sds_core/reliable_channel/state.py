@@ -26,7 +26,7 @@ from sds_core.sealed import Seal
 
 
 class Stage(IntEnum):
-    """A stage that a chunk reaches. The value is the stage's index in `Message.stages`."""
+    """A stage that a chunk reaches. The value is its index in `Message.stages`."""
 
     SENDING = 0
     SENT = 1
@@ -59,9 +59,7 @@ class Message(msgspec.Struct, array_like=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether each chunk is acknowledged or failed, so no state can change any
-        more.
-        """
+        """Whether all chunks are acknowledged or failed, so that no state can change."""
         done = self.stages[Stage.ACKNOWLEDGED] | self.stages[Stage.FAILED]
         return len(done) == len(self.sds_ids)
 

@@ -125,9 +125,7 @@ def _field(code: ErasureCode) -> Field:
 # sizes.
 @lru_cache(maxsize=64)
 def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[bytes, ...]:
-    """Return a matrix: the factor of each data shard (column) in each parity shard
-    (row).
-    """
+    """Return the factor of each data shard (column) in each parity shard (row)."""
     if not is_supported(code, data_count, parity_count):
         message = f"{code} has no {parity_count} parity shards for {data_count}"
         raise ValueError(message)

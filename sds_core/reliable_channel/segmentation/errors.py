@@ -76,9 +76,7 @@ class SetTooLarge(SegmentationError):
 
 
 class PayloadHashMismatch(SegmentationError):
-    """The payload's hash is wrong, because a segment was changed. The payload is
-    dropped.
-    """
+    """A segment was changed, so the payload has a wrong hash and is dropped."""
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(

@@ -38,13 +38,13 @@ class Field(NamedTuple):
 
 @cache
 def polynomial_field() -> Field:
-    """Return the field in which bytes have coefficients, as in klauspost/reedsolomon."""
+    """Return the field in which a byte has coefficients (klauspost/reedsolomon)."""
     return _field(bytes(range(ELEMENTS)))
 
 
 @cache
 def cantor_field() -> Field:
-    """Return the field in which bytes have coordinates in a Cantor basis (Leopard-RS)."""
+    """Return the field in which a byte has Cantor-basis coordinates (Leopard-RS)."""
     meaning = bytearray(ELEMENTS)
     for bit, basis in enumerate(_CANTOR_BASIS):
         for lower in range(1 << bit):

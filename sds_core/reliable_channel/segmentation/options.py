@@ -99,7 +99,7 @@ class SegmentationOptions:
         return self.share_bytes * next(filter(self._is_possible, counts))
 
     def data_count(self, payload_bytes: int) -> int:
-        """Return the number of data segments, at least 1, for a payload of this length."""
+        """Return the number of data segments, at least 1, for this payload length."""
         return max(1, -(-payload_bytes // self.share_bytes))
 
     def parity_count(self, data_count: int) -> int:
