@@ -1,7 +1,7 @@
-"""Converts a mapping, for example from a TOML file, to a msgspec struct, and checks it.
+"""Converts a mapping, for example from a TOML file, to a checked msgspec struct.
 
-msgspec checks the values. This module converts msgspec's errors to errors with the
-position, the value, and the allowed values.
+msgspec checks the values. This module adds the position, the value, and the allowed
+values to its errors.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 class ObserverSettings:
     """Settings with their defaults; comments name sections of docs/figures.md."""
 
-    # Section 2: within this time, byte-identical frames without Waku hashes count as
-    # copies of one broadcast.
+    # Section 2: within this time, byte-identical frames without hashes count as one.
     replica_window_ms: int = 2_000
     # Section 4: messages and gaps are tracked for this time.
     horizon_ms: int = 3_600_000
@@ -62,8 +61,8 @@ class ObserverSettings:
     # Section 9: maximum number of messages of a participant in an epoch. The value is
     # `rlnRelayUserMessageLimit` of 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
     epoch_messages: int = 100
-    # Section 13: if no segment of a message arrives for this time, its missing segments
-    # are no longer expected. nim-segmentation does the same.
+    # Section 13: after this time without a segment, a message's missing segments are no
+    # longer expected, as in nim-segmentation.
     segment_idle_ms: int = 300_000
     # Section 11: a channel that is silent for this time is forgotten; 0 means never.
     # `--forget-days` sets the value.

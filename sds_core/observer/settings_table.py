@@ -59,7 +59,7 @@ _BELOW = {
     "repair_window_nim_ms": "horizon_ms",
     "settle_ms": "gap_deadline_ms",
 }
-"""The value of each key must be less than the value of the setting beside it."""
+"""Each key must be set below the setting that is its value."""
 
 
 def read_values(table: Mapping[str, Any]) -> Values:
@@ -82,8 +82,8 @@ def _plain(name: str, value: Any) -> Any:
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
     if value[-1:].isdigit():
-        # Text without a unit is not converted, so it is refused: the number may be
-        # meant as seconds.
+        # A number as text is not converted but refused later, as it may be meant as
+        # seconds.
         return value
     try:
         return round(parse_duration_ms(value, "ms"))

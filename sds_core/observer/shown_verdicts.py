@@ -3,8 +3,8 @@
 The shown verdict includes the check whether a tap made the channel blind. While the
 monitor was down, stopped or lagging, it showed no valid verdict, so these minutes count
 as not watched. If a minute has several verdicts, the worst counts. A row records a
-change of a view's verdict. Each view also has a row at the start of each day, so that
-the rows of one day are enough to know its verdicts.
+change of a view's verdict. Each view also has a row at the start of each day, so the
+rows of a day can be read without earlier rows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORST_FIRST = (
     Verdict.FAILING.value,
     Verdict.BLIND.value,
     Verdict.DEGRADED.value,
-    # If a part of a minute was not watched, the minute does not count as good.
+    # A minute that was partly not watched is not good.
     NOT_WATCHED,
     Verdict.WARMING_UP.value,
     Verdict.QUIET.value,
@@ -48,7 +48,7 @@ SET_BACK_MS = 3_600_000
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
     """A view's shown verdict, from one minute until the next row or the day's end.
 
-    The tag is persisted, so do not change it.
+    The tag is persisted.
 
     Attributes:
         minute_ms: Start of the minute, Unix ms of wall time; a multiple of 60,000.

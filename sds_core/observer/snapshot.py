@@ -42,8 +42,8 @@ class MirrorAudit(NamedTuple):
     """Messages that the newest audit did not find in the mirror (docs/figures.md, 8).
 
     Attributes:
-        newest_missing_ms: For each channel, the newest message that the mirror lacks:
-            its time by the sender's clock, Unix ms.
+        newest_missing_ms: By channel, sender's time of the newest message that the
+            mirror lacks, Unix ms.
     """
 
     newest_missing_ms: Mapping[str, int] = MappingProxyType({})
@@ -51,8 +51,8 @@ class MirrorAudit(NamedTuple):
     def missing_ms(self, channel: str) -> int | None:
         """Return the time of a channel's newest missing message, Unix ms.
 
-        The message may also be from another channel, if the audit could not identify
-        the channel. None if the audit found no missing message.
+        A missing message of an unknown channel counts for every channel. None if
+        nothing is missing.
         """
         known = self.newest_missing_ms
         found = [known[one] for one in (channel, UNKNOWN_CHANNEL) if one in known]
@@ -60,7 +60,7 @@ class MirrorAudit(NamedTuple):
 
 
 NO_AUDIT = MirrorAudit()
-"""Used if no audit exists, or if the audit found that nothing is missing."""
+"""No audit exists, or the audit found nothing missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class JobFigures:
         running: Whether the streaming query runs.
         records: Kafka records read since the checkpoint's first batch.
         records_withheld: How many of the `records_behind` cannot be read, because they
-            follow a transaction that has been open for long.
+            follow a long-open transaction.
         event_time_lag_seconds: Newest record time minus the watermark; None before the
             first batch.
         error: Why the query failed, in one line; empty if the query did not fail.
@@ -180,8 +180,7 @@ class Snapshot:
     Attributes:
         primed: Whether the checkpoint's totals have been read, or no such totals exist.
         clock_ms: Watermark of the newest batch, as event time in Unix ms.
-        views: The views of all protocols, in order of registration. The key is the
-            prefix of the kind of view.
+        views: The views of all protocols, keyed by prefix, in order of registration.
         tap_labels: The taps that have a metric label; see `Views.labels`.
         undecodable: Dead letters by reason.
         observer: Settings of the model, from the checkpoint.
@@ -225,8 +224,8 @@ class Snapshot:
     def warming_up(self) -> bool:
         """Whether no view has a verdict yet, so nothing can be concluded.
 
-        Muted views are ignored. If all views are muted, or all have ended, the result
-        is False, because no verdict is expected.
+        Muted views are ignored. If all views are muted or have ended, no verdict is
+        expected.
         """
         verdicts = self._verdicts()
         if not verdicts:
@@ -247,9 +246,9 @@ class Snapshot:
         """Whether the job has fresh figures and no view is failing or blind.
 
         Figures are fresh if Kafka answers, and the job runs, does not lag, and can read
-        new records. If no view has a verdict and not all views have ended, the result
-        is False. If the clock is wrong, the result is False too, because a wrong clock
-        turns records into dead letters. Muted views are ignored.
+        new records. At least one view needs a verdict, unless all have ended. The clock
+        must not be wrong, because a wrong clock turns records into dead letters. Muted
+        views are ignored.
         """
         return (
             self.primed

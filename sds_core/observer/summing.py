@@ -1,8 +1,8 @@
 """Adds up the totals of several views of one kind.
 
-The type of a field decides how the field is added up. Whole numbers are summed,
-histograms are merged, and dictionaries of counts are summed key by key. A field's
-annotation may declare another function::
+A field's type decides how it is added up. Whole numbers are summed, histograms merged,
+and dictionaries of counts summed key by key. A field's annotation may declare another
+function::
 
     clock_ms: Annotated[int, greatest] = 0
 

@@ -50,8 +50,7 @@ class Codec(Generic[Entry]):
 
     Attributes:
         packings: Encoding of columns 1, 2 and so on; column 0 is the key.
-        latest: Number of the column with the time of the clock at which the entry was
-            last needed.
+        latest: Number of the column with the clock at which the entry was last needed.
     """
 
     packings: tuple[Packing, ...]
@@ -79,8 +78,7 @@ class PackedTable(msgspec.Struct, array_like=True):
     Attributes:
         keys: Keys, encoded as `SIGNED`, shape (n,).
         columns: Columns, encoded as in `Codec.packings`, each of shape (n,).
-        ends: For each entry, the index in `rests` at which its bytes end, encoded as
-            `RISING`, shape (n,).
+        ends: Where each entry's bytes in `rests` end, encoded as `RISING`, shape (n,).
         rests: The joined bytes of the entries' parts that are not in columns.
     """
 
@@ -102,8 +100,7 @@ class Table(Generic[Entry]):
     """
 
     _codec: Codec[Entry]
-    # The rows of the block are the keys, the codec's columns, and the ends, so its
-    # shape is (2 + number of the codec's columns, n).
+    # The block's rows are the keys, the codec's columns, and the ends.
     _block: Column
     _cells: Int64Rows
     _rows: int

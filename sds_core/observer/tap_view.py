@@ -53,21 +53,18 @@ class TapTotals(msgspec.Struct, array_like=True):
     """Figures of one tap (docs/figures.md, 8).
 
     Attributes:
-        last_seen_ms: Event time of the tap's last record, which may be a heartbeat. If
-            the tap is silent for the retention window, the value becomes 0, and the
-            tap's figures are no longer published.
+        last_seen_ms: Event time of the tap's last record or heartbeat. After a silence
+            of the retention window, it becomes 0, and the tap is not published.
         last_hole_ms: When the newest capture gap was found; None if no gap was found. A
             capture gap is a silence of more than 15 s between two records, or a
             sequence number that is missing for more than 15 s.
         holes: Periods [from, to] of event time in which the tap may have missed
-            records. The periods are disjoint and in order of time. Only the newest
-            `tap_view.MAX_SPANS` are stored.
-        hole_since_ms: Start of the latest series of capture gaps, which ends at
-            `last_hole_ms`. In a series, each gap is found within one verdict window
-            after the previous gap. None if no gap was found.
-        first_seen_ms: Event time of the tap's first record, or of its first record
-            since the tap was last forgotten. 0 if no record was read, or if a release
-            up to 0.12 read the first record.
+            records: disjoint, in order of time, only the newest `tap_view.MAX_SPANS`.
+        hole_since_ms: Start of the latest series of capture gaps, each at most a
+            verdict window after the previous gap; None if no gap was found. The series
+            ends at `last_hole_ms`.
+        first_seen_ms: Event time of the tap's first record since it was last forgotten.
+            0 before this record, or if a release up to 0.12 read it.
     """
 
     # The sum over several taps is the minimum, so that an alert on silence covers each
@@ -94,8 +91,7 @@ class TapDigest(msgspec.Struct, array_like=True):
             `heartbeat_times`.
         own_times: Record times of the frames according to the tap's own clock. Encoded
             like `times`; empty if all values are the same as in `times`.
-        heartbeat_own_times: Record times of the heartbeats according to the tap's own
-            clock, in the form of `own_times`.
+        heartbeat_own_times: The same times for heartbeats.
     """
 
     times: bytes
@@ -173,9 +169,9 @@ class TapState(msgspec.Struct, array_like=True):
     Attributes:
         highest: Maximum sequence number seen; `NO_SEQ` before the first number.
         holes: Missing numbers below `highest` that may still arrive, in order of age.
-        ahead: Records whose time is not before the clock, in order. They wait, because
-            other partitions may still have earlier records. The form is that of
-            `_rows`, but without own times.
+        ahead: Records at the clock's time or later, in order. They wait, because other
+            partitions may have earlier records. The form is that of `_rows` without own
+            times.
         highest_ms: Event time of the last record that confirmed `highest`; None before
             the first such record.
         ahead_own: The tap's own time of each record in `ahead`; empty in a blob of
@@ -236,8 +232,7 @@ class TapView:
     def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:
         """Process the tap's next records from all partitions, then advance the clock.
 
-        The order of the digests does not matter. The result is empty, because a tap has
-        no events.
+        The order of the digests does not matter. The result is empty.
 
         Raises:
             DamagedDigest: A digest is damaged, or another release made it.
@@ -323,8 +318,7 @@ class TapView:
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
         """Judge the silence before records whose topic's clock is `time_ms`.
 
-        `own_times` are the times of these records according to the tap's own clock,
-        Unix ms.
+        `own_times` are the records' times according to the tap's own clock, Unix ms.
         """
         totals, state = self.totals, self._state
         hole_ms: int = self._settings.tap_hole_ms
@@ -339,8 +333,8 @@ class TapView:
             own_silence_ms = time_ms - last_ms
         else:
             own_silence_ms = first_own_ms - last_own_ms
-        # If another tap's clock is set forward, the topic's clock advances without a
-        # silence. So both clocks must show the silence.
+        # Both clocks must show the silence, as the topic's clock also advances if
+        # another tap's clock is set forward.
         if last_ms and min(time_ms - last_ms, own_silence_ms) > hole_ms:
             self._found(last_ms, time_ms, since_ms=last_ms + hole_ms)
         if not totals.last_seen_ms:
@@ -351,8 +345,8 @@ class TapView:
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
         """Process records at exactly the clock's time; more such records may follow.
 
-        If these records may end a silence that is a capture gap, the tap counts as
-        silent until all records with this time are known.
+        If they may end a capture gap, the tap counts as silent until all such records
+        are known.
         """
         totals, state = self.totals, self._state
         hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms

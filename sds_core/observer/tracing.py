@@ -1,8 +1,8 @@
 """Interfaces of a trace, which shows what happened to messages (docs/trace.md).
 
-A protocol with traces provides a `Tracing`. The tracer reads the same digests as the
-protocol's views, and runs the views. The trace has steps, which are evidence from
-frames, and conclusions, which are notes in the views' journals.
+A protocol with traces provides a `Tracing`. Its tracer reads the digests of the
+protocol's views, and runs the views. Steps of a trace are evidence from frames;
+conclusions are notes in the views' journals.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class Query(NamedTuple):
     """The messages to search for; exactly one attribute is set.
 
     Attributes:
-        message_ids: Ids of messages. Waku hashes of copies, written as ``0x`` and 64
-            hexadecimal digits, are allowed too.
+        message_ids: Ids of messages, or Waku hashes of copies (``0x`` and 64 digits).
         sender: Participant whose messages are all selected.
     """
 
@@ -210,13 +209,12 @@ class Tracing(Protocol[_FrameIn]):
 
     @property
     def is_keyed(self) -> bool:
-        """See the attribute `is_keyed` of the class."""
+        """See the class."""
 
     def may_concern(self, value: bytes, query: Query) -> bool:
         """Whether a record's value may match a query. Only True may be wrong.
 
-        The test only searches for bytes, so it is fast. It does not find Waku hashes,
-        because they are not in the value.
+        The test is fast. It ignores Waku hashes, which are not in the value.
         """
 
     def subjects(

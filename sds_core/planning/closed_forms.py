@@ -105,9 +105,9 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
 def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
     """Return the sync messages per day if participants send them at fixed intervals.
 
-    In nim-sds, other traffic does not delay sync messages. Therefore, n participants
-    send n * 86,400 s / interval sync messages. For other libraries, or if participants
-    are offline, the result is None.
+    In nim-sds, other traffic does not delay sync messages, so n participants send n *
+    86,400 s / interval of them. For other libraries, or if participants are offline,
+    the result is None.
     """
     if plan.participant().sync_least_share is not None or plan.offline_share:
         return None
@@ -128,9 +128,9 @@ def days_to_full_filter(plan: ChannelPlan) -> float:
 def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
     """Return the false-positive rate of a filter for each number of ids.
 
-    For n ids, m bits and k hash functions, the rate is (1 - e^(-k n / m))^k. The reason
-    is that each of the k n hashes leaves a given bit unset with probability 1 - 1/m
-    (Bloom, 1970; Mitzenmacher and Upfal, "Probability and Computing", 5.5.3).
+    For n ids, m bits and k hash functions, the rate is (1 - e^(-k n / m))^k. Each of
+    the k n hashes leaves a given bit unset with probability 1 - 1/m (Bloom, 1970;
+    Mitzenmacher and Upfal, "Probability and Computing", 5.5.3).
     """
     rates: Floats = (-np.expm1(-bloom.k * ids / bloom.m_bits)) ** bloom.k
     return rates

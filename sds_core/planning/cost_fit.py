@@ -48,7 +48,7 @@ def fit(rows: Sequence[FitRow]) -> Fit:
     """Return the nonnegative coefficients with the smallest sum of squared residuals.
 
     A row has a name, the features and the measured value. Residuals are shares of the
-    measured value. All subsets of the features are tried, because there are only a few.
+    measured value. All subsets of the few features are tried.
     """
     features = np.array([row[1] for row in rows], dtype=float)
     values = np.array([row[2] for row in rows])

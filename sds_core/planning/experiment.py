@@ -35,15 +35,14 @@ LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
 """Maximum interval between messages in a simulation, s.
 
-If a channel's messages have a longer interval, the simulation uses this maximum. This
-interval is long enough, because retries, repairs and waits for missing messages end
-within it.
+If a channel's messages have a longer interval, the simulation uses this maximum.
+Retries, repairs and waits for missing messages end within this interval.
 """
 
 _LEADS = (20, 50, 200, 1_000)
 """Allowed numbers of warm-up messages.
 
-There are few allowed numbers, so that variants of a plan have equal traffic.
+They are few, so that variants of a plan have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
@@ -51,7 +50,7 @@ _LARGE_GROUP = 100
 
 In a large group, each loss causes many sync messages, so a warm-up with losses would
 cause most of the received frames. After the warm-up, the channel is silent for T_max,
-but at most 300 s. Therefore, the first minute with losses has as many sync messages as
+but at most 300 s. Even so, the first minute with losses has as many sync messages as
 later minutes.
 """
 _LEAD_QUIET_S = 300.0
@@ -70,9 +69,8 @@ class Times(NamedTuple):
 
     Attributes:
         lead_s: End of the warm-up, in which messages are sent at a high rate.
-        from_s: Start of the time in which messages are measured.
-        until_s: End of the time in which messages are measured. No message is sent
-            later.
+        from_s: Start of the measured time.
+        until_s: End of the measured time. No message is sent later.
         end_s: End of the run. Until then, messages are repaired.
         interval_s: Mean interval between messages, at most `LONGEST_INTERVAL_S`.
     """

@@ -50,9 +50,8 @@ def forecast_fleet(
     """Return the forecasts of views. All forecasts start when the history ends.
 
     Views are processed in the order of `rows`. After each forecast, `progress` is
-    called with the number of views so far. `is_over` returns whether the time is over;
-    then, no further forecast is computed. For `end_ms` and `now_ms`, see
-    `hours.hours_of`.
+    called with the number of views so far. If `is_over` returns True, no further
+    forecast is computed. For `end_ms` and `now_ms`, see `hours.hours_of`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.

@@ -174,8 +174,7 @@ def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> For
 def sum_daily(views: Sequence[Daily]) -> Daily:
     """Return the sums of the views' figures for the days for which all views have data.
 
-    Figures of peak hours are summed too, although the views' peaks may be at different
-    times.
+    Figures of peak hours are summed too, although peaks may be at different times.
     """
     days = min(map(_days, views))
     names = dict.fromkeys(name for view in views for name in view)

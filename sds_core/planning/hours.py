@@ -1,7 +1,7 @@
 """The figures of a view by hour, from the rows of its history.
 
-A row has the cumulative figures at the end of its minute. If no figure changed in a
-minute, the minute has no row. Therefore, the last row of each hour is enough.
+A row has the cumulative figures at the end of its minute. A minute without a change has
+no row. So the last row of each hour is enough.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ MINUTE_MS = 60_000
 SILENCE_MS = 3 * DAY_MS
 """If a view has no row for this time, the view counts as silent.
 
-This time is longer than a weekend. Figures from before a silence do not predict later
-figures, so they are not used.
+This time is longer than a weekend. Figures from before a silence are not used.
 """
 
 CLOCK_MS = DAY_MS

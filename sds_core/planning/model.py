@@ -28,9 +28,9 @@ _LEAST_CHANGE = 1e-9
 def draw_paths(values: Floats, days: int) -> Floats:
     """Return possible futures of a daily figure, shape (days, `PATHS`).
 
-    Each day has a random deviation. The line and the effects of weekdays are uncertain
-    too, so they also vary between the futures. If the values are the same, the futures
-    are the same.
+    The futures differ in each day's random deviation, in the line, and in the effects
+    of weekdays, which are uncertain. If the values are the same, the futures are the
+    same.
 
     `values` has the figure of each day, shape (n,) with n >= 14. No value is negative.
 
@@ -42,8 +42,8 @@ def draw_paths(values: Floats, days: int) -> Floats:
     if np.ptp(logs) < _LEAST_CHANGE:
         return np.full((days, PATHS), values[-1])
     try:
-        # The import is not at the top of the file, because it takes one second, and
-        # because the module may not be installed.
+        # Imported only here, because the import takes one second, and the module may
+        # not be installed.
         from statsmodels.tsa.statespace.structural import UnobservedComponents
     except ImportError as error:
         raise ModelMissing from error

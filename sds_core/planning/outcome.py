@@ -36,8 +36,8 @@ class Outcome(NamedTuple):
     docs/planning.md ("Figures") defines the figures. Shares are in [0, 1]. A message is
     one payload, which may be sent in segments. It is received when enough segments have
     arrived. A delivery is a pair of a message and a participant other than its sender,
-    who may be offline. If a figure is one that a monitor derives from frames
-    (docs/figures.md, 4 and 5), its name begins with ``monitor_``.
+    who may be offline. The prefix ``monitor_`` marks figures that a monitor derives
+    from frames (docs/figures.md, 4 and 5).
     """
 
     messages: float
@@ -99,8 +99,8 @@ class Measurement:
         threshold = plan.participant().possible_acks_threshold
         self._needed = math.inf if threshold is None else threshold
         self._truth = Truth("plan", seed=0)
-        # A dictionary replaces a set, because its order is the same in every process.
-        # So sums are always rounded in the same way.
+        # Not a set: a dictionary has the same order in every process, so sums are
+        # rounded alike.
         self._members: dict[str, None] = {}
         self._frames = 0
         self._ids: defaultdict[str, list[str]] = defaultdict(list)
@@ -213,8 +213,8 @@ class Measurement:
     def _epoch_messages(self, seconds: float) -> float:
         epochs = int(seconds // EPOCH_S)
         if not epochs:
-            # If less than an epoch was measured, the maximum cannot be scaled to an
-            # epoch, because the result would be far too high.
+            # A maximum over less than an epoch cannot be scaled to an epoch. The result
+            # would be far too high.
             return math.nan
         whole = [count for (_, at), count in self._epochs.items() if at < epochs]
         return float(max(whole, default=0))

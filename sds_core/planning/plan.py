@@ -63,7 +63,7 @@ NO_PLAN = Plan(problem="only the command run computes forecasts")
 def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
     """Return all limits with their views. Limits that are reached earlier come first.
 
-    Limits without a time come last. Among them, the least headroom comes first.
+    Limits without a time come last, in ascending order of headroom.
     """
     limits = [(name, limit) for name, one in views.items() for limit in one.limits]
 

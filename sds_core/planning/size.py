@@ -42,7 +42,7 @@ _DRAIN_BATCHES = 8
 _CATCH_UP = "catch-up of 60 min of 200 channels"
 
 KEPT_BATCHES = 100
-"""Number of batches whose files Spark keeps (`minBatchesToRetain`)."""
+"""Batches whose files Spark keeps (`spark.sql.streaming.minBatchesToRetain`)."""
 
 MOST_CORES = 1_024
 """Larger numbers of cores are not considered."""

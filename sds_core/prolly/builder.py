@@ -61,14 +61,14 @@ class Builder:
     def finish(self) -> Node:
         """Return the root. Do not use the builder afterwards.
 
-        `finish` adds the tail. Never add the tail as a leaf; it may only be the end of
-        a subtree.
+        `finish` adds the tail. Add it before only as the end of a subtree, never as a
+        leaf.
         """
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # Return the constant `EMPTY` for every empty tree. `root` is another object,
-        # because a bucket creates new leaf objects on each access.
+        # All empty trees share the constant `EMPTY`. `root` differs, because a bucket
+        # creates a new leaf on each access.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

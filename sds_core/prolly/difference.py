@@ -1,9 +1,9 @@
 """Finds the nodes that only one of two trees has.
 
-The comparison starts at the roots. At each level, it drops nodes that both trees have,
-and replaces all other nodes by their children. It finds every difference, because nodes
-with equal Merkle hashes have equal subtrees. The time depends on the size of the
-difference, not on the size of the trees.
+From the roots downwards, the comparison drops nodes that both trees have, and replaces
+all others by their children. It finds every difference, because equal Merkle hashes
+mean equal subtrees. The time depends on the size of the difference, not on the size of
+the trees.
 """
 
 from __future__ import annotations

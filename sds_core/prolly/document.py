@@ -2,8 +2,8 @@
 
 In the document, a reference to a node is a time (`int64`), but several nodes of a level
 may have the same time. In this case, the server uses the node with the smallest hash. A
-client can avoid such references if it descends with `GetNonBoundaryNodesRequest` only,
-because this request also contains the nodes' message hashes.
+client can descend with `GetNonBoundaryNodesRequest` alone, because this request also
+contains the nodes' message hashes.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ def written(
 ) -> pb.Node:
     """Return an encoded node with references to its neighbours.
 
-    `around` has the node's neighbours. If it is omitted, the function searches for
-    them.
+    `around` has the node's neighbours; if omitted, they are looked up.
     """
     left, right = around or (tree.left_of(node), tree.right_of(node))
     is_tail = node.key == TAIL_KEY
@@ -88,9 +87,8 @@ class DocumentServer:
         tree: The messages of this side. The tree must not change during the connection.
 
     Attributes:
-        client_differs: Whether the latest `ExchangeRootRequest` had another root than
-            this side. If so, this side may lack messages. None before the first such
-            request.
+        client_differs: Whether the latest `ExchangeRootRequest` had another root, so
+            that this side may lack messages; None before the first such request.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -120,8 +118,7 @@ class DocumentServer:
     def _root(self, root: pb.Node) -> pb.ExchangeRootResponse:
         own = self._tree.root
         self.client_differs = (root.level, root.merkle_hash) != (own.level, own.merkle)
-        # Steps 4a and 4b: answer with the tail at the client's height, or with the root
-        # if the client's tree is higher.
+        # Steps 4a and 4b: the client's height, but at most the height of this tree.
         level = min(max(root.level, 0), own.level)
         tail = self._tree.node(level, TAIL_KEY)
         assert tail is not None  # noqa: S101 - every level has a tail

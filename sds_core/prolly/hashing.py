@@ -3,10 +3,10 @@
 A node hash depends only on the node's key and level, so the order of insertion does not
 change the shape of a tree. The hash of a leaf is the SHA-256 of its encoded key. The
 hash of the lowest level's tail is the SHA-256 of an empty string. At each higher level,
-the hash is the SHA-256 of the hash at the level below. If the first four bytes of the
-hash, read as a number, are less than 2**32 / fan-out, the node is a *boundary*. A
-boundary ends a bucket, and its key is also the key of a node of the next level. The
-tail ends the last bucket of each level.
+the hash of the level below is hashed again. If the first four bytes of the hash, as a
+number, are below 2**32 / fan-out, the node is a *boundary*. A boundary ends a bucket,
+and its key is also the key of a node of the next level. The tail ends the last bucket
+of each level.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Nodes of a tree. Nodes are immutable, so a snapshot of a tree needs no copy.
 
-Each node above the lowest level is a *bucket* of nodes of the level below. Its children
-have keys that are greater than the left neighbour's key, and not greater than the
-node's own key.
+Each node above the lowest level is a *bucket* of nodes of the level below. Its keys
+begin after the left neighbour's key, and end with its own key.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ class Limits(NamedTuple):
     """Limits of one synchronisation.
 
     Attributes:
-        frame_bytes: Maximum length of a frame, both for reading and for sending.
+        frame_bytes: Maximum length of a frame that is read or sent.
         nodes: Maximum total number of nodes and messages that a peer may send. Each
             node or message needs less than 500 bytes of memory, so the default limits
             memory to 500 MB.

@@ -54,8 +54,8 @@ def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
 def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
     """Return the tree of stored buckets, which must be in order of their keys.
 
-    If a bucket has only the tail, it may be omitted. The function does not detect lost
-    buckets; to do so, compare the root with its known hash.
+    If a bucket has only the tail, it may be omitted. To detect lost buckets, compare
+    the root.
 
     Raises:
         DamagedBucket: A bucket does not match its hash, or cannot belong to a tree with

@@ -1,9 +1,9 @@
 """A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
 
-The design has two sources: 75/WAKU2-SYNC and Gustafson's okra. As in okra, a node's own
-hash decides whether its key is promoted to the next level, so a change does not affect
-nodes to its right. As in the proof of concept of 75/WAKU2-SYNC, the rightmost node of
-every level is the tail ("fake root"). The tail of the highest level is the root.
+The design combines 75/WAKU2-SYNC and Gustafson's okra. As in okra, a node's own hash
+promotes it to the next level, so a change does not affect nodes to its right. As in the
+proof of concept of 75/WAKU2-SYNC, the rightmost node of every level is the tail ("fake
+root"). The tail of the highest level is the root.
 """
 
 from __future__ import annotations
@@ -77,9 +77,8 @@ class ProllyTree:
     ) -> Self:
         """Return a tree in which some messages are inserted and some are deleted.
 
-        Messages in `insert` that the tree already has change nothing. Messages in
-        `delete` that the tree lacks change nothing either. A message in both arguments
-        is deleted.
+        To insert a message that the tree has, or delete a message that it lacks,
+        changes nothing. A message in both arguments is deleted.
 
         Raises:
             BadItem: A message cannot be in a tree.

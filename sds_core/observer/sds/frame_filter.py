@@ -17,7 +17,7 @@ from sds_core.wire import (
 )
 
 _probes = lru_cache(maxsize=8_192)(probes)
-"""The bit positions of an id, cached because every filter is searched for few ids."""
+"""Cached, because every frame's filter is searched for the same few ids."""
 
 
 _spec_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.SPEC))
@@ -33,8 +33,7 @@ class Filter:
     """The bloom filter of one frame.
 
     Attributes:
-        dialect: Dialect of the frame; it determines the hash function and the bit
-            order.
+        dialect: Determines the hash function and the bit order.
         bits: Encoded bits. When `frames_of` yields the next frame, it overwrites the
             bits, so do not keep a filter.
     """
@@ -86,8 +85,8 @@ class Filter:
 
     def _holds(self, hash_a: int, hash_b: int, message_id: str) -> bool:
         if hash_a < -_MOST or hash_b < -_MOST:
-            # The smallest 64-bit integer has no positive counterpart, so the libraries
-            # compute a negative remainder from it.
+            # The smallest integer has no positive counterpart, so the libraries compute
+            # a negative remainder.
             return self._holds_least(message_id)
         m_bits: int = self.m_bits
         index: int = (hash_a if hash_a >= 0 else -hash_a) % m_bits

@@ -30,7 +30,7 @@ class GapState(enum.IntEnum):
 
 
 WAITING = frozenset({GapState.SETTLING, GapState.OPEN})
-"""States in which the deadline has not passed yet."""
+"""States whose deadline has not passed."""
 
 AFTER_START = frozenset(
     {GapState.SETTLING, GapState.OPEN, GapState.LOST, GapState.TAP_GAP}
@@ -148,8 +148,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: Transition(
             None, {"gaps_open": -1, "gaps_recovered_late": 1}
         ),
-        # Forgotten gaps count as tap gaps, because no evidence shows that the message
-        # was lost.
+        # Counts as a tap gap, because nothing shows that the message was lost.
         GapEvent.FORGOTTEN: Transition(None, {"gaps_open": -1, "gaps_tap_gap": 1}),
     },
     GapState.LOST: {

@@ -24,17 +24,16 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
             time.
         last_named_ms: The channel's clock when the id was last named.
         sender: Sender according to the history: participant index or `UNKNOWN`.
-        mentions: The first two participants that named the id. Each entry has the
-            participant's index and the event time at which the participant first named
-            the id.
+        mentions: Index of the first two participants that named the id, and event time
+            of each one's first naming.
         witnesses: Indices of the participants that had the message, without the named
             sender.
         message_id: The id, while it waits or is lost; otherwise empty.
         naming: Dialect and Lamport timestamp of the frame at which the gap began. The
             filter of a frame with a higher timestamp could already hold the id.
         lacking: Participants known to lack the message, with the event time of the
-            first frame that showed the lack. At most `MOST_LACKING` participants are
-            stored, because untrusted senders may invent names.
+            first frame that showed the lack; at most `MOST_LACKING`, because untrusted
+            senders may invent names.
         hint: A retrieval hint for the id; empty if none exists.
     """
 

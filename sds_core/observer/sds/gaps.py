@@ -112,8 +112,7 @@ class Gaps:
     ) -> None:
         """Look up the ids of waiting gaps in a participant's filter.
 
-        A rebroadcast has an old filter. The filter shows what its owner had then, but
-        not what the owner lacks now.
+        A rebroadcast has an old filter, which does not show what its owner lacks now.
         """
         if by == UNKNOWN or not self._searched:
             return
@@ -138,7 +137,7 @@ class Gaps:
     def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
         """Open a gap when its settle time has passed; return whether the gap is open.
 
-        If the gap now has another deadline, the call has no effect.
+        No effect if the gap has another deadline.
         """
         gap = self._gaps.get(key)
         if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
@@ -149,7 +148,7 @@ class Gaps:
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
         """Decide the outcome of a gap; return whether the message is now lost.
 
-        If the gap now has another deadline, the call has no effect.
+        No effect if the gap has another deadline.
         """
         gap = self._gaps.get(key)
         if gap is None or self._deadline_of(gap) != deadline_ms:
@@ -237,8 +236,7 @@ class Gaps:
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
         """Whether a filter without the id proves that its owner lacked the message.
 
-        The unseen message was sent before the frame that names it, so a later filter
-        could already hold its id.
+        The message is earlier than the frame that first named it.
         """
         return (
             gap.naming is not None

@@ -48,26 +48,20 @@ class HealthState(msgspec.Struct, array_like=True):
             expired in the window.
         losses: When each missing message was found to be lost, by the message's
             fingerprint. Retracted losses are excluded.
-        ended: For each second, the number of messages whose deadline passed in it, and
-            the number of those that were unacknowledged. The keys are the ends of the
-            seconds, ascending.
-        undelivered: When each delivery was found to be lost, excluding retracted
-            losses. The keys are the message's order and, inside, the participant's
-            index.
+        ended: By end of second, ascending: number of messages whose deadline passed in
+            this second, and number of unacknowledged messages among them.
+        undelivered: When each delivery was found to be lost, by the message's order and
+            the participant's index. Retracted losses are excluded.
         last_recovered_ms: When the latest delivery recovered; None if none recovered in
             the window.
-        saturated: For each participant whose newest filter has a false-positive rate
-            above the limit, the filter's event time. The key is the participant's
-            index.
+        saturated: By participant index: event time of the newest filter, if its
+            false-positive rate exceeds the limit.
         since_ms: When the current verdict began; None before the first verdict.
-        pairs: Number of deliveries that ended in each step of time. The keys are the
-            ends of the steps, ascending.
-        lacked: For each delivery in `undelivered`, when a frame first showed that the
-            participant lacked the message. States of releases before 0.8 lack these
-            times.
-        recovered, expired: For each step of time, the latest start of a delivery that
-            recovered in the step, or of a repair episode that expired in it. The keys
-            are the ends of the steps.
+        pairs: By end of step, ascending: number of deliveries that ended in the step.
+        lacked: For each delivery in `undelivered`, when a frame first showed the lack.
+            Empty in states of releases before 0.8.
+        recovered, expired: By end of step, ascending: latest start of a delivery that
+            recovered, or of a repair episode that expired, in the step.
         newest_gap_ms: When a history first named the id of the latest gap.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
@@ -165,8 +159,8 @@ class Health:
         self._state.ended[end_ms] = (messages + 1, missed + unacknowledged)
         self._messages += 1
         self._missed += unacknowledged
-        # When the oldest message leaves the window, the share of unacknowledged
-        # messages changes.
+        # When a message leaves the window, the share of unacknowledged messages
+        # changes.
         self._leaves_after(next(iter(self._state.ended)))
 
     def lost(self, key: int, time_ms: int) -> None:
@@ -175,8 +169,8 @@ class Health:
         self.retracted(key)
         losses[key] = time_ms
         self._lost[step_after(time_ms)] += 1
-        # Old losses are deleted in large groups, because each search for a dict's first
-        # entry steps over all deleted entries.
+        # Old losses are deleted in large groups, because a search for the first entry
+        # steps over all deleted entries.
         if len(losses) > 2 * _MOST_LOSSES:
             for old in list(islice(losses, _MOST_LOSSES)):
                 self.retracted(old)
@@ -211,8 +205,7 @@ class Health:
         pairs, end_ms = self._state.pairs, step_after(time_ms)
         pairs[end_ms] = pairs.get(end_ms, 0) + count
         self._pairs += count
-        # When the oldest delivery leaves the window, the share of lost deliveries
-        # changes.
+        # When a delivery leaves the window, the share of lost deliveries changes.
         self._leaves_after(next(iter(pairs)))
 
     def undelivered(self, order: int, by: int, time_ms: int, lacked_ms: int) -> None:

@@ -53,9 +53,9 @@ class HistoryHeads:
                 After a restart, the earlier history proves nothing.
 
         Returns:
-            The sender's previous history, if it proves that the new history's last
-            entries do not precede the previous history's first entry; otherwise None.
-            It proves this only if it has the same dialect, is older and is not longer.
+            The sender's previous history, if it has the same dialect, is older and is
+            not longer; otherwise None. Then, the new history's last entries do not
+            precede the previous history's first entry.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None

@@ -25,8 +25,8 @@ A tap that misses 95 % of a channel's messages sees 19 unseen ids in each frame.
 MOST_SEGMENT_SETS = 100
 """Maximum number of incomplete segmented messages that a channel tracks.
 
-The same number limits the complete segmented messages, which are counted separately.
-nim-segmentation has the same limit for the messages that it reassembles at a time.
+Complete messages have a separate limit with the same number, which nim-segmentation
+also uses for incomplete messages.
 """
 
 MOST_TAPS = 50

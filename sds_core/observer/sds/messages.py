@@ -37,13 +37,13 @@ class Message:
             definitely acknowledged.
         witness_rate: Product of the false-positive rates of the witnesses' filters.
         message_id: The id; empty if no later frame can need the id.
-        waku_hash: Waku message hash of the first copy, 32 bytes; empty if the hash is
-            unknown or `message_id` is empty.
+        waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown, or
+            if `message_id` is empty.
         was_named_before: Whether the message was named before any tap saw it.
-        hint: Retrieval hint from a causal history; empty if the hint is unknown or
-            `message_id` is empty.
-        hashed_for, hash_a, hash_b: The two hashes of the message id for a bloom filter,
-            and the dialect in which the hashes are valid.
+        hint: Retrieval hint from a causal history; empty if unknown, or if `message_id`
+            is empty.
+        hashed_for, hash_a, hash_b: The id's hashes for a filter, and the dialect for
+            which they are valid.
     """
 
     key: int
@@ -99,9 +99,8 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, list[int], float])
 """Decodes the part of a message that is not in columns.
 
-The values are id, Waku hash, hint, witnesses and `witness_rate`. A hexadecimal id is
-stored as its bytes, any other id in UTF-8. A hint that equals the hash is stored as
-empty.
+It has id, Waku hash, hint, witnesses and `witness_rate`. A hexadecimal id is stored as
+bytes, another id in UTF-8. A hint equal to the hash is empty.
 """
 
 
@@ -237,9 +236,8 @@ class MessageTable(Table[Message]):
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
         """Update `latest_ms` of a message without decoding the message.
 
-        The call does this only if the message is remembered, is definitely
-        acknowledged, and has a hint if `hint` is not empty. Otherwise, the call returns
-        False and changes nothing.
+        The call returns False and changes nothing if the message is not remembered, is
+        not definitely acknowledged, or would get its first hint.
         """
         row: int = self._row(key)
         if row < 0:
@@ -335,10 +333,9 @@ class MessageTable(Table[Message]):
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
-        """Keys of the messages for which neither success nor failure is certain yet.
+        """Keys of messages that are neither successful nor failed yet.
 
-        Such a message has neither an acknowledgement nor an opportunity for one, and is
-        not overdue.
+        They have neither an acknowledgement nor an opportunity, and are not overdue.
         """
         judged = DEFINITE | PROBABLE | OVERDUE | OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]

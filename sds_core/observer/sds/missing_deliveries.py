@@ -43,8 +43,7 @@ class MissingDeliveries:
         """Return the participants that lack a message, and the number of others.
 
         At most `MOST_LACKING` participants are returned, each with the time of the
-        first frame that showed the lack. The number counts the others that lack the
-        message.
+        first frame that showed the lack.
         """
         return self._named(self._missing.get(message.order, {}))
 
@@ -79,8 +78,8 @@ class MissingDeliveries:
         since_ms, found_ms = self._undelivered[message.order]
         lost_to = self._lost.get(message.order, {})
         count = len(lost_to)
-        # If the message is lost to more than `MOST_LACKING` receivers, the incident is
-        # updated only when their number is a power of two.
+        # Above `MOST_LACKING` receivers, record the incident only when their number is
+        # a power of two.
         if count > MOST_LACKING and count & (count - 1):
             return
         lacking, others = self._named(lost_to)

@@ -64,10 +64,9 @@ class OwnIds:
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
-            # According to the specification, histories name only content messages, and
-            # participants repair only content messages. So other ids are not
-            # remembered. Remembering the sync frames of js-waku would nearly double the
-            # state.
+            # The specification allows histories and repairs of content messages only,
+            # so other ids are not remembered. The sync frames of js-waku would nearly
+            # double the state.
             return Sight.FIRST
         key = frame.named.fingerprint
         known = self._acknowledgements.get(key)
@@ -85,7 +84,7 @@ class OwnIds:
         return self._age(known.seen_ms, clock_ms)
 
     def knows(self, key: int) -> bool:
-        """Whether an id was seen that does not belong to a tracked message."""
+        """Whether an id was seen, but belongs to no tracked message."""
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
@@ -129,8 +128,8 @@ class OwnIds:
         """Count a rebroadcast of a forgotten message; return whether the frame is one.
 
         The frame counts as a rebroadcast only if its message was requested or returned
-        before. Otherwise, a hostile sender could use one high Lamport timestamp to turn
-        all later frames of a participant into rebroadcasts.
+        before. Otherwise, a hostile sender's high Lamport timestamp could turn all
+        frames of a participant into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)

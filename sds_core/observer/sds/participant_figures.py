@@ -1,8 +1,8 @@
 """Figures of each participant, for the page of a channel (docs/figures.md, 5).
 
-The job publishes the figures in the channel's totals, for a limited number of
-participants. The figures are encoded, because decoded figures of thousands of channels
-would take more memory than the totals. Only the page and the API decode the figures.
+The job publishes the figures of a limited number of participants in the channel's
+totals. Only the page and the API decode them, because decoded figures of thousands of
+channels would take more memory than the totals.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The participants of a channel, and when each sent messages."""
+"""The participants of a channel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN = -1
 
 
 class Participant(msgspec.Struct, array_like=True):
-    """One participant, with the event times of its earliest and latest first copy."""
+    """One participant, with the event times of its first and last first copy."""
 
     name: str
     first_ms: int | None = None
@@ -45,7 +45,7 @@ class Participants:
     def index(self, name: str) -> int:
         """Index of a participant id. A new id is added; an empty id is `UNKNOWN`.
 
-        If `RuleSettings.remembered` ids are known, a new id is `UNKNOWN` too.
+        New ids beyond `RuleSettings.remembered` are `UNKNOWN` too.
         """
         if not name:
             return UNKNOWN

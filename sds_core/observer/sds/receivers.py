@@ -25,8 +25,8 @@ class Receiver:
     Each message is given as its order.
 
     Attributes:
-        checked_to: Order of the first message that arrived after the participant's
-            latest first copy. No frame shows yet whether the participant has it.
+        checked_to: Order of the first message after the participant's latest first
+            copy.
         missing: The waiting messages that the participant lacks. Each has the event
             time of the first frame that showed the lack.
         lost: The waiting messages that count as lost to the participant.
@@ -38,8 +38,8 @@ class Receiver:
             retracted.
         first, bitmap: The waiting messages in encoded form, see `PackedReceiver`;
             invalid if `unpacked` is set.
-        unpacked: The waiting messages. They are decoded at their first use, because a
-            batch concerns few receivers; None before.
+        unpacked: The waiting messages; None before their first use, because a batch
+            concerns few receivers.
     """
 
     checked_to: int = 0

@@ -28,7 +28,7 @@ _KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECT
 @native
 @dataclass(slots=True)
 class Named:
-    """A message id that a frame names in its history or its requests.
+    """A message id that a frame names.
 
     Attributes:
         sender: Sender of the message, from a history entry; empty if unknown.
@@ -50,16 +50,16 @@ class SeenFrame:
         clock_ms, partition, offset: Position of the frame in the channel; see `order`.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
-        code: Index in `COUNTED`, which has an entry for each pair of kind and dialect.
-        kind, dialect, sender, lamport: See `Frame`. The sender is empty if it is
-            unknown. The Lamport timestamp is 0 if frames of the kind have none.
+        code: Index of the frame's kind and dialect in `COUNTED`.
+        kind, dialect, sender, lamport: See `Frame`. An unknown sender is empty. If
+            frames of a kind have no Lamport timestamp, it is 0.
         history: Ids in the causal history, in the frame's order.
         requests: For each repair request in the frame, the requested id and whether the
             frame's filter holds the id.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.
         history_left_out, requests_left_out: Number of history entries, and of requests,
-            that were dropped because of limits.
+            that limits dropped.
         segment: The segment in the content; None if the content is no segment.
     """
 

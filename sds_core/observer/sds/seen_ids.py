@@ -18,7 +18,7 @@ from sds_core.wire import Dialect
 @native
 @dataclass(slots=True)
 class SeenId:
-    """What is known of the newest first copy with an id.
+    """The newest first copy with an id.
 
     Attributes:
         seen_ms: The channel's clock at the first copy; 0 for a message that returned

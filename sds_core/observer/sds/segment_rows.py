@@ -1,8 +1,8 @@
 """Extracts what a view needs to know about a segment of a larger payload.
 
-No mark distinguishes segments from other content, so other content may look like a
-segment. The checks here are stricter than those of `read_segment_header`. They refuse
-headers that no sender of segments writes (docs/figures.md, 13).
+Segments have no mark, so other content may look like a segment. The checks here are
+stricter than `read_segment_header`: they refuse headers that no sender of segments
+writes (docs/figures.md, 13).
 
 If a payload has only one data segment, the segment is the whole payload. Only in this
 case, the hash is checked. The check takes 6 us plus 3 us per kB on one core, measured
@@ -31,8 +31,7 @@ class SeenSegment(NamedTuple):
     Attributes:
         payload: Fingerprint of the whole payload's hash and the sender.
         place: Index among the segments of its kind (data or parity), in [0, 256).
-        is_parity: Whether the segment is a parity segment; otherwise, it is a data
-            segment.
+        is_parity: Whether it is a parity segment, not a data segment.
         data_count, parity_count: Number of data segments and of parity segments, at
             most 256 together. A number that the segment does not state is None.
         whole_bytes: Length of the whole payload; None if the segment does not state it.
@@ -80,8 +79,8 @@ def _has_wrong_hash(header: SegmentHeader) -> bool:
 
 def _is_plausible(header: SegmentHeader) -> bool:
     if not header.payload_hash.translate(None, _PRINTABLE):
-        # The field is text, such as a hexadecimal id, so it is probably no hash: only
-        # one of 10^13 hashes looks like text.
+        # Text, such as a hexadecimal id, is no hash. One of 10^13 real hashes looks
+        # like text.
         return False
     size, whole, count = len(header.payload), header.whole_bytes, header.data_count
     if not size:

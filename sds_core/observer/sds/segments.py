@@ -18,8 +18,7 @@ class SegmentSet(msgspec.Struct, array_like=True):
     Attributes:
         data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None until a
             segment states the value.
-        data, parity: Little-endian bitmaps of the seen segments of each kind. Bit i is
-            set if the segment with index i was seen.
+        data, parity: Little-endian bitmaps: bit i is set if segment i was seen.
         latest_ms: The channel's clock at the latest segment, Unix ms.
     """
 
@@ -66,8 +65,7 @@ class SegmentsState(msgspec.Struct, array_like=True):
 
     Attributes:
         open: The segments of each incomplete message.
-        complete: The segments of each complete message, for which more segments may
-            still arrive.
+        complete: The segments of each complete message. More segments may arrive.
     """
 
     open: dict[int, SegmentSet] = {}
@@ -106,8 +104,8 @@ class Segments:
         if found is not None and found.has(segment):
             if key in self._open:
                 return
-            # A complete message is sent again with the same payload, for example an
-            # application's heartbeat that never changes.
+            # A complete payload is sent again, for example a heartbeat that never
+            # changes.
             del self._complete[key]
             found = None
         if found is None:

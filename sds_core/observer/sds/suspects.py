@@ -15,8 +15,8 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         failed: Number of failed messages.
-        sent: Number of messages that the sender sent from the first failed message to
-            the last, including both.
+        sent: Number of messages that the sender sent from the first to the last failed
+            message.
         arrived: Number of messages of other senders that arrived in the same period. A
             message counts if it arrived at a participant that lacks a failed message.
             If no participant received the failed messages, arrival at any participant
@@ -33,8 +33,7 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
     """The participant to which all failed messages are lost.
 
     Attributes:
-        arrived: Number of times that another participant is known to have received one
-            of the failed messages.
+        arrived: Number of known deliveries of failed messages to other participants.
     """
 
     name: str
@@ -49,8 +48,8 @@ class Unrequested(msgspec.Struct, array_like=True, frozen=True):
     sender, and if it sent a frame after the maximum request time.
 
     Attributes:
-        messages, participants: Numbers of distinct messages, and of distinct
-            participants, in these deliveries.
+        messages, participants: Numbers of distinct messages and participants in these
+            deliveries.
     """
 
     deliveries: int

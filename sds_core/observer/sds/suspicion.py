@@ -211,7 +211,7 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
         interval_ms = (latest_ms - message.seen_ms) / count
         silent_ms = max(3 * interval_ms, settings.ack_deadline_ms)
         spoke_ms = memory.participants.last_ms(message.sender)
-        # A sender that sends nothing more may be offline, so its retries do not count.
+        # A sender that sends nothing more may be offline.
         if latest_ms + silent_ms < clock_ms and spoke_ms > latest_ms + 2 * interval_ms:
             retries.append(count)
             senders.setdefault(message.sender)

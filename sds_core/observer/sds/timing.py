@@ -1,11 +1,11 @@
 """Checks the times of repair requests and responses (docs/figures.md, 7).
 
 SDS-R computes from a hash when a participant may request a message (T_req) and when a
-holder may respond (T_resp). T_req counts from the time at which the participant notices
-that the message is missing. T_resp counts from the time at which the holder reads the
-request. The hash function is known only for js-waku and the SDS-R guide, so only the
-dialect SPEC is checked. The check is lenient for two reasons: a participant may notice
-a gap later than the tap, and a response does not name the participant that responds.
+holder may respond (T_resp). T_req counts from when the participant notices that the
+message is missing, T_resp from when the holder reads the request. The hash function is
+known only for js-waku and the SDS-R guide, so only the dialect SPEC is checked. The
+check is lenient, because a participant may notice a gap later than the tap, and because
+a response does not name its sender.
 """
 
 from __future__ import annotations

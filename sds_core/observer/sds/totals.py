@@ -1,9 +1,9 @@
 """Totals of one SDS channel.
 
 Totals are stored first in each blob of the query's state, so they are as durable as the
-checkpoint. Totals leave the job as absolute values, not as increments, so it does no
-harm if a sink sets a value twice. ``docs/figures.md`` defines each figure. The modules
-in ``figures/`` beside this file define where each figure is published.
+checkpoint. Totals leave the job as absolute values, so a sink may set a value twice.
+``docs/figures.md`` defines each figure. The modules in ``figures/`` beside this file
+define where each figure is published.
 
 Add new fields only at the end and with a default, so that older blobs can still be
 decoded.
@@ -162,16 +162,15 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # Entries that limits dropped, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
-    # Evidence of a bad verdict (section 8). It describes only the present moment, so
-    # the figures of a minute omit it.
+    # Evidence of a bad verdict (section 8). The figures of a minute omit it.
     evidence: Evidence | None = None
 
     # Encoded `participant_figures.ParticipantTable` (section 5). The figures of a
     # minute omit it.
     participant_table: bytes = b""
 
-    # Rate-limit budget (section 9): the largest share of its budget that a participant
-    # used in the current epoch, and in the last epoch.
+    # Rate-limit budget (section 9): the largest share that one participant used in the
+    # current epoch, and in the last epoch.
     budget_used_now: Annotated[float, greatest] = 0.0
     budget_used_last: Annotated[float, greatest] = 0.0
 
@@ -246,8 +245,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 class ChannelMinute(Minute[ChannelTotals], array_like=True, tag="ChannelMinute"):
     """The figures of a channel at the end of one minute.
 
-    The tag distinguishes minutes from incidents in the outbox. It is persisted, so do
-    not change it.
+    The persisted tag distinguishes minutes from incidents in the outbox.
     """
 
 
@@ -263,9 +261,8 @@ _GAUGES = (
 def remains_of(totals: ChannelTotals) -> ChannelTotals:
     """Return the counts of a forgotten channel that stay in sums over all channels.
 
-    What was still open is counted as if it had been evicted (docs/figures.md, 2):
-    messages in flight as unwitnessed, open gaps as tap gaps, and messages with missing
-    segments as incomplete.
+    Open events count as if evicted (docs/figures.md, 2): messages in flight as
+    unwitnessed, open gaps as tap gaps, messages with missing segments as incomplete.
     """
     return msgspec.structs.replace(
         counted_part(totals, _GAUGES),

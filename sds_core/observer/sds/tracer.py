@@ -82,8 +82,8 @@ class ChannelTracer:
         self._journal = Journal(set(self._messages))
         self._view = ChannelView(settings, journal=self._journal)
         self._rules = rule_settings(settings)
-        # Segments by payload. They include the segments that arrived before a traced
-        # message with the same payload.
+        # Segments by payload, including those that arrive before a traced message of
+        # the payload.
         self._segments: OrderedDict[int, dict[tuple[bool, int], SeenSegment]] = (
             OrderedDict()
         )

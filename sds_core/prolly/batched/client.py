@@ -40,8 +40,7 @@ class BatchedClient:
     """Finds the messages that only one of two trees has.
 
     Args:
-        random_bytes: Function that returns the given number of random bytes. The client
-            uses it for salts.
+        random_bytes: Function that returns the given number of random bytes, for salts.
         start_ns, end_ns: Limits of the compared messages' times, [start_ns, end_ns),
             Unix ns.
 

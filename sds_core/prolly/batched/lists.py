@@ -15,8 +15,8 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 FINGERPRINT_BYTES: Final = 6
 """Length of a fingerprint, bytes.
 
-One in 2**48 pairs of different nodes has equal fingerprints. In this case, the root's
-full hash shows that the result is wrong.
+One in 2**48 pairs of different nodes has equal fingerprints. The root's full hash
+reveals this.
 """
 
 SALT_BYTES: Final = 16
@@ -29,8 +29,8 @@ class Compared(NamedTuple):
 
     Attributes:
         ours: Nodes that the other side does not have.
-        theirs: Bitmap with a bit for each node in the other side's list. The bit is 1
-            if this side does not have the node.
+        theirs: Bitmap over the other side's list. A bit is 1 if this side lacks the
+            node.
     """
 
     ours: Sequence[Node]

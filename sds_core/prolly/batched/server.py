@@ -94,9 +94,8 @@ class BatchedServer:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
-            # If only the last child of the client's tail differs, continue with that
-            # child. It is the tail of the level below, and the request has its
-            # children.
+            # The last child of a tail is the tail of the level below, whose children
+            # the request also has. If only this child differs, go to the level below.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1
@@ -124,8 +123,7 @@ class BatchedServer:
     def _skip_level(self, level: int) -> bool:
         """Skip a level if this saves a round trip; return whether it was skipped.
 
-        If the last list had the leaves, the client would need another round trip to
-        request messages.
+        If the server listed the leaves, the client would have to request the messages.
         """
         if self._root is None or level < 2 or level % 2 == 0:
             return False
