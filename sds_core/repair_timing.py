@@ -36,7 +36,7 @@ def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int
     """Return the distance of two participants, in [0, 2**64); 0 for equal ids.
 
     The distance is the XOR of the ids' hashes (SDS-R guide, "Calculate T_resp").
-    nim-sds drops the sign of the result, not the signs of the hashes.
+    nim-sds drops the sign of the result, not of the hashes.
     """
     distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
     return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)
@@ -51,8 +51,7 @@ def request_offset_ms(
 ) -> int:
     """Return the offset of T_req, in [T_min, T_max) ms (SDS-R, "Calculate T_req").
 
-    As in both libraries, the hash is that of the participant's id followed by the
-    message's id.
+    As in both libraries, participant id and message id are concatenated and hashed.
     """
     hashed = hash_of(participant_id + message_id, hashed_with)
     return hashed % (t_max_ms - t_min_ms) + t_min_ms

@@ -1,8 +1,7 @@
 """Converts payloads to contents of SDS messages, and contents back to payloads.
 
 Each segment is a separate SDS message, which is acknowledged and repaired like any
-other message. If the rate limit requires it, the segments of a payload are sent in
-several epochs.
+other message. The rate limit may spread a payload's segments over several epochs.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ from sds_core.wire import HistoryEntry
 from sds_core.wire.segment_header import read_segment_header
 
 _Set = tuple[str, bytes]
-"""The sender of a segmented payload, and the payload's hash."""
+"""A segmented payload's sender and hash."""
 
 
 class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
-    """A segment of an incomplete payload in the form for a snapshot."""
+    """A segment of an incomplete payload, as a snapshot stores it."""
 
     sender_id: str
     content: bytes
@@ -47,8 +46,8 @@ class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
 class Assembly:
     """Splits payloads, and reassembles them from segments.
 
-    If content is not a segment, it counts as a whole payload, because participants
-    without segmentation, such as js-waku, can be in the same channel.
+    Content that is not a segment is a whole payload, because participants without
+    segmentation, such as js-waku, can be in the channel.
 
     Args:
         options: Sizes and limits of segmentation. If None, payloads are neither split

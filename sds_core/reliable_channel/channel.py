@@ -57,12 +57,12 @@ class ReliableChannelCore:
 
     Args:
         channel_id: Id of the channel, which all its participants use.
-        sender_id: Id of this participant. It must be unique in the channel, and must
-            not change when the application restarts.
+        sender_id: Id of this participant, unique in the channel and the same after each
+            restart.
         content_topic: Topic of the channel's messages. No other channel may use this
             topic.
         pubsub_topic: Topic on which the node relays the messages.
-        random: Source of randomness for ids and for the times of sync messages.
+        random: Source of random ids, and of random times of sync messages.
         encryption: Encrypts every frame. If None, frames are sent unencrypted.
     """
 
@@ -162,7 +162,7 @@ class ReliableChannelCore:
         """Return an id for a message that is sent later by `Send(payload, message_id)`.
 
         With this id, the application can wait for all events of the message. `random`
-        must not be the channel's own source of randomness.
+        must not be the channel's own source.
         """
         return self._sending.new_id(payload, now_ms, random)
 
@@ -222,8 +222,8 @@ class ReliableChannelCore:
     def snapshot(self) -> bytes:
         """Return the whole state as bytes, from which `restore` makes a channel.
 
-        The call sets a new random seed and stores it, so that this channel and a
-        restored channel behave alike.
+        The call stores a new random seed, so that this channel and a restored channel
+        behave alike.
         """
         seed = self._random.randbytes(32)
         self._random.seed(seed)

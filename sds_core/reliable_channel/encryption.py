@@ -91,10 +91,10 @@ class ChaChaEncryption:
 
     Args:
         key: Shared secret, 32 bytes.
-        channel_id: Id that is authenticated with each message, so that a message cannot
-            be replayed in another channel with the same key.
-        nonces: Function that returns the given number of random bytes. Use `os.urandom`
-            except in tests: if a nonce is used twice, an attacker can read both
+        channel_id: Id that each message authenticates, so that a message cannot be
+            replayed in another channel with the same key.
+        nonces: Function that returns the given number of random bytes; `os.urandom`
+            except in tests. If a nonce is used twice, an attacker can read both
             messages.
 
     Raises:

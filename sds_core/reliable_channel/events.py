@@ -44,7 +44,7 @@ class ChunkInfo(msgspec.Struct, frozen=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all chunks of the message have reached the stage."""
+        """Whether all chunks have reached the stage."""
         return len(self.chunks) == self.total_chunks
 
 

@@ -31,8 +31,8 @@ def hashes_to_query(
     The messages whose last query is oldest come first.
 
     Args:
-        missing: Hints of each missing message. The newest message is first. If no hint
-            of a message has 32 bytes, the message cannot be queried.
+        missing: Hints of each missing message, newest message first. Only hints of 32
+            bytes can be queried.
         asked_ms: See `FetchingState`.
         most: Maximum number of hashes.
         now_ms: Current time, Unix ms.
@@ -75,7 +75,7 @@ class Fetching:
     """Makes queries to a store, and processes the answers.
 
     Attributes:
-        state: The part of the state that a snapshot stores.
+        state: State for a snapshot.
     """
 
     def __init__(self, options: ReliableChannelOptions, inward: Inward) -> None:
@@ -106,7 +106,7 @@ class Fetching:
         self.state.has_store = False
 
     def connected(self, *, has_store: bool, was_offline: bool) -> None:
-        """Record whether a store can be queried, after the connections changed."""
+        """Record whether a store can be queried now."""
         if has_store and (was_offline or not self.state.has_store):
             self._on_connect.reconnected()
         self.state.has_store = has_store

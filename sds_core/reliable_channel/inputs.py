@@ -28,9 +28,9 @@ class Send(_Input, frozen=True):
     """The application sends a message.
 
     Attributes:
-        message_id: Id of the message, for example from
-            `ReliableChannelCore.new_message_id`. It must be unique among this sender's
-            messages. If it is empty, the channel makes an id.
+        message_id: Id that is unique among this sender's messages, for example from
+            `ReliableChannelCore.new_message_id`. If it is empty, the channel makes an
+            id.
     """
 
     payload: bytes

@@ -1,8 +1,8 @@
 """The receiving path: decrypts Waku messages and passes their frames to SDS.
 
-SDS delivers payloads, or their segments, in causal order. Ephemeral messages have no
-order, and SDS does not remember them, so this module recognises their copies. To do so,
-it compares Waku hashes, because deployed libraries give equal contents the same SDS id.
+SDS delivers payloads, or their segments, in causal order. SDS does not remember
+ephemeral messages, so this module recognises their copies. It compares Waku hashes,
+because deployed libraries give equal contents the same SDS id.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
 class Intake:
     """A queue of messages from the network, which is emptied at most once per interval.
 
-    The document ("Performance considerations") requires this: the SDS process task runs
-    at most once in `process_task_min_elapse_ms`.
+    The interval is `process_task_min_elapse_ms` (document, "Performance
+    considerations").
 
     Attributes:
         processed_ms: When the queue was last emptied, Unix ms; -inf if never.
@@ -128,8 +128,8 @@ class Inward:
     def is_of_channel(self, arrived: Arrived) -> bool:
         """Return whether another participant sent the message with a causal history.
 
-        A query on connect stops at such a message, because SDS finds the earlier
-        messages through its causal history.
+        A query on connect stops at such a message, because SDS then finds earlier
+        messages.
         """
         frame = self._read(arrived)
         return (

@@ -1,10 +1,10 @@
 """Stores a channel, so that it can resume after its process was killed.
 
-The journal stores every input before the input's outputs are executed. The whole state
-may be a hundred times as long as an input, so it replaces the journal only from time to
-time. A restart loads the last state and applies the later inputs again. It discards the
-outputs of these inputs, because each output was already executed, or the input
-`Restarted` causes it again.
+The journal stores every input before its outputs are executed. The whole state may be a
+hundred times as long as an input, so it replaces the journal only from time to time. A
+restart loads the last state and applies the later inputs again. It discards the outputs
+of these inputs, because each output was already executed, or the input `Restarted`
+causes it again.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ class StoredChannel:
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # Replace the journal before the input is applied. Afterwards, this would delete
-        # the input's entry, from which a restart recovers the events.
+        # The journal is replaced before the input, because a restart recovers the
+        # input's events from its entry.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)

@@ -49,20 +49,16 @@ class RetrievalStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on all that a channel tracks (document, "Resource exhaustion").
+    """Maximum numbers and bytes that are tracked (document, "Resource exhaustion").
 
     Attributes:
-        messages: Maximum number of own messages that are tracked to report events. If
-            there are more, the oldest is dropped.
-        retries, retries_bytes: Limits on own chunks that may be sent again. If a limit
-            is exceeded, the oldest chunk is dropped.
-        queue, queue_bytes: Limits on frames that wait to be sent. If the queue is full,
-            the oldest retry is dropped. If no retry waits, a new message is refused.
-        intake, intake_bytes: Limits on received messages that wait to be processed. If
-            too many wait, the oldest message is dropped, and SDS later notices that it
-            is missing.
-        ephemerals: Maximum number of received ephemeral messages whose copies are
-            recognised. If there are more, the oldest is dropped.
+        messages: Own messages that are tracked to report events.
+        retries, retries_bytes: Own chunks that may be sent again.
+        queue, queue_bytes: Frames that wait to be sent. If the queue is full, the
+            oldest retry is dropped. If no retry waits, a new message is refused.
+        intake, intake_bytes: Received messages that wait to be processed. SDS later
+            notices that a dropped message is missing.
+        ephemerals: Received ephemeral messages whose copies are recognised.
     """
 
     messages: int = 1_000
@@ -89,30 +85,29 @@ class ReliableChannelOptions:
     """Options of a channel. Times are in ms.
 
     Attributes:
-        sync_min_interval_ms: Minimum time between two sync messages, counting those of
-            all participants. 0 means that no sync messages are sent.
+        sync_min_interval_ms: Minimum time between two sync messages in the channel,
+            whoever sends them. With 0, no sync messages are sent.
         retry_interval_ms: Time until an unacknowledged message is sent again.
         retrieve_frequency_ms: Time between queries for missing messages.
         sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
         query_on_connect: Whether to query a store after the node has connected to it.
-        process_task_min_elapse_ms: Minimum time after received messages are processed
-            until more are processed.
-        timeout_for_lost_messages_ms: Time after which a missing message counts as lost.
-            If it is None or 0, no message counts as lost.
+        process_task_min_elapse_ms: Minimum time between two times when received
+            messages are processed.
+        timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
+            None or 0 for never.
         possible_acks_threshold: Number of filters that are enough to acknowledge a
             message.
         segmentation: How payloads are split. If None, each payload is sent in one
             message. If a segment of the configured size does not fit into a frame,
             segments are shorter.
-        query_on_connect_after_ms: After this time without a query on connect, the query
-            is made again.
+        query_on_connect_after_ms: Time after which a query on connect is repeated.
         query_on_connect_range_ms: Maximum age of the messages that a query on connect
             requests.
         max_message_bytes: Maximum length of a Waku message. The routing layer's limit
             is 150 KiB.
-        meta: Value of `meta` in every sent Waku message, at most 64 bytes.
-            logos-delivery drops messages with a value other than
-            `RELIABLE_CHANNEL_META`, but this channel accepts any value.
+        meta: `meta` of every sent Waku message, at most 64 bytes. logos-delivery drops
+            messages with another value than `RELIABLE_CHANNEL_META`; this channel
+            accepts any value.
         profile: Profile of the SDS participant. The options above override the
             profile's values.
     """
@@ -168,8 +163,7 @@ class ReliableChannelOptions:
                 "allowed"
             )
             raise ValueError(message)
-        # This call checks the segmentation and the profile. Its errors name the wrong
-        # option.
+        # This call checks segmentation and profile. Its errors name the wrong option.
         self.fitting_segmentation()
 
     def fitting_segmentation(self) -> SegmentationOptions | None:
@@ -188,8 +182,8 @@ class ReliableChannelOptions:
     def participant_profile(self) -> Profile:
         """Return the options of the SDS participant.
 
-        The participant's timers for retries and sync messages never expire, because the
-        channel has its own timers, which consider the connection and the rate limit.
+        The participant's timers for retries and sync messages never expire. The
+        channel's own timers consider the connection and the rate limit.
 
         Raises:
             ValueError: The SDS participant does not allow a value.

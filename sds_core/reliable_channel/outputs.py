@@ -14,7 +14,7 @@ class Dispatch(NamedTuple):
     """A message to send. Answer it with the input `Dispatched` or `DispatchFailed`.
 
     Attributes:
-        number: Number by which the answer identifies the dispatch.
+        number: Identifies the dispatch in its answer.
         message_hash: Deterministic hash of the message, 32 bytes.
     """
 
@@ -48,7 +48,7 @@ class Output:
 
     Attributes:
         message_id: Id of the message that was sent; otherwise empty.
-        ciphertexts: Ciphertexts that the input caused, to be stored in the journal.
+        ciphertexts: Ciphertexts, to be stored in the journal.
     """
 
     dispatches: list[Dispatch] = field(default_factory=list)

@@ -161,8 +161,8 @@ class Outward:
     def withdraw(self, sds_id: str) -> None:
         """Remove the waiting retries of a message that needs no more retries.
 
-        A waiting repair is kept, because the participant that requested it still lacks
-        the message.
+        A repair is kept, because the participant that requested it still lacks the
+        message.
         """
         kept = [
             queued
@@ -258,8 +258,8 @@ class Outward:
             self._content_topic,
             now_ms * _NS_PER_MS,
             meta=self._meta,
-            # Stores need not keep a message that SDS sends as ephemeral, because no
-            # participant fetches it later.
+            # Stores need not keep ephemeral messages, because no participant fetches
+            # them.
             ephemeral=queued.cause is Cause.EPHEMERAL,
         )
         message_hash = message.hash_on(self._pubsub_topic)

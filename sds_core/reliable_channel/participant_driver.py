@@ -86,8 +86,8 @@ class ParticipantDriver:
             self.report(step.events, now_ms, out)
         if self.repair_ms <= now_ms:
             self.repair_ms = now_ms + self._options.profile.repair_sweep_ms
-            # If the node is offline, repairs are discarded, because they would be sent
-            # too late.
+            # While the node is offline, repairs are discarded: they would be sent too
+            # late.
             step = self._participant.sweep_repairs(now_ms)
             if self._outward.is_online:
                 self._sending.submit(step.broadcasts, now_ms, out)
@@ -104,8 +104,8 @@ class ParticipantDriver:
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed, now_ms)
-            # Repair requests wait until the next sync message is due. Otherwise, they
-            # would wake the channel repeatedly.
+            # Repair requests wait for the next sync message. Otherwise, they would wake
+            # the channel repeatedly.
             self.sync_timer.requests_ms = self.sync_timer.next_ms
             return
         step = self._participant.sync(now_ms)

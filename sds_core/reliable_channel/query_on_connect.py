@@ -17,8 +17,7 @@ from sds_core.reliable_channel.options import ReliableChannelOptions
 _CLOCK_DRIFT_MS = 20_000
 """Maximum clock error of a sender that stores accept (logos-delivery), ms.
 
-For this time after a query, a store may still receive messages whose sender's time is
-in the queried period.
+For this time after a query, a store may still receive messages of the queried period.
 """
 
 
@@ -33,10 +32,9 @@ class QueryState(msgspec.Struct, array_like=True):
     """State for a snapshot.
 
     Attributes:
-        is_wanted: Whether a query is wanted because a store became available, the node
-            came online, or the last query failed.
-        done_ms: End of the time that complete queries cover, Unix ms; None before the
-            first complete query.
+        is_wanted: Whether a query is due regardless of the time since the last query.
+        done_ms: End of the time that complete queries cover, Unix ms; None if there is
+            none.
         range: The time that the running query covers; None if no query runs.
     """
 
@@ -51,7 +49,7 @@ class QueryOnConnect:
     """Decides when a query begins, what time it covers, and when it ends.
 
     Attributes:
-        state: The state, which a snapshot stores.
+        state: State for a snapshot.
     """
 
     def __init__(self, options: ReliableChannelOptions, state: QueryState) -> None:
@@ -63,8 +61,7 @@ class QueryOnConnect:
         """When to query a store, if any is available, Unix ms; inf during a query."""
         if not self._options.query_on_connect or self.state.range is not None:
             return inf
-        # A connection may be lost and restored often, so queries have a minimum
-        # interval.
+        # Connections may fail and return often.
         earliest_ms = self.state.began_ms + self._options.retrieve_frequency_ms
         if self.state.is_wanted:
             return earliest_ms
@@ -72,7 +69,7 @@ class QueryOnConnect:
         return max(earliest_ms, self.state.began_ms + after_ms)
 
     def reconnected(self) -> None:
-        """Request a query, as a store became available or the node is online again."""
+        """Request a query: a store became available, or the node is online again."""
         self.state.is_wanted = True
 
     def begin(self, now_ms: int) -> TimeRange:

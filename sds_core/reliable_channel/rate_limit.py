@@ -1,8 +1,7 @@
 """A budget of messages per epoch (RELIABLE-CHANNEL-API, "Rate limit management").
 
-RLN gives each member a budget. Every message uses one slot of it: a segment, a retry, a
-sync message, a repair. If the budget does not allow a message, the message waits in
-`Outward` or is dropped.
+Every segment, retry, sync message and repair uses one slot of the budget that RLN gives
+a member. A message that exceeds the budget waits in `Outward`, or is dropped.
 
     `drop_reason`          first sendings   retries, syncs, repairs   ephemeral messages
     None                   sent             sent                      sent
@@ -36,8 +35,8 @@ class Window(StrEnum):
     """The period to which the budget applies.
 
     EPOCH: As for RLN, epochs begin at multiples of their length since 1970. When an
-    epoch ends, the budgets of two epochs can be spent within a moment. SLIDING: The
-    budget applies to every period that is as long as an epoch.
+    epoch ends, two budgets can be spent within a moment. SLIDING: The budget applies to
+    every period that is as long as an epoch.
     """
 
     EPOCH = "epoch"
@@ -121,8 +120,8 @@ class RateLimitOptions:
 class RateLimit(Budget):
     """Counts messages against the budget, for all channels of an RLN member.
 
-    Times are Unix ms and never decrease while the process runs. If a restored time is
-    more than an epoch in the future, it comes from a wrong clock and counts as now.
+    Times are Unix ms and never decrease while the process runs. A restored time more
+    than an epoch in the future comes from a wrong clock and counts as now.
     """
 
     def __init__(self, options: RateLimitOptions) -> None:

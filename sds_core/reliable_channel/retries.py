@@ -1,8 +1,8 @@
 """Decides when to send our messages again (document, "Message retries").
 
 A message is sent again at a fixed interval, up to the maximum number of retries. The
-interval begins when the network has accepted the message. Therefore, a message that
-waits because of the rate limit is not queued twice.
+interval begins when the network accepts the message, so a message that waits for the
+rate limit is not queued twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Retry(msgspec.Struct, array_like=True):
     """One message that is not acknowledged.
 
     Attributes:
-        frame: The message's SDS frame, which is the same each time it is sent.
+        frame: The message's SDS frame, the same for each retry.
         due_ms: When the message will be sent again, Unix ms; None while the message is
             queued or being sent.
     """
@@ -80,8 +80,8 @@ class Retries:
     def take_due(self, now_ms: int) -> tuple[list[str], list[str]]:
         """Return the ids to send again now, and the ids that have no retries left.
 
-        Call `take_due` only while the node is online, because each returned retry
-        counts as an attempt.
+        Call `take_due` only while the node is online, because each retry counts as an
+        attempt.
         """
         to_send: list[str] = []
         exhausted: list[str] = []

@@ -45,10 +45,9 @@ class Sending:
     """Sends messages, sends them again if necessary, and reports each chunk's state.
 
     Attributes:
-        chunks: Our messages with chunks whose state can still change.
+        chunks: Our messages whose chunks can still change their state.
         retries: Retry timers of the chunks that are not acknowledged.
-        waits_for_budget: Whether an event has reported that frames now wait because of
-            the rate limit.
+        waits_for_budget: Whether an event reported that frames wait for the rate limit.
     """
 
     def __init__(
@@ -248,8 +247,8 @@ class Sending:
     def _split(self, payload: bytes) -> list[bytes]:
         """Return the contents of a message's chunks.
 
-        If a message has several chunks, each chunk is sure to fit into a frame. If a
-        message has one chunk, the final frame may still be too large.
+        Each of several chunks fits into a frame. If there is only one chunk, the final
+        frame may still be too large.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.

@@ -20,9 +20,9 @@ from sds_core.reliable_channel.outward import OutwardState
 from sds_core.reliable_channel.retries import Retry
 from sds_core.sealed import Seal
 
-# Our messages and the states of their chunks, from which events get `chunk_info`. Every
-# chunk is an SDS message with its own id. An event has the id of the whole message, and
-# lists all chunks that have reached its stage so far (document, "Event lifecycle").
+# Our messages and the states of their chunks. Every chunk is an SDS message with its
+# own id. An event has the id of the whole message, and lists all chunks that have
+# reached its stage (document, "Event lifecycle").
 
 
 class Stage(IntEnum):
@@ -41,8 +41,8 @@ class Message(msgspec.Struct, array_like=True):
 
     Attributes:
         message_id: The id that the application knows.
-        sds_ids: SDS ids of the message's chunks, by index. The id is empty for a chunk
-            that has no frame yet.
+        sds_ids: SDS ids of the message's chunks, by index; empty for a chunk without a
+            frame.
         stages: For each `Stage`, the chunks that have reached it.
     """
 
@@ -59,13 +59,13 @@ class Message(msgspec.Struct, array_like=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all chunks are acknowledged or failed, so that no state can change."""
+        """Whether each chunk is acknowledged or failed, so nothing can change."""
         done = self.stages[Stage.ACKNOWLEDGED] | self.stages[Stage.FAILED]
         return len(done) == len(self.sds_ids)
 
 
 class Chunks:
-    """Our messages with chunks whose state can still change. The oldest is first."""
+    """Our messages whose chunks can still change their state, oldest first."""
 
     def __init__(self) -> None:
         self._messages: dict[str, Message] = {}
@@ -130,8 +130,7 @@ class RunningState(msgspec.Struct, array_like=True, kw_only=True):
     sync_ms: int | float
     latest_sync_ms: int | float
     fetching: FetchingState
-    # States of releases before 0.15.0 lack this time. The value is then inf until the
-    # next frame.
+    # States of releases before 0.15.0 lack this time; it is inf until the next frame.
     requests_sync_ms: int | float = inf
 
 
@@ -141,8 +140,8 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     Attributes:
         seed: Seed of all later random values.
         retries: Chunks that may be sent again, by SDS id.
-        running: Timers and connections, with which a replay of the journal starts.
-        ephemerals: Waku hashes of received ephemeral messages. The oldest is first.
+        running: Timers and connections at the start of a replay of the journal.
+        ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """
 
     content_topic: str

@@ -1,9 +1,9 @@
 """Decides when to send the next sync message (document, "Synchronisation messages").
 
 Participants share the work. Each participant draws a random time for its next sync
-message. If another participant sends earlier, no sync message is needed, and the
-participant draws again. But only we can send our repair requests, so traffic of others
-does not delay a sync message with requests (SDS-R guide, "Periodic Sync Messages").
+message. If another participant sends earlier, the participant draws again instead. But
+only we send our repair requests, so traffic of others does not delay a sync message
+with requests (SDS-R guide, "Periodic Sync Messages").
 
 This timer replaces the timer of the SDS participant (`sds_core.message_channel.sync`),
 which cannot be stopped, and whose limit grows with the group.
@@ -18,8 +18,8 @@ from random import Random
 MOST_POSTPONEMENT = 2
 """Maximum number of intervals by which traffic of others delays a sync message.
 
-Without this limit, a participant that sends nothing and hears a steady sender would
-never acknowledge anything.
+Without this limit, a participant that only listens to a steady sender would never
+acknowledge anything.
 """
 
 
@@ -28,15 +28,13 @@ class SyncMultipliers:
     """Factors by which a drawn time is multiplied. The defaults are the document's.
 
     Attributes:
-        content_received: Factor after content arrived. The sync message comes earlier,
-            because it acknowledges the content.
-        content_sent: Factor after we sent content. The sync message comes later,
-            because the content already had our history.
-        sync_received: Factor after a sync message arrived. Our sync message comes
-            later, because the other one replaces it.
-        sync_sent: Factor after our own sync message; js-waku uses 2.
-        sync_failed: Factor after a sync message could not be sent, because the network
-            failed or the budget is spent.
+        content_received: After content arrived: earlier, because the sync message
+            acknowledges it.
+        content_sent: After we sent content: later, because the content had our history.
+        sync_received: After a sync message arrived: later, because it replaces ours.
+        sync_sent: After our own sync message; js-waku uses 2.
+        sync_failed: After a sync message could not be sent: later, because the network
+            fails or the budget is spent.
     """
 
     content_received: float = 0.5
@@ -105,6 +103,5 @@ class ChannelSyncTimer:
             self.next_ms = min(drawn_ms, self.latest_ms)
 
     def _drawn_ms(self, multiplier: float) -> int:
-        # The minimum is 1 ms, because a timer that is always due would cause an endless
-        # loop.
+        # At least 1 ms: a timer that is always due would cause an endless loop.
         return 1 + int(self._random.random() * self._interval_ms * multiplier)

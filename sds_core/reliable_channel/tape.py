@@ -1,8 +1,7 @@
 """Records ciphertexts for a journal, so that a replay gives the same ciphertexts.
 
-Each encryption uses a new nonce, so the ciphertexts of the same frame differ. After a
-restart, a retry must have the hash that others store as a retrieval hint, so a replay
-uses the recorded ciphertexts.
+Each encryption draws a new nonce. After a restart, a retry must have the hash that
+others store as a retrieval hint, so a replay uses the recorded ciphertexts.
 """
 
 from __future__ import annotations

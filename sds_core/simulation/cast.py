@@ -61,7 +61,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """A channel with its members and its sources of messages."""
+    """A channel and its members."""
 
     channel_id: str
     group: ChannelGroup
@@ -77,8 +77,8 @@ class Channel:
 class Flight:
     """A transmission that has not reached all its receivers yet.
 
-    All receivers share one object to save memory: a thousand transmissions to a hundred
-    receivers each may be in transit at the same time.
+    All receivers share one object, because a thousand transmissions, each to a hundred
+    receivers, may be in transit at a time.
 
     Attributes:
         frame, value: The frame that the receivers' libraries get, and its bytes. If the

@@ -26,9 +26,9 @@ class Clock(NamedTuple):
         offset_ms: Milliseconds by which the clock is ahead at the start.
         drift_ppm: Drift: millionths by which the clock runs too fast.
         jumps: Jumps in order of time. A negative jump sets the clock back.
-        never_back: Whether a negative jump makes the clock stand still until time has
-            caught up, so that its reading never decreases. Participants' clocks need
-            this.
+        never_back: Whether the clock stands still after a negative jump until time has
+            caught up. Participants' clocks must never decrease, so they set
+            `never_back`.
     """
 
     start_ms: int
@@ -68,8 +68,7 @@ class Clock(NamedTuple):
     def reading(self, at_ms: int) -> int:
         """Return the clock's reading at a simulation time."""
         if not self.jumps:
-            # This short cut pays, because each arrival reads a clock, and most clocks
-            # have no jumps.
+            # A short cut: each arrival reads a clock, and most clocks have no jumps.
             return self._without_jumps(at_ms)
         set_by_ms = 0
         latest_ms = -math.inf

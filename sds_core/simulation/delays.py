@@ -61,8 +61,8 @@ class Lognormal(_Distribution, frozen=True, kw_only=True, tag="lognormal"):
 
     Attributes:
         median_ms: median. Half of the delays are shorter.
-        sigma: standard deviation of the logarithm. If it is 0.5, one delay in a hundred
-            is longer than three times the median.
+        sigma: standard deviation of the logarithm. With 0.5, one delay in a hundred
+            exceeds three times the median.
     """
 
     median_ms: _PositiveMilliseconds

@@ -21,8 +21,8 @@ class Links:
     Loss and delay are drawn for every link, even if they are not used. So the random
     streams do not depend on which participants are present.
 
-    Each sender and each receiver has an index. `name` says what the random streams are
-    for.
+    Senders and receivers are given by their index. `name` is the purpose of the random
+    streams.
     """
 
     def __init__(

@@ -17,21 +17,21 @@ class ProfileShare(Table, frozen=True, kw_only=True):
     """A profile, and the share of a channel's participants that have it.
 
     Attributes:
-        base: the name of the base profile. Two options differ from the named profile,
-            so that published figures can be reproduced. Acknowledgements are as in
-            versions up to 0.14 (`possible_acks_capped`), and "spec" has the repair
-            options of "default". `overrides` can restore the profile's own values.
+        base: the name of the base profile. To reproduce published figures,
+            acknowledgements are as in versions up to 0.14 (`possible_acks_capped`), and
+            "spec" has the repair options of "default". `overrides` can restore the
+            profile's own values.
         share: weight of this share relative to the other shares.
         overrides: values that replace fields of the base profile. `bloom` is a table
             with `capacity` and `error_rate`.
         library_syncs_every_s: time between two sync messages of the application. If
-            omitted, the application sends none. For such a sync message, the
-            application sends an ordinary message through its library, and removes the
-            content before the broadcast. The library treats it as an ordinary message:
-            its id enters causal histories, and other participants repair it.
-            Applications of nim-sds send such sync messages. The library itself sends no
-            sync messages, so also override `sync_interval_ms`. All participants of a
-            channel must have the same setting.
+            omitted, the application sends none. The application sends an ordinary
+            message through its library, and removes the content before the broadcast.
+            The library treats it as an ordinary message: its id enters causal
+            histories, and other participants repair it. Applications of nim-sds do
+            this, and nim-sds itself sends no sync messages, so also override
+            `sync_interval_ms`. All participants of a channel must have the same
+            setting.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"
@@ -100,4 +100,4 @@ _OVERRIDES = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""A table with all fields of `Profile`. A field that the table omits is UNSET."""
+"""Every field of `Profile`; UNSET if the table omits it."""

@@ -104,9 +104,8 @@ class ReliableNetwork:
         now_ms: Virtual time, Unix ms.
         events: All events of channels, in order.
         transmissions: All messages that were sent, in order.
-        receptions: All messages that reached a participant, in order. A message that
-            arrived twice is listed twice. Messages that attached participants
-            (`attach`) got from a store are not included.
+        receptions: All messages that reached a participant, in order and with repeats,
+            except messages from a store to attached participants (`attach`).
         losses: If any of these functions returns True, a transmission to a participant
             is lost.
         keeps: Whether the store receives the messages that are sent.
@@ -161,7 +160,7 @@ class ReliableNetwork:
         self._online.discard(name)
 
     def connect(self, name: str, *, has_store: bool = True) -> None:
-        """Bring a participant's node online, with or without a store."""
+        """Bring a participant's node online."""
         self._online.add(name)
         self.apply(name, ConnectionChanged(is_online=True, has_store=has_store))
 

@@ -1,8 +1,8 @@
 """A scenario: all settings of a simulation except its seed and its start.
 
-A scenario is read from a mapping, for example from a TOML file. Values of keys that end
-in `_s` are durations in seconds, or times in seconds from the start. Values of keys
-that end in `_ms` are milliseconds. Shares are in [0, 1].
+A scenario is read from a mapping, for example from a TOML file. Keys that end in `_s`
+are durations in seconds, or seconds from the start. Keys that end in `_ms` are
+milliseconds. Shares are in [0, 1].
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.text import shown
 
-# Thirty days. The limit refuses times with a probably wrong unit, and infinity, which
-# TOML allows.
+# Thirty days. A longer time probably has a wrong unit, or is infinite, which TOML
+# allows.
 LONGEST_S = 2_592_000
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
@@ -53,8 +53,7 @@ class Spell(Span, frozen=True, kw_only=True):
     """A period in which the rate of messages differs from the usual rate.
 
     Attributes:
-        rate: factor by which the usual rate is multiplied. With 0, no messages are
-            sent.
+        rate: factor on the usual rate. With 0, no messages are sent.
     """
 
     rate: Annotated[float, Meta(ge=0, le=1_000)]
@@ -64,12 +63,11 @@ class Traffic(Table, frozen=True, kw_only=True):
     """Who sends messages, when, and how many.
 
     Attributes:
-        mean_interval_s: mean time between two occasions at which messages are sent. The
-            times are exponentially distributed.
-        per: whose occasions these are. With `participant`, every participant has its
-            own occasions. With `channel`, the channel has occasions, and at each of
-            them, one random participant that is present sends.
-        burst: number of messages that are sent at an occasion.
+        mean_interval_s: mean time between two occasions to send, exponentially
+            distributed.
+        per: With `participant`, every participant has its own occasions. With
+            `channel`, one random present participant sends at each occasion.
+        burst: number of messages sent at an occasion.
         burst_spacing_ms: time between messages of a burst.
         spells: periods with more or less traffic. If two periods overlap, their rates
             are multiplied.
@@ -118,16 +116,14 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
     """One channel, or several channels with the same settings.
 
     Attributes:
-        name: the channel's id. If there are several channels, their ids are `name-1`,
-            `name-2` and so on.
+        name: the channel's id. Several channels have the ids `name-1`, `name-2` and so
+            on.
         count: number of channels.
-        participants: number of participants in each channel, who are drawn from the
-            population. If omitted, each channel has the whole population.
+        participants: number of participants in each channel, drawn from the population.
+            If omitted, all participants.
         traffic: traffic of each channel.
-        profiles: profiles of each channel's participants. If omitted, the scenario's
-            profiles apply.
-        lost_tail: last messages of each channel that are lost. If omitted, no tail is
-            lost.
+        profiles: profiles in each channel. If omitted, the scenario's profiles.
+        lost_tail: lost messages at the end of each channel. If omitted, none.
     """
 
     name: Name
@@ -167,7 +163,7 @@ class Link(Table, frozen=True, kw_only=True):
     Attributes:
         loss: share of transmissions that are lost. Losses are independent of each
             other.
-        bursts: additional loss in bursts. If omitted, there are no bursts.
+        bursts: loss in bursts. If omitted, there are no bursts.
         delay: distribution of the delay. A delay is at least 1 ms.
     """
 
@@ -209,19 +205,19 @@ class Absences(Table, frozen=True, kw_only=True):
     """Participants that are sometimes offline, in all their channels at the same time.
 
     Attributes:
-        share: share of the participants that are sometimes offline.
-        mean_present_s: mean time until a participant that is present goes offline.
+        share: share of all participants.
+        mean_present_s: mean time until a present participant leaves.
         mean_away_s: mean time until an absent participant returns.
-        lengths: distribution of both times. With `exponential`, they are exponentially
-            distributed. With `regular`, every time equals its mean, except that the
-            first presence has a random length.
+        lengths: distribution of these times: `exponential` or `regular`. With
+            `regular`, every time equals its mean, but the first presence has a random
+            length.
         least_away_s, most_away_s: minimum and maximum time offline. A drawn time
-            outside of these limits is set to the nearer limit.
+            outside is set to the nearer limit.
         fetch_after_s: time from the return until the participant fetches the missed
-            messages from a Store node. If omitted, it does not fetch them.
+            messages from a Store node. If omitted, never.
         state: SDS state after the return. `restored`: the participant resumes from a
-            snapshot that was made when it left, as after a restart. `kept`: the state
-            does not change, as when a phone sleeps. `lost`: the state is empty, but the
+            snapshot made when it left, as after a restart. `kept`: the state does not
+            change, as when a phone sleeps. `lost`: the state is empty, but the
             participant's id is the same.
     """
 
@@ -247,8 +243,8 @@ class Churn(Table, frozen=True, kw_only=True):
     Attributes:
         joining_share: share of participants that join after the start.
         leaving_share: share of participants that leave forever.
-        absences: participants that leave and return. Several tables are for distinct
-            participants. If omitted, no participant returns.
+        absences: participants that leave and return: one table, or several for distinct
+            participants. If omitted, none.
     """
 
     joining_share: Share = 0.0
@@ -278,15 +274,12 @@ class ClockSkew(Table, frozen=True, kw_only=True):
     """Errors of the participants' clocks.
 
     Attributes:
-        offset_ms: maximum offset in either direction. Offsets are uniformly
-            distributed.
-        drift_ppm: maximum drift in either direction, millionths. Drifts are uniformly
-            distributed.
-        mean_jump_interval_s: mean time between two jumps of a clock. The times are
-            exponentially distributed. If omitted, no clock jumps.
-        jump_ms: maximum jump in either direction. Jumps are uniformly distributed.
-            After a negative jump, the participant's clock stands still until it has
-            caught up.
+        offset_ms: maximum offset in either direction, uniformly distributed.
+        drift_ppm: maximum drift in either direction, millionths, uniformly distributed.
+        mean_jump_interval_s: mean time between two jumps of a clock, exponentially
+            distributed. If omitted, no clock jumps.
+        jump_ms: maximum jump in either direction, uniformly distributed. After a
+            negative jump, the clock stands still until time has caught up.
         share: share of participants with wrong clocks.
     """
 
@@ -311,10 +304,9 @@ class Tap(Link, frozen=True, kw_only=True):
         record_loss: share of the tap's records that are lost on the way to the topic,
             so that sequence numbers are missing.
         replica_share: share of frames that the tap records twice.
-        clock_offset_ms: offset of the tap's clock, which is positive if the clock is
-            ahead.
-        clock_drift_ppm: drift of the tap's clock, millionths, which is positive if the
-            clock is too fast.
+        clock_offset_ms: offset of the tap's clock; positive if the clock is ahead.
+        clock_drift_ppm: drift of the tap's clock, millionths; positive if the clock is
+            too fast.
         clock_jumps: jumps of the tap's clock.
     """
 
@@ -331,7 +323,7 @@ class Tap(Link, frozen=True, kw_only=True):
 
 
 class BaseScenario(Table, frozen=True, kw_only=True):
-    """Settings of the scenarios of all protocols. The module's docstring has the units.
+    """Settings for all protocols. The module's docstring has the units.
 
     Attributes:
         name: name of the scenario.

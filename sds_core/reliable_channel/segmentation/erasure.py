@@ -14,11 +14,11 @@ differ in the representation of the field (`field.py`) and in the points:
 Interoperability: the parity shards are byte-identical to those of klauspost/reedsolomon
 1.14.2 in its default form and in its Leopard form with 8 bits
 (tests/vectors/reed_solomon.json). If data count + m exceeds 256, Leopard-RS uses a
-field with 16 bits, which is not supported here (`is_supported`).
+field with 16 bits, which `is_supported` excludes.
 
 Libraries for Python are not suitable: zfec is under the GPL, pyeclib allows at most 32
 shards and adds its own headers, reedsolo works byte by byte, and galois is ten times
-slower than this module.
+slower.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def recover(
     used = sorted(parity)[: len(missing)]
     length = len(parity[used[0]])
     known = sorted(data)
-    # Subtract the known data shards from each used parity shard. The rest is the
-    # contribution of the missing data shards.
+    # A parity shard minus the known data shards is the contribution of the missing data
+    # shards.
     shards = [data[index] for index in known]
     rest = [
         _combine(
@@ -135,8 +135,8 @@ def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[byte
         return tuple(_lagrange(field, data_count, points))
     # The polynomial has values at all 256 points. For each t < m, the sum of value
     # times point^t over these points is zero. So the factor of a data shard in a parity
-    # shard is the value of a Lagrange polynomial at the data shard's point. This
-    # polynomial is over the parity shards' points, and belongs to the parity shard.
+    # shard is the value of the parity shard's Lagrange polynomial at the data shard's
+    # point. The polynomials are over the parity shards' points.
     power = _next_power(parity_count)
     columns = _lagrange(field, power, range(power, power + data_count))
     return tuple(map(bytes, zip(*columns, strict=True)))[:parity_count]
@@ -170,8 +170,8 @@ def _combine(
 def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
     """Return the inverse of a square part of a code's matrix (Gauss-Jordan).
 
-    Rows need not be exchanged, because every square part of the codes' matrices has an
-    inverse, so the diagonal never has a zero.
+    Rows need no exchange: every square part of the matrices has an inverse, so the
+    diagonal never has a zero.
     """
     size = len(square)
     multiples, inverses = field

@@ -1,4 +1,4 @@
-"""Options that decide how payloads are split, and how many incomplete ones are held."""
+"""Options for splitting payloads, and for holding incomplete payloads."""
 
 from __future__ import annotations
 
@@ -35,16 +35,15 @@ class SegmentationOptions:
             see `share_bytes`. In nim-segmentation, the value includes a header of up to
             128 bytes, so 102,400 bytes there are 102,272 bytes here.
         parity_rate: Number of parity segments divided by the number of data segments,
-            in [0, 1]. With the default 0, which is also that of nim-segmentation, no
-            parity is sent. The default of status-go and LIP-243 is 0.125.
+            in [0, 1]. The default 0 (no parity) is also that of nim-segmentation; that
+            of status-go and LIP-243 is 0.125.
         parity_from: Minimum number of data segments for which parity is sent. For a
-            single segment, nim-segmentation also sends parity, which is a copy of the
-            segment.
+            single segment, nim-segmentation sends a copy as parity.
         max_segment_bytes: Maximum length of an accepted segment. The default is the
             routing layer's limit.
         max_sets, max_buffered_bytes: Maximum number of incomplete payloads, and maximum
-            size of their segments. If a limit is exceeded, the payload that was updated
-            longest ago is dropped.
+            size of their segments. Beyond a limit, the least recently updated payload
+            is dropped.
         idle_timeout_ms: If a payload has no new segment for this time, it is dropped.
     """
 
@@ -105,9 +104,9 @@ class SegmentationOptions:
     def parity_count(self, data_count: int) -> int:
         """Return how many parity segments are sent for a number of data segments.
 
-        In status-go's layout, the number is rounded down; if there would be too many
-        segments, no parity is sent. In other layouts, the number is rounded up, but it
-        is never greater than the number of data segments.
+        In status-go's layout, the number is rounded down, and 0 if there would be too
+        many segments. In other layouts, it is rounded up, but at most the number of
+        data segments.
         """
         if data_count < self.parity_from:
             return 0

@@ -4,8 +4,8 @@ The limits are those of nim-segmentation. Repeated segments do not extend the ti
 which an incomplete payload is dropped.
 
 If the same payload arrives twice, it counts as two payloads, because an application may
-send equal payloads, and because SDS already drops repeated messages. But if the second
-payload begins to arrive before the first is complete, both count as one payload.
+send equal payloads, and SDS already drops repeated messages. If the second begins to
+arrive before the first is complete, both count as one.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Progress:
     Attributes:
         received: Number of different data and parity segments so far.
         needed: Number of segments that are enough, which is the number of data
-            segments. Parity segments of status-go do not contain this number. If only
-            such segments have arrived, `needed` is None.
+            segments. None while only parity segments of status-go have arrived, which
+            do not contain it.
         total: Number of the payload's segments, as far as it is known.
         payload: The payload, once it is complete.
     """
@@ -112,8 +112,8 @@ class _Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    The whole state is the segments of incomplete payloads, for which `add` returned
-    `STORED`. After a restart, add these segments again.
+    The whole state is the `STORED` segments of incomplete payloads. After a restart,
+    add them again.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:
@@ -123,7 +123,7 @@ class Reassembler:
         self._sets: dict[_Key, SegmentSet] = {}
         self._finished: dict[_Key, _Finished] = {}
         self._held_bytes = 0
-        # Payloads that `add` dropped before it raised an error. `expire` reports them.
+        # Dropped payloads that are not reported yet, because `add` raised an error.
         self._dropped: list[DroppedSet] = []
 
     @property
@@ -199,8 +199,7 @@ class Reassembler:
     def expire(self, now_ms: int) -> tuple[DroppedSet, ...]:
         """Drop, and return, payloads that had no new segment within the idle timeout.
 
-        If a call of `add` dropped payloads and then raised an error, the result
-        includes these payloads.
+        The result includes payloads that `add` dropped before it raised an error.
         """
         limit_ms = now_ms - self._options.idle_timeout_ms
         for key, segments in list(self._sets.items()):

@@ -113,8 +113,8 @@ class SegmentSet:
         segment arrives.
 
         Raises:
-            PayloadHashMismatch: The payload made from these segments does not have the
-                hash that the segments state.
+            PayloadHashMismatch: The payload does not have the hash that the segments
+                state.
         """
         if self.data_count is None or self.received < self.data_count:
             return None

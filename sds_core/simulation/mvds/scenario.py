@@ -55,8 +55,7 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         """
         scenario = read(mapping, cls)
         most = scenario.nodes
-        # If each node's epochs begin at a different millisecond, an epoch needs at
-        # least as many ms as there are nodes.
+        # Each node's epochs begin at a different millisecond of `epoch_ms`.
         limits = [
             ("senders", scenario.senders, most),
             ("nodes", scenario.nodes, scenario.epoch_ms),

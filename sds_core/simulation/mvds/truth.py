@@ -25,7 +25,7 @@ GRACE_MS = 5_000
 
 
 class MessageTruth:
-    """What records show about one message, which may only be known by its id yet.
+    """What records show about one message, or about its id only.
 
     The class computes what a correct monitor concludes from the recorded payloads
     (docs/figures.md, 14). It does not use the monitor's code.
