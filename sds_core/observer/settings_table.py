@@ -49,7 +49,7 @@ _TABLE = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""A table with all settings. A setting that the table omits is UNSET."""
+"""Every setting; UNSET if the table omits it."""
 
 _BELOW = {
     "ack_deadline_ms": "horizon_ms",

@@ -1,10 +1,10 @@
 """Records the verdict shown in each minute of wall time (docs/figures.md, 8).
 
-The shown verdict includes the check whether a tap made the channel blind. While the
-monitor was down, stopped or lagging, it showed no valid verdict, so these minutes count
-as not watched. If a minute has several verdicts, the worst counts. A row records a
-change of a view's verdict. Each view also has a row at the start of each day, so the
-rows of a day can be read without earlier rows.
+The shown verdict is the verdict after the check for blindness. Minutes in which the
+monitor was down, stopped or lagging count as not watched. If a minute has several
+verdicts, the worst counts. A row records a change of a view's verdict. Each view also
+has a row at the start of each day, so the rows of a day can be read without earlier
+rows.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ _Shown = tuple[str, str]
 class VerdictLog:
     """Tracks the shown verdicts of views of one kind, and returns a row at each change.
 
-    If a verdict becomes worse, its row is returned immediately. So only rows of the
-    last second are lost if the process is killed. If a verdict becomes better, its row
-    is returned when the minute has ended.
+    The row of a worse verdict is returned immediately, so only rows of the last second
+    are lost if the process is killed. The row of a better verdict is returned when the
+    minute has ended.
 
     Args:
         rows: The newest row of each view, from an earlier run.

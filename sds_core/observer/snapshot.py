@@ -69,12 +69,11 @@ class Views(Generic[Totals]):
 
     Attributes:
         labels: Names of the views with a metric label of their own, in order of
-            assignment. Other views are exported as ``other``. If a view is no longer in
-            `totals`, it keeps its label.
+            assignment. Other views are exported as ``other``. A view that leaves
+            `totals` keeps its label.
         remainder: Sums over forgotten views; None if none was forgotten.
         muted: Names of the views that are muted now.
-        excused: By view, the findings that do not count. Views without such findings
-            are omitted.
+        excused: By view, findings that do not count; views without any are omitted.
     """
 
     kind: Kind[Any, Any, Any]
@@ -133,7 +132,7 @@ class JobFigures:
         error: Why the query failed, in one line; empty if the query did not fail.
         retrying: Whether a query that failed will be restarted.
         rules: How the code of the job's rules runs: `compiled` or `interpreted`.
-        kafka: When Kafka last answered, and how long ago.
+        kafka: Kafka's last answer: when, and how long ago.
         missing_topic: Name of the topic if it no longer exists; otherwise None.
         arrivals: When the topic last received a record.
         reading_checkpoint: Whether the job is still reading the figures of an earlier
@@ -179,7 +178,7 @@ class Snapshot:
 
     Attributes:
         primed: Whether the checkpoint's totals have been read, or no such totals exist.
-        clock_ms: Watermark of the newest batch, as event time in Unix ms.
+        clock_ms: Watermark of the newest batch, Unix ms of event time.
         views: The views of all protocols, keyed by prefix, in order of registration.
         tap_labels: The taps that have a metric label; see `Views.labels`.
         undecodable: Dead letters by reason.
@@ -273,8 +272,7 @@ class Snapshot:
     def as_of(self, monotonic_s: float) -> Snapshot:
         """Return the snapshot at a later moment, seconds of the monotonic clock.
 
-        While Kafka does not answer, new records are assumed to arrive in real time, so
-        the lag grows.
+        While Kafka does not answer, the topic is assumed to grow, so the lag grows too.
         """
         kafka = self.job.kafka.as_of(monotonic_s)
         lag_s = self.job.event_time_lag_seconds

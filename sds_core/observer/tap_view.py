@@ -35,8 +35,8 @@ MAX_HOLES = 10_000
 """Maximum number of sequence gaps that wait for late records.
 
 If a tap sends 1,000 records per second and loses every second record, 7,500 gaps wait.
-If the limit is exceeded, the oldest gap counts as missing at once. This bounds the cost
-of a record.
+Beyond the limit, the oldest gap counts as missing at once, which bounds the cost of a
+record.
 """
 
 _INT_BYTES = 8
@@ -56,8 +56,8 @@ class TapTotals(msgspec.Struct, array_like=True):
         last_seen_ms: Event time of the tap's last record or heartbeat. After a silence
             of the retention window, it becomes 0, and the tap is not published.
         last_hole_ms: When the newest capture gap was found; None if no gap was found. A
-            capture gap is a silence of more than 15 s between two records, or a
-            sequence number that is missing for more than 15 s.
+            capture gap is a silence, or the absence of a sequence number, for more than
+            15 s.
         holes: Periods [from, to] of event time in which the tap may have missed
             records: disjoint, in order of time, only the newest `tap_view.MAX_SPANS`.
         hole_since_ms: Start of the latest series of capture gaps, each at most a
@@ -67,8 +67,8 @@ class TapTotals(msgspec.Struct, array_like=True):
             0 before this record, or if a release up to 0.12 read it.
     """
 
-    # The sum over several taps is the minimum, so that an alert on silence covers each
-    # tap.
+    # Several taps have the minimum as their sum, so that an alert on silence covers
+    # each.
     last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
@@ -81,13 +81,13 @@ class TapDigest(msgspec.Struct, array_like=True):
     """Frames and heartbeats of one tap in one chunk of one partition.
 
     Attributes:
-        times: For each frame, the maximum record time in the partition up to this
-            frame, Unix ms. Encoded ``int64``, shape (n,).
+        times: For each frame, the maximum record time of the partition so far, Unix ms.
+            Encoded ``int64``, shape (n,).
         seqs: Sequence numbers of the frames; `NO_SEQ` for a frame without a number.
             Encoded like `times`.
         heartbeat_times: Times of heartbeats, encoded ``int64``, shape (h,).
-        heartbeat_seqs: For each heartbeat, the last sequence number that the tap had
-            assigned to a frame. The record of this frame may arrive later. Encoded like
+        heartbeat_seqs: For each heartbeat, the last sequence number that the tap
+            assigned to a frame. This frame may arrive later. Encoded like
             `heartbeat_times`.
         own_times: Record times of the frames according to the tap's own clock. Encoded
             like `times`; empty if all values are the same as in `times`.
@@ -195,8 +195,8 @@ class TapState(msgspec.Struct, array_like=True):
 class TapView:
     """Finds gaps in one tap's sequence numbers, and silences between its records.
 
-    If a tap is silent for the retention window, it is forgotten. If it returns, it
-    counts as a new tap.
+    A tap that is silent for the retention window is forgotten. If it returns, it counts
+    as new.
     """
 
     totals: TapTotals
@@ -253,11 +253,10 @@ class TapView:
                 digest.heartbeat_own_times,
                 is_heartbeat=True,
             )
-        # If a frame and the heartbeat with its number have the same time, the frame
-        # comes first.
+        # At equal times, a frame comes before the heartbeat with its number.
         records.sort()
-        # Records with exactly the clock's time wait, because more such records may
-        # follow and come first.
+        # Records with exactly the clock's time wait, as others may follow and come
+        # first.
         due = bisect_left(records, clock_ms, key=itemgetter(0))
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]

@@ -111,7 +111,7 @@ class Person(msgspec.Struct):
     outcomes: list[str] = []
 
     def heard(self, at_ms: int, appeared_ms: int | None) -> None:
-        """Record a frame of the participant. The message appeared at `appeared_ms`."""
+        """Record a frame of the participant; the message appeared at `appeared_ms`."""
         before_ms = self.heard_last_ms or self.heard_before_ms
         if appeared_ms is None or at_ms < appeared_ms:
             self.heard_before_ms = at_ms
@@ -159,17 +159,16 @@ class Evidence(msgspec.Struct, frozen=True):
 
     Attributes:
         facts: Known facts of the message's first copy, by name.
-        appeared_ms: When the message appeared: the time of its first copy, or of the
-            first frame that names the message. None if no record concerned the message.
+        appeared_ms: When the first copy of the message, or the first frame that names
+            it, appeared. None if no record concerned the message.
         steps: Steps in order of time. The maximum number of steps is about twice
             `MOST_STEPS`.
-        people: The participants, with the sender first. The others are in order of
-            appearance.
+        people: The sender, then the other participants in order of appearance.
         incidents: Incidents of the message, each in its current form.
         conclusions: Conclusions of the view, in order of time.
         summary: The most important conclusion; None if none exists.
-        unknown: What the trace cannot show. Each entry is a sentence, and the
-            participants that are listed after the sentence.
+        unknown: What the trace cannot show: sentences, each with the participants that
+            are listed after it.
         observers: Taps that mirrored the channel.
     """
 

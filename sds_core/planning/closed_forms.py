@@ -1,8 +1,8 @@
 """Computes figures of a planned channel by formulas, without a simulation.
 
 `tests/sds_core/planning/test_closed_forms.py` compares each figure with the simulator.
-For other figures, such as latencies and the sync messages of a busy channel, no formula
-is valid, so only the simulator gives them.
+No formula is valid for other figures, such as latencies and the sync messages of a busy
+channel.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def first_pass(plan: ChannelPlan) -> float | None:
 
     The share is 1 - loss, because each link loses each transmission independently. A
     payload with d data segments and p parity segments is complete if any d segments
-    arrive (Reed-Solomon). For such a payload, the share is the binomial probability
-    that at most p segments are lost. If participants are offline, the result is None.
+    arrive (Reed-Solomon). Its share is the binomial probability that at most p segments
+    are lost. If participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -77,9 +77,8 @@ def first_pass(plan: ChannelPlan) -> float | None:
 def missed_messages(plan: ChannelPlan) -> float | None:
     """Return the share of frames with content that at least one participant misses.
 
-    The share is 1 - (1 - loss)^(n - 1) for n participants. A frame that a participant
-    misses must be repaired or sent again. If participants are offline, the result is
-    None.
+    The share is 1 - (1 - loss)^(n - 1) for n participants. A missed frame must be
+    repaired or sent again. If participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -90,9 +89,9 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
     """Return the share of messages that any other participant receives in time.
 
     For a target time S and n participants, the share is 1 - (1 - (1 - loss) F(S))^(n -
-    1). F is the log-normal distribution function of the delay. The result is None in
-    three cases: participants are offline, payloads have segments, or a retransmission
-    can arrive within S.
+    1). F is the log-normal distribution function of the delay. The result is None if
+    participants are offline, payloads have segments, or a retransmission can arrive
+    within S.
     """
     resent_s = plan.setting("retransmission_interval_s")
     if plan.offline_share or plan.segments() != (1, 0) or resent_s <= target_s:
@@ -141,8 +140,8 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 
     All numbers are equally likely. If filters roll over, the numbers range from
     `bloom_kept_ids` to `bloom_rollover_ids`. If filters never roll over, the number has
-    no limit, so the function returns the capacity. If `ChannelPlan.filter_ids` is set,
-    it is the only number.
+    no limit, so the capacity is returned. If `ChannelPlan.filter_ids` is set, it is the
+    only number.
     """
     profile = plan.participant()
     if plan.filter_ids is not None:
@@ -157,8 +156,9 @@ def false_acknowledgement_rate(plan: ChannelPlan) -> float:
 
     A channel's filters hold nearly the same ids and have the same size, so an id is a
     false positive in all filters or in none. The probability is therefore the
-    false-positive rate of one filter. Participants ignore filters whose rate exceeds
-    `possible_acks_max_false_positive_rate`, so such filters do not count.
+    false-positive rate of one filter. Filters whose rate exceeds
+    `possible_acks_max_false_positive_rate` do not count, because participants ignore
+    them.
     """
     profile = plan.participant()
     if profile.possible_acks_threshold is None:

@@ -25,7 +25,7 @@ class Fit(NamedTuple):
         return math.fsum(map(operator.mul, self.coefficients, features))
 
     def power_of(self, values: Sequence[float]) -> float:
-        """Return the product that `fit_power` fits, for these values."""
+        """Return the product that `fit_power` fits."""
         factor, *exponents = self.coefficients
         return factor * math.prod(map(math.pow, values, exponents))
 
@@ -47,8 +47,8 @@ FitRow = tuple[str, Sequence[float], float]
 def fit(rows: Sequence[FitRow]) -> Fit:
     """Return the nonnegative coefficients with the smallest sum of squared residuals.
 
-    A row has a name, the features and the measured value. Residuals are shares of the
-    measured value. All subsets of the few features are tried.
+    Rows are (name, features, measured value). Residuals are shares of the measured
+    value. All subsets of the few features are tried.
     """
     features = np.array([row[1] for row in rows], dtype=float)
     values = np.array([row[2] for row in rows])

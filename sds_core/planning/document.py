@@ -21,10 +21,9 @@ class OutlookObject(TypedDict):
     """Forecast of one figure.
 
     Attributes:
-        past: Mean (or, for peak figures, maximum) of the last seven days of the
-            history.
-        week: Mean (or maximum) of the first seven days of the forecast.
-        before: Values of the last days of the history. The oldest is first.
+        past: Mean (maximum for peak figures) of the history's last seven days.
+        week: Mean (maximum) of the forecast's first seven days.
+        before: Values of the history's last days, oldest first.
         days: Forecast for each future day.
     """
 
@@ -39,8 +38,7 @@ class ReachedObject(TypedDict):
 
     Attributes:
         now: Value at the end of the history.
-        reached: Time at which half of the possible futures have reached the limit, Unix
-            ms.
+        reached: When half of the possible futures have reached the limit, Unix ms.
         note: Why `reached` is null although the figure grows; otherwise empty.
     """
 

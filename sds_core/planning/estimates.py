@@ -13,7 +13,7 @@ from sds_core.planning.errors import ModelMissing
 
 
 class Estimate(NamedTuple):
-    """A figure, as a mean over runs and the bounds of its confidence interval.
+    """A figure: a mean over runs, and the bounds of its confidence interval.
 
     If the figure is exact, the three values are equal. If no run has the figure, they
     are NaN. If only one run has it, the bounds are infinite.
@@ -73,7 +73,7 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
 def difference(values: Sequence[float], base: Sequence[float]) -> Estimate:
     """Return the mean difference of pairs of runs. Both runs of a pair have one seed.
 
-    The runs of a pair have similar traffic and losses, so the interval is narrower than
-    for independent runs.
+    They have similar traffic and losses, so the interval is narrower than for
+    independent runs.
     """
     return estimated([one - other for one, other in zip(values, base, strict=True)])

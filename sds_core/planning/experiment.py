@@ -46,12 +46,10 @@ They are few, so that variants of a plan have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
-"""If a group has more participants, the warm-up has no losses.
-
-In a large group, each loss causes many sync messages, so a warm-up with losses would
-cause most of the received frames. After the warm-up, the channel is silent for T_max,
-but at most 300 s. Even so, the first minute with losses has as many sync messages as
-later minutes.
+"""If a group has more participants, the warm-up has no losses. Each loss in a large
+group causes many sync messages, so most frames would be received in the warm-up. After
+the warm-up, the channel is silent for T_max, but at most 300 s. Even so, the first
+minute with losses has as many sync messages as later minutes.
 """
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
@@ -88,7 +86,7 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     A run measures `LEAST_MESSAGES` to `MOST_MESSAGES` messages. Their number follows
     from `receptions` and from a rough estimate of the sync messages and repairs that a
     message causes. If participants are offline at times, the measured time is extended
-    to one mean cycle of presence and absence, but at most to five times its length.
+    to one mean cycle, but at most to five times its length.
 
     `receptions` is the planned number of received frames in the run. A long history or
     a large group causes more received frames.

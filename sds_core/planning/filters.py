@@ -36,8 +36,7 @@ def designed_ids(m_bits: float, k: float) -> float:
 def added_ids(ids: Floats) -> Floats:
     """Return how many ids were added in each hour.
 
-    The result has the shape of `ids`. If the number decreased in an hour, the hour's
-    value is 0.
+    The result has the shape of `ids`. An hour with a decrease has the value 0.
     """
     return np.maximum(np.diff(ids, prepend=ids[:1]), 0.0)
 

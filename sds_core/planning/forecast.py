@@ -25,13 +25,12 @@ class ForecastSettings:
     Attributes:
         days: Number of days that the forecast covers, at least 7.
         coverage: Share of the simulated futures that an interval contains, in (0, 1).
-        epoch_messages: Rate-limit budget of one participant: messages in an epoch.
+        epoch_messages: Rate-limit budget of one participant, messages per epoch.
         epoch_share: Share of the rate-limit budget that counts as the limit.
         message_bytes: Maximum size of a message; 150 KiB (64/WAKU2-NETWORK).
         record_bytes: Bytes of a Kafka record in addition to the frame: key, headers,
             framing.
-        retention_days: How long Kafka keeps records. If None, the figure of the storage
-            is omitted.
+        retention_days: How long Kafka keeps records; if None, storage is omitted.
     """
 
     days: int = 90
@@ -56,9 +55,8 @@ class Outlook(NamedTuple):
     """The past and the forecast of one figure, for each day.
 
     Attributes:
-        past: Mean (or, for peak figures, maximum) of the last seven days of the
-            history.
-        week: Mean (or maximum) of the first seven days of the forecast.
+        past: Mean (maximum for peak figures) of the history's last seven days.
+        week: Mean (maximum) of the forecast's first seven days.
         before: Values of the last days of the history, at most `BEFORE_DAYS`. The
             oldest is first.
     """
@@ -73,8 +71,7 @@ class Forecast(NamedTuple):
     """Forecast of a view.
 
     Attributes:
-        begin_ms: End of the history, which is the start of the forecast, Unix ms of
-            event time.
+        begin_ms: End of the history and start of the forecast, Unix ms of event time.
         history_days: Number of whole days of history that the forecast uses.
         figures: Figures by name: ``bytes``, ``bytes.<part>``, ``retransmission``
             (included in the other bytes), ``messages``, ``kafka.bytes``,
@@ -106,8 +103,7 @@ def daily_figures(
 ) -> Daily:
     """Return a view's figures for each whole day, in a form that can be summed.
 
-    `parts` maps the name of each part of the bytes to its column; see
-    `measures.Measures`.
+    `parts` maps parts' names to columns; see `measures.Measures`.
     """
     sent = measures.bytes_sent(hours)
     counted = {

@@ -76,8 +76,8 @@ class Grid:
         """Read a grid from a mapping.
 
         `base` has the settings that all plans share. `grid` maps settings to lists of
-        values. Each combination of values is a plan. If `grid` is a list of such
-        tables, each table adds plans.
+        values; each combination is a plan. If `grid` is a list of such tables, each
+        adds plans.
 
         Raises:
             TableError: The mapping is not a grid, has more than `MAX_RUNS` runs, or

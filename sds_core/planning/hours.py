@@ -85,10 +85,10 @@ def hours_of(
     """Return the hours of a view from its last silence until `end_ms`.
 
     Args:
-        rows: One row for each hour in which a figure changed, in order of ``minute``. A
-            figure that is absent or null counts as 0.
-        counters: Fields that only increase. If a value is smaller than the previous
-            value, the counter has restarted.
+        rows: One row per hour in which a figure changed, in order of ``minute``. An
+            absent or null figure counts as 0.
+        counters: Fields that only increase. A smaller value means that the counter
+            restarted.
         gauges: Fields that can increase and decrease.
         end_ms: End of the last hour, see `last_hour_ms`.
         now_ms: Wall time, Unix ms.
@@ -110,8 +110,7 @@ def hours_of(
     silences = np.flatnonzero(np.diff(minutes) > SILENCE_MS)
     first = int(silences[-1]) + 1 if len(silences) else 0
     used = rows[first:]
-    # The changes in the hour of the first row are unknown, because no earlier row
-    # exists.
+    # No row precedes the first row, so the changes in its hour are unknown.
     begin = int(minutes[first]) // HOUR_MS + 1
     number = end_ms // HOUR_MS - begin
     whole_days = max(number, 0) // DAY_HOURS

@@ -1,4 +1,4 @@
-"""Makes a plan of a channel from a monitor's history, and lists its assumptions."""
+"""Makes a plan of a channel from a monitor's history, with its assumptions."""
 
 from __future__ import annotations
 
@@ -37,10 +37,9 @@ class MeasuredChannel(NamedTuple):
     """A channel's plan and figures according to its history.
 
     Attributes:
-        figures: Measured values. The keys are names of fields of `Outcome`.
-        hours: Number of hours of the history that were used, at most one week.
-        assumed: Assumptions about values that the history does not contain. Each is a
-            sentence.
+        figures: Measured values, by field names of `Outcome`.
+        hours: Number of hours of history that were used, at most a week.
+        assumed: Sentences with assumptions about values that the history lacks.
     """
 
     plan: ChannelPlan
@@ -61,8 +60,8 @@ def measured_channel(
     For the arguments, see `hours_of`.
 
     Raises:
-        TooLittleTraffic: The week has fewer than `LEAST_MESSAGES` messages that a tap
-            has seen, fewer than 2 participants, or less than 1 whole hour.
+        TooLittleTraffic: The week has fewer than `LEAST_MESSAGES` seen messages, fewer
+            than 2 participants, or less than 1 whole hour.
         Silent: The channel has sent nothing lately.
         ClockJumped: A row's time is in the future.
     """
@@ -80,7 +79,7 @@ def measured_channel(
     used = min(len(hours.grown["messages"]), _WEEK_HOURS)
     grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
     gauges = {name: one[-used:] for name, one in hours.gauges.items()}
-    # Messages without a seen frame are not counted, because their length is unknown.
+    # Without a frame, a message's length is unknown, so it does not count.
     messages = min(grown["messages"], grown["frames_content"])
     participants = int(gauges[PARTICIPANTS].max())
     if messages < LEAST_MESSAGES or participants < 2:

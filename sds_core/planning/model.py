@@ -28,9 +28,8 @@ _LEAST_CHANGE = 1e-9
 def draw_paths(values: Floats, days: int) -> Floats:
     """Return possible futures of a daily figure, shape (days, `PATHS`).
 
-    The futures differ in each day's random deviation, in the line, and in the effects
-    of weekdays, which are uncertain. If the values are the same, the futures are the
-    same.
+    The futures differ in the random deviations, and in the uncertain line and effects
+    of weekdays. The same values give the same futures.
 
     `values` has the figure of each day, shape (n,) with n >= 14. No value is negative.
 

@@ -34,10 +34,10 @@ class Outcome(NamedTuple):
     """Figures of a simulation. A figure without events is NaN.
 
     docs/planning.md ("Figures") defines the figures. Shares are in [0, 1]. A message is
-    one payload, which may be sent in segments. It is received when enough segments have
-    arrived. A delivery is a pair of a message and a participant other than its sender,
-    who may be offline. The prefix ``monitor_`` marks figures that a monitor derives
-    from frames (docs/figures.md, 4 and 5).
+    one payload; if it is segmented, it is received when enough segments have arrived. A
+    delivery is a pair of a message and another participant, who may be offline. The
+    prefix ``monitor_`` marks figures that a monitor derives from frames
+    (docs/figures.md, 4 and 5).
     """
 
     messages: float
@@ -110,8 +110,8 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # For each sender and each of its messages that no other participant has yet:
-        # the filters that the sender received.
+        # By sender and message that no other participant has yet: the filters that the
+        # sender received.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 
@@ -213,8 +213,8 @@ class Measurement:
     def _epoch_messages(self, seconds: float) -> float:
         epochs = int(seconds // EPOCH_S)
         if not epochs:
-            # A maximum over less than an epoch cannot be scaled to an epoch. The result
-            # would be far too high.
+            # A maximum over less than an epoch cannot be scaled: the result would be
+            # far too high.
             return math.nan
         whole = [count for (_, at), count in self._epochs.items() if at < epochs]
         return float(max(whole, default=0))
@@ -297,8 +297,7 @@ def _complete_ms(
 ) -> float:
     """Return when a participant had enough segments, Unix ms; infinite if never.
 
-    If `within_ms` is finite, a segment counts only if its first broadcast arrived
-    within this time.
+    If `within_ms` is finite, only first broadcasts that arrive in this time count.
     """
     if len(payload) == 1 and within_ms == math.inf:
         return payload[0].received.get(who, math.inf)

@@ -1,9 +1,8 @@
 """Computes the needed resources by a cost model, which is fitted to the benchmarks.
 
-A batch has a fixed cost, and costs that grow with five quantities: the number of
-channels with a frame in the batch, the bytes of these channels' states, the number of
-frames, their bytes, and the number of known channels. No cost is negative.
-docs/planning.md has the definitions.
+A batch has a fixed cost, and costs that grow with five quantities: channels with a
+frame in the batch, bytes of these channels' states, frames, bytes of frames, and known
+channels. No cost is negative. docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from sds_core.planning.cost_fit import Fit, FitRow, fit, fit_power
 from sds_core.planning.measured import Performance, Run, Scaling
 
 MIX = ((1, 10), (5, 5), (25, 3))
-"""Classes of channels in the data set `mix`, as in benchmarks/data.py.
+"""Classes of channels in the data set `mix` (benchmarks/data.py).
 
-Each class has a number of channels, and a number of participants per channel. At 10
-frames/s, this number of channels has filters, and the same number has none. Each class
-has a third of all frames.
+Each class has a number of channels and of participants per channel. At 10 frames/s,
+this number of channels has filters, and the same number has none. Each class has a
+third of all frames.
 """
 
 USUAL = 5
@@ -57,7 +56,7 @@ class Load:
     Attributes:
         frames_per_s: Frames per second of all channels together. All channels have the
             same traffic.
-        hours: Number of hours for which a channel remembers messages.
+        hours: Hours for which a channel remembers messages.
         frame_bytes: Mean bytes of a frame.
         trigger_s: Seconds of traffic in a batch.
     """
@@ -175,8 +174,7 @@ class CostRows:
             row = f"drain {name}"
             cpu_us, rate = (median(one, "this job") for one in (f"{row}, CPU", row))
             frames /= _DRAIN_BATCHES
-            # The load is that of the middle of the run, when half of the frames are
-            # remembered.
+            # In the middle of the run, half of the frames are remembered.
             load = Load(channels, USUAL, frames, _DRAIN_BATCHES / 2 / 3_600, size)
             yield BatchRow(row, [load], cpu_us * frames / 1e6, frames / rate)
 
@@ -259,8 +257,8 @@ class CostModel:
         )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
-        # The wall time of a batch is s + p / cores. It was measured with one core (s +
-        # p) and with two cores (s + p / 2).
+        # The wall time of a batch is s + p / cores, measured with one core (s + p) and
+        # with two cores (s + p / 2).
         single, double = 1 / one.frames_per_s, 1 / both.frames_per_s
         self._serial = max(0.0, 2 * double - single) / double
         first, last = runs.run(1_000, 1, 1), runs.run(1_000, 2, 2)
@@ -370,5 +368,5 @@ class CostModel:
 
 
 def _minutes(frames_per_s: float) -> float:
-    """Return the number of minutes in a day in which a channel has a frame."""
+    """Return how many minutes of a day have a frame of the channel."""
     return 1_440 * -math.expm1(-60 * frames_per_s)

@@ -13,7 +13,7 @@ from sds_core.prolly.node import EMPTY, Bucket, Leaf, LeafBucket, Node
 
 
 class Builder:
-    """Builds a tree from leaves and subtrees, which must be added in order of keys."""
+    """Builds a tree from leaves and subtrees that are added in order of keys."""
 
     __slots__ = ("_hashes", "_keys", "_levels", "_limit")
 
@@ -61,8 +61,7 @@ class Builder:
     def finish(self) -> Node:
         """Return the root. Do not use the builder afterwards.
 
-        `finish` adds the tail. Add it before only as the end of a subtree, never as a
-        leaf.
+        `finish` adds the tail. Never add it as a leaf, only in a subtree.
         """
         root = self._tail()
         while len(root.children) == 1:

@@ -84,7 +84,7 @@ class DocumentServer:
     """Answers one client's requests about one tree.
 
     Args:
-        tree: The messages of this side. The tree must not change during the connection.
+        tree: The messages of this side, constant during the connection.
 
     Attributes:
         client_differs: Whether the latest `ExchangeRootRequest` had another root, so

@@ -29,7 +29,7 @@ class BrokenFrame(BadFrame):
 
 
 class UnexpectedMessage(SyncError):
-    """The message has the wrong kind, or the peer sent it at the wrong time."""
+    """The message has the wrong kind, or comes at the wrong time."""
 
 
 class BadNode(SyncError):

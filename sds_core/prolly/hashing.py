@@ -1,12 +1,12 @@
 """Hashes of nodes, and the rule that decides which nodes are boundaries.
 
-A node hash depends only on the node's key and level, so the order of insertion does not
-change the shape of a tree. The hash of a leaf is the SHA-256 of its encoded key. The
-hash of the lowest level's tail is the SHA-256 of an empty string. At each higher level,
-the hash of the level below is hashed again. If the first four bytes of the hash, as a
+A node's hash depends only on its key and level, so the order of insertion does not
+change a tree's shape. The hash of a leaf is the SHA-256 of its encoded key. The hash of
+the lowest level's tail is the SHA-256 of an empty string. At each higher level, the
+hash of the level below is hashed again. If the first four bytes of the hash, as a
 number, are below 2**32 / fan-out, the node is a *boundary*. A boundary ends a bucket,
-and its key is also the key of a node of the next level. The tail ends the last bucket
-of each level.
+and its key is also a key of the next level. The tail ends the last bucket of each
+level.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_FAN_OUT: Final = 65_536
 """Maximum fan-out. With larger buckets, a tree would have only one level."""
 
 MAX_LEVEL: Final = 64
-"""Maximum level of a boundary, which limits how often a hash is hashed again."""
+"""Maximum level of a boundary, which limits chains of hashes."""
 
 TAIL_HASH: Final = sha256().digest()
 """Node hash of the tail of the lowest level."""

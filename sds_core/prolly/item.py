@@ -1,4 +1,4 @@
-"""The key of a message in a tree: the sender's time, followed by the message hash."""
+"""The key of a message in a tree: the sender's time, then the message hash."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Item(NamedTuple):
     """A message in a tree. Items have the same order as their encoded keys.
 
     Attributes:
-        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). In a
-            reference, the time 0 means that no node exists.
+        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). The time 0
+            marks an absent reference.
         message_hash: Deterministic message hash, 32 bytes.
     """
 
@@ -38,7 +38,7 @@ class Item(NamedTuple):
 
 
 def pack(item: Item) -> bytes:
-    """Return an item's key: the time as 8 bytes (big-endian), then the hash.
+    """Return an item's key: the time (8 bytes, big-endian), then the hash.
 
     Raises:
         BadItem: The time is out of range, or the hash does not have `HASH_BYTES` bytes.

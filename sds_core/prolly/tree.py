@@ -1,9 +1,9 @@
 """A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
 
 The design combines 75/WAKU2-SYNC and Gustafson's okra. As in okra, a node's own hash
-promotes it to the next level, so a change does not affect nodes to its right. As in the
-proof of concept of 75/WAKU2-SYNC, the rightmost node of every level is the tail ("fake
-root"). The tail of the highest level is the root.
+promotes it to the next level, so no change cascades to the right. As in the document's
+proof of concept, the rightmost node of every level is the tail ("fake root"). The tail
+of the highest level is the root.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class ProllyTree:
     def between(self, start_ns: int, end_ns: int) -> Self:
         """Return a tree of the messages with a time in [start_ns, end_ns), Unix ns.
 
-        Only the buckets at the two ends of this period are rebuilt.
+        Only the buckets at both ends of the period are rebuilt.
         """
         builder = Builder(self._limit)
         first, end = first_key_at(start_ns), first_key_at(end_ns)
@@ -102,7 +102,7 @@ class ProllyTree:
         return self.with_root(builder.finish())
 
     def node(self, level: int, key: bytes) -> Node | None:
-        """Return the node of a level that has this encoded key; None if none exists."""
+        """Return the node of a level with this encoded key; None if none exists."""
         found = self._at_or_after(level, key)
         return found if found is not None and found.key == key else None
 
@@ -172,7 +172,7 @@ class ProllyTree:
 class _Walk:
     """Copies a tree into a builder and applies changes in order of their keys.
 
-    A change is an encoded key and whether the new tree has a message with this key.
+    A change is an encoded key, and whether the new tree has the message.
     """
 
     __slots__ = ("_changes", "_place", "builder")
@@ -217,8 +217,7 @@ def _take_between(
 ) -> None:
     """Copy the messages of a subtree whose keys are in [first, end).
 
-    `before` is the key of the subtree's left neighbour, which is less than all keys in
-    the subtree.
+    `before` is the left neighbour's key, which is less than all keys in the subtree.
     """
     if node.key < first or before >= end:
         return

@@ -7,7 +7,7 @@ events:
     Arrived ──▶ decryption ──▶ SDS, in causal order ──▶ reassembly ──▶ Output.events
 
 When `next_deadline_ms` is reached, apply the input `Advance`, which does everything
-that is due. All rules are from RELIABLE-CHANNEL-API.
+that is due. Source of all rules: RELIABLE-CHANNEL-API.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from sds_core.wire import HistoryEntry
 class ReliableChannelCore:
     """One participant of a reliable channel.
 
-    Times are Unix ms. If a time is earlier than that of the previous input, the
-    previous time is used.
+    Times are Unix ms. If a time is earlier than the previous time, the previous time is
+    used.
 
     Args:
-        channel_id: Id of the channel, which all its participants use.
+        channel_id: Id of the channel, the same for all participants.
         sender_id: Id of this participant, unique in the channel and the same after each
             restart.
         content_topic: Topic of the channel's messages. No other channel may use this

@@ -58,8 +58,8 @@ class FetchingState(msgspec.Struct, array_like=True):
 
     Attributes:
         retrieval_ms: When the next query by hash is due, Unix ms; inf while stopped.
-        asked_ms: For each missing message, by id: when it was last queried, Unix ms; 0
-            if never.
+        asked_ms: When each missing message, by id, was last queried, Unix ms; 0 if
+            never.
     """
 
     has_store: bool
@@ -135,7 +135,7 @@ class Fetching:
     def answered(self, answer: StoreAnswered, out: Output) -> bool:
         """Process an answer; return whether it belongs to one of our queries.
 
-        If the next page is needed, the method queries for it.
+        If necessary, query for the next page.
         """
         if answer.number == self.state.retrieval_number:
             self.state.retrieval_number = None

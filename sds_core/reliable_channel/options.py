@@ -49,16 +49,20 @@ class RetrievalStrategy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Maximum numbers and bytes that are tracked (document, "Resource exhaustion").
+    """Limits on all that a channel tracks (document, "Resource exhaustion").
+
+    The attributes say what is dropped or refused if a limit is exceeded.
 
     Attributes:
-        messages: Own messages that are tracked to report events.
-        retries, retries_bytes: Own chunks that may be sent again.
+        messages: Own messages that are tracked to report events; the oldest is dropped.
+        retries, retries_bytes: Own chunks that may be sent again; the oldest is
+            dropped.
         queue, queue_bytes: Frames that wait to be sent. If the queue is full, the
             oldest retry is dropped. If no retry waits, a new message is refused.
-        intake, intake_bytes: Received messages that wait to be processed. SDS later
-            notices that a dropped message is missing.
-        ephemerals: Received ephemeral messages whose copies are recognised.
+        intake, intake_bytes: Received messages that wait to be processed; the oldest is
+            dropped, and SDS later notices that it is missing.
+        ephemerals: Received ephemeral messages whose copies are recognised; the oldest
+            is dropped.
     """
 
     messages: int = 1_000

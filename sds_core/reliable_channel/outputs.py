@@ -28,9 +28,9 @@ class StoreRequest(NamedTuple):
     """A query for one page. Answer it with the input `StoreAnswered` or `StoreFailed`.
 
     Attributes:
-        hashes: Hashes of the messages to find, 32 bytes each; empty in a query by time.
-        start_ms, end_ms: First and last sender's time of the messages to find, Unix ms;
-            0 in a query by hash.
+        hashes: Hashes to find, 32 bytes each; empty in a query by time.
+        start_ms, end_ms: First and last sender's time to find, Unix ms; 0 in a query by
+            hash.
         cursor: Cursor from the previous page; None to query the first page.
     """
 

@@ -1,8 +1,8 @@
 """Decides when to query a store for messages missed offline ("Query on connect").
 
-A query reads backwards in time, page by page. The query stops at a page with another
-participant's message that has a causal history, because SDS finds earlier missing
-messages through this history.
+A query reads backwards in time, page by page. It stops at a page with another
+participant's message that has a causal history, through which SDS finds earlier missing
+messages.
 """
 
 from __future__ import annotations

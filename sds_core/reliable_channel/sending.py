@@ -74,7 +74,7 @@ class Sending:
     # -- calls by the application
 
     def new_id(self, payload: bytes, now_ms: int, random: Random) -> str:
-        """Return an id for a payload. Equal payloads get different ids."""
+        """Return a new id for a payload, even if it equals another payload."""
         return hash_of_parts(
             self._participant.channel_id.encode(),
             self._participant.participant_id.encode(),
@@ -94,7 +94,7 @@ class Sending:
             check_name("message_id", message_id, _MOST_ID_CHARACTERS)
         except ValueError as error:
             raise MessageIdRefused(message_id, str(error)) from error
-        # If a message is no longer tracked, its chunks may still wait to be sent.
+        # Chunks may still wait when their message is no longer tracked.
         is_taken = self.chunks.get(message_id) is not None
         if is_taken or self._outward.has_unframed(message_id):
             raise MessageIdRefused(message_id, "another message has this id")
@@ -141,8 +141,7 @@ class Sending:
             detail = f"{len(payload)} bytes; an ephemeral message is never segmented"
         else:
             try:
-                # Empty content is not encrypted, so that the participant's
-                # `send_ephemeral` can refuse it.
+                # Empty content is not encrypted, so that the participant can refuse it.
                 content = payload and self._contents.encrypt(payload)
                 step = self._participant.send_ephemeral(content, now_ms)
             except sds.EmptyContent:
@@ -164,8 +163,7 @@ class Sending:
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        # Here, only events use the id, so replace the frame's id by the application's
-        # id.
+        # The application's id replaces the frame's, because only events use it.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS sends, and its results
@@ -208,7 +206,7 @@ class Sending:
         """Record that the network accepted a frame."""
         sds_id = queued.sds_id
         if queued.cause in (Cause.CONTENT, Cause.RETRY):
-            # A retry has a new time, so it has a new hash, by which stores find it.
+            # A retry has a new time and thus a new hash, by which stores find it.
             self._participant.note_retrieval_hint(sds_id, message_hash)
             self._mark(MessageSent, Stage.SENT, sds_id, out)
             self.retries.sending_ended(sds_id, now_ms)
@@ -253,7 +251,7 @@ class Sending:
         Raises:
             PayloadTooLarge: The payload needs too many segments.
             FrameTooLarge: The content does not fit into any frame.
-            EncryptionError: The content of a chunk could not be encrypted.
+            EncryptionError: A chunk could not be encrypted.
         """
         segments = self._assembly.split(payload)
         contents = [self._contents.encrypt(segment) for segment in segments]

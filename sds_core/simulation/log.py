@@ -26,14 +26,14 @@ class Transmission(NamedTuple):
 
     Attributes:
         number: Number of the transmission, counted from 0.
-        by: Participant that sent the frame. In a repair, the frame itself names another
-            sender: that of the message.
+        by: Participant that sent the frame. In a repair, the frame names the message's
+            sender instead.
         cause: Why the frame was sent. Outside of a simulation, only the sender knows
             this.
         frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, the
-            sender's library treats the frame as a message. Its id is then the same
-            whenever it is sent, and appears in causal histories.
-        value: The frame's bytes, which are the same whenever the message is sent.
+            sender's library treats it as a message: its id stays the same, and enters
+            causal histories.
+        value: The frame's bytes, the same whenever the message is sent.
         waku_hash: Waku message hash of this transmission, `0x` and 64 hex digits.
         waku_timestamp_ns: the time in the Waku message, according to the sender's
             clock.
@@ -92,8 +92,8 @@ class Sighting(NamedTuple):
 
     Attributes:
         at_ms: event time of the record, according to the tap's clock.
-        seq: sequence number that the tap assigned, from 1 on. Records that are lost on
-            the way to Kafka have numbers too.
+        seq: sequence number from the tap, from 1 on. Records lost on the way to Kafka
+            have numbers too.
     """
 
     at_ms: int
@@ -130,13 +130,12 @@ class GapCause(enum.StrEnum):
 class TapGap(NamedTuple):
     """A period in which a tap recorded nothing. It is logged when it begins.
 
-    A loss on a link to the tap is not such a gap, because links to participants also
-    lose messages.
+    Losses on links to the tap are no gaps, because links to participants lose messages
+    too.
 
     Attributes:
         at_ms: start of the period, according to the tap's clock.
-        until_ms: end of the period, according to the tap's clock. The period excludes
-            its end.
+        until_ms: exclusive end of the period, according to the tap's clock.
     """
 
     at_ms: int

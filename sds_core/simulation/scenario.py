@@ -17,15 +17,14 @@ from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.text import shown
 
-# Thirty days. A longer time probably has a wrong unit, or is infinite, which TOML
-# allows.
+# Thirty days: longer times probably have a wrong unit, or are infinite (TOML allows
+# this).
 LONGEST_S = 2_592_000
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Name = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
-# Relays carry at most 150 KB (64/WAKU2-NETWORK), which include the filter and the
-# history.
+# Relays carry at most 150 KB (64/WAKU2-NETWORK), including filter and history.
 Payload = Annotated[int, Meta(ge=1, le=100_000)]
 Count = Annotated[int, Meta(ge=1, le=100_000)]
 
@@ -69,8 +68,8 @@ class Traffic(Table, frozen=True, kw_only=True):
             `channel`, one random present participant sends at each occasion.
         burst: number of messages sent at an occasion.
         burst_spacing_ms: time between messages of a burst.
-        spells: periods with more or less traffic. If two periods overlap, their rates
-            are multiplied.
+        spells: periods with more or less traffic. If two overlap, their rates are
+            multiplied.
         payload_least_bytes, payload_most_bytes: minimum and maximum length of the
             content, which is uniformly distributed.
         ephemeral_share: share of messages that are ephemeral.
@@ -97,8 +96,7 @@ class Traffic(Table, frozen=True, kw_only=True):
 class LostTail(Table, frozen=True, kw_only=True):
     """Messages at the end of a channel that no other participant ever receives.
 
-    When the scenario's `duration_s` ends, a participant that is present sends these
-    messages.
+    A present participant sends these messages when `duration_s` ends.
 
     Attributes:
         messages: number of these messages.
@@ -161,8 +159,7 @@ class Link(Table, frozen=True, kw_only=True):
     """Loss and delay between two participants, or between a participant and a tap.
 
     Attributes:
-        loss: share of transmissions that are lost. Losses are independent of each
-            other.
+        loss: share of transmissions that are lost, independently of each other.
         bursts: loss in bursts. If omitted, there are no bursts.
         delay: distribution of the delay. A delay is at least 1 ms.
     """
@@ -297,8 +294,8 @@ class Tap(Link, frozen=True, kw_only=True):
         name: observer id.
         start_s: time when the tap starts.
         heartbeat_interval_s: time between two heartbeats.
-        blackouts: periods in which the tap is down, so it sends neither records nor
-            heartbeats. After such a period, the tap's sequence numbers continue.
+        blackouts: periods in which the tap is down: it sends neither records nor
+            heartbeats. Its sequence numbers continue afterwards.
         deaf: periods in which the tap runs but receives nothing. It still sends
             heartbeats, and no sequence numbers are missing.
         record_loss: share of the tap's records that are lost on the way to the topic,
@@ -378,8 +375,8 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: the mapping is not a scenario. The error has the position, the
-                value and the allowed values.
+            TableError: the mapping is not a scenario. The error has position, value and
+                allowed values.
         """
         scenario = read(mapping, cls)
         _check_names(scenario)

@@ -44,15 +44,15 @@ class GapEvent(enum.IntEnum):
     NAMED_IN_WARM_UP = 0
     """A causal history names the id during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """A history names the id, but no message from after the start precedes the id."""
+    """A history names the id, but no message from after the start before it."""
     NAMED_AFTER_START = 2
-    """A history names the id, and a message from after the start precedes the id."""
+    """A history names the id, and a message from after the start before it."""
     SETTLE_TIME_PASSED = 3
     """The settle time passes."""
     DEADLINE_PASSED = 4
-    """The deadline passes, and no evidence shows that the network had the message."""
+    """The deadline passes without evidence that the network had the message."""
     DEADLINE_PASSED_WITH_EVIDENCE = 5
-    """The deadline passes, but evidence shows that the network had the message."""
+    """The deadline passes with evidence that the network had the message."""
     ARRIVED = 6
     """The first copy arrives, and no participant had requested the message."""
     ARRIVED_AFTER_REQUEST = 7
@@ -60,7 +60,7 @@ class GapEvent(enum.IntEnum):
     ARRIVED_AFTER_REPAIR_WINDOW = 8
     """The first copy arrives after the repair window of the latest request."""
     ARRIVED_AFTER_HORIZON = 9
-    """The first copy arrives when deadline and retention window are both over."""
+    """The first copy arrives after both the deadline and the retention window."""
     FORGOTTEN = 10
     """The id was not named in the retention window, or the entry limit evicts it."""
 
@@ -112,8 +112,7 @@ _GONE = Transition(None)
 _DROPPED = dict.fromkeys((*ARRIVALS, GapEvent.FORGOTTEN), _GONE)
 
 TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
-    # In NOTED, a deadline passes only if it belongs to an earlier entry of the id,
-    # which was dropped.
+    # In NOTED, only the deadline of an earlier, dropped entry can pass.
     GapState.NOTED: {
         **_stays(GapState.NOTED, GapEvent.NAMED_IN_WARM_UP, *DEADLINES),
         GapEvent.NAMED_BEFORE_START: Transition(GapState.BEFORE_START),

@@ -26,7 +26,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 class Gaps:
     """Tracks each id that a causal history names but no tap has seen.
 
-    `gap_states.TRANSITIONS` defines the states, and which events count.
+    `gap_states.TRANSITIONS` defines states and counts.
     """
 
     _settings: RuleSettings

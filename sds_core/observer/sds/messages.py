@@ -31,10 +31,10 @@ class Message:
         overdue: Whether the message's deadline has passed.
         in_time: Whether the message was acknowledged, definitely or probably, by its
             deadline.
-        opportunity: Whether another participant sent a frame that could have
-            acknowledged the message.
-        witnesses: Participants whose filters held the message while it was not
-            definitely acknowledged.
+        opportunity: Whether another participant's frame could have acknowledged the
+            message.
+        witnesses: Participants whose filters held the message before its definite
+            acknowledgement.
         witness_rate: Product of the false-positive rates of the witnesses' filters.
         message_id: The id; empty if no later frame can need the id.
         waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown, or

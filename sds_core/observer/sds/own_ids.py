@@ -88,7 +88,7 @@ class OwnIds:
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
-        """Refresh the age of a seen id that is no message; return whether it exists."""
+        """If an id was seen and is not a message, refresh its age and return True."""
         seen = self._seen_ids.get(key)
         if seen is None:
             return False
@@ -127,9 +127,9 @@ class OwnIds:
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
         """Count a rebroadcast of a forgotten message; return whether the frame is one.
 
-        The frame counts as a rebroadcast only if its message was requested or returned
-        before. Otherwise, a hostile sender's high Lamport timestamp could turn all
-        frames of a participant into rebroadcasts.
+        It counts only if the message was requested or returned before. Otherwise, a
+        hostile sender's high Lamport timestamp could turn all frames of a participant
+        into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)

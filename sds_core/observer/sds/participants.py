@@ -68,8 +68,8 @@ class Participants:
     def active_span(self, index: int) -> tuple[int, int]:
         """The range of t0 in which a message finds the participant active.
 
-        A participant is active for a message if its earliest first copy is before t0,
-        and its latest first copy is at most one retention window before t0.
+        It is active if its earliest first copy is before t0, and its latest first copy
+        is at most one retention window before t0.
 
         Returns:
             The range excludes its start and includes its end, Unix ms; (0, 0) if no

@@ -13,8 +13,8 @@ WATCHED = 4
 """Number of watched ids of a filter; their loss shows a roll-over.
 
 A roll-over can also occur while the fill increases. The first three watched ids are the
-oldest in the filter, which a filter drops first. The last watched id is the newest. If
-a participant restarts with an old state, its filter lacks the newest id."""
+oldest, which a filter drops first. The last is the newest. If a participant restarts
+with an old state, its filter lacks the newest id."""
 
 
 @native
@@ -27,8 +27,8 @@ class Receiver:
     Attributes:
         checked_to: Order of the first message after the participant's latest first
             copy.
-        missing: The waiting messages that the participant lacks. Each has the event
-            time of the first frame that showed the lack.
+        missing: The waiting messages that the participant lacks, with the event time of
+            the first frame that showed the lack.
         lost: The waiting messages that count as lost to the participant.
         watched: At most `WATCHED` messages that the participant's newest filter held.
         returns: Event times of the latest two returns, the latest first; 0 for a

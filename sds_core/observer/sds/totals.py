@@ -2,8 +2,8 @@
 
 Totals are stored first in each blob of the query's state, so they are as durable as the
 checkpoint. Totals leave the job as absolute values, so a sink may set a value twice.
-``docs/figures.md`` defines each figure. The modules in ``figures/`` beside this file
-define where each figure is published.
+``docs/figures.md`` defines each figure; the modules in ``figures/`` beside this file
+define where it is published.
 
 Add new fields only at the end and with a default, so that older blobs can still be
 decoded.
@@ -78,7 +78,7 @@ def _of_kind(kind: str) -> property:
 class ChannelTotals(msgspec.Struct, array_like=True):
     """Everything that the job publishes for one channel.
 
-    Counters count from the checkpoint's first batch. Gauges are values at `clock_ms`.
+    Counters start at the checkpoint's first batch. Gauges are values at `clock_ms`.
     Times are event times in Unix milliseconds, or None. `observers` are the taps that
     showed the channel within the retention window. `sds_core.observer.summing` explains
     how fields are added up over channels.
@@ -198,17 +198,17 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def repair_responses(self) -> int:
-        """Number of responses that answered a request, plus redundant responses."""
+        """Responses that answered a request, plus redundant responses."""
         return self.repair_answered + self.repair_redundant
 
     @property
     def requests_on_time(self) -> int:
-        """Number of timed requests that were not too early."""
+        """Timed requests that were not too early."""
         return self.requests_timed - self.requests_early
 
     @property
     def responses_explained(self) -> int:
-        """Number of timed responses for which a participant's T_resp fits."""
+        """Timed responses that a participant's T_resp explains."""
         return self.responses_timed - self.responses_unexplained
 
     bloom_false_positive_ratio = _of_fullest("false_positive_ratio")

@@ -31,8 +31,8 @@ _MANY_MORE: Final = 6
 """If the ratio is greater, the client requests messages and does not compare nodes.
 
 The ratio is the number of the server's differing nodes, divided by the number of the
-client's differing nodes. If it is greater, to compare the nodes costs more than to
-transfer the common messages.
+client's differing nodes. A comparison of the nodes would then cost more than a transfer
+of the common messages.
 """
 
 
@@ -41,8 +41,8 @@ class BatchedClient:
 
     Args:
         random_bytes: Function that returns the given number of random bytes, for salts.
-        start_ns, end_ns: Limits of the compared messages' times, [start_ns, end_ns),
-            Unix ns.
+        start_ns, end_ns: Only messages from this period, [start_ns, end_ns), Unix ns,
+            are compared.
 
     Attributes:
         outcome: The result; None until the synchronisation ends.

@@ -39,7 +39,7 @@ class BatchedServer:
     """Answers one client on one connection.
 
     Args:
-        tree: The messages of this side. The tree must not change during the connection.
+        tree: The messages of this side, constant during the connection.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -53,7 +53,7 @@ class BatchedServer:
         """Nodes whose fingerprints were sent last."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Return the answer to a message. Iteration generates the answer's frames.
+        """Return the answer to a message. Its frames are made during iteration.
 
         Raises:
             SyncError: The client does not follow the protocol.

@@ -23,8 +23,8 @@ class SegmentSet:
         layouts: The layouts that fit all these segments.
         data_count: Number of the payload's data segments; None while only parity
             segments of status-go have arrived.
-        parity_count: Number of the payload's parity segments; None until a segment that
-            contains this number arrives.
+        parity_count: Number of the payload's parity segments; None until a segment
+            states it.
         updated_ms: When the last segment was added, Unix ms.
     """
 
@@ -107,10 +107,9 @@ class SegmentSet:
         """Return the payload; None if more segments are needed.
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
-        last data segment is recovered from parity, its padding cannot be distinguished
-        from zeros at the payload's end. So the hash is checked with these zeros and
-        without them. If both hashes are wrong, the set waits until the last data
-        segment arrives.
+        last data segment is recovered from parity, its padding looks like zeros at the
+        payload's end. The hash is checked with and without these zeros. If both hashes
+        are wrong, the set waits for the last data segment.
 
         Raises:
             PayloadHashMismatch: The payload does not have the hash that the segments

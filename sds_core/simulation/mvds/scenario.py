@@ -23,8 +23,8 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         nodes: Number of nodes. Every node is in every group.
         senders: Number of nodes that create messages, counted from the first node.
         groups: Number of groups.
-        interval_s: Mean time between two messages of a sender in a group. The times are
-            exponentially distributed.
+        interval_s: Mean time between two messages of a sender in a group, exponentially
+            distributed.
         payload_bytes: Length of each message's body, bytes.
         mode: Whether a node sends its own messages at once, or offers them first.
         backoff: Times that a node waits before it sends again. `document` waits 2, 4,
@@ -50,8 +50,8 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: The mapping is not a scenario. The error has the position, the
-                value and the allowed values.
+            TableError: The mapping is not a scenario. The error has position, value and
+                allowed values.
         """
         scenario = read(mapping, cls)
         most = scenario.nodes

@@ -37,7 +37,7 @@ def simulate_mvds(
 ) -> Iterator[MvdsEntry]:
     """Yield everything that happens, in order of simulation time.
 
-    If the arguments are the same, the entries are the same.
+    The same arguments give the same entries.
     """
     yield from _Simulation(scenario, seed, start_ms).run()
 
