@@ -129,7 +129,7 @@ class VerdictLog:
     Args:
         rows: The newest row of each view, from an earlier run.
         observed_ms: When the earlier run last called `observe`, Unix ms of wall time;
-            None if there was no earlier run.
+            None without an earlier run.
     """
 
     def __init__(

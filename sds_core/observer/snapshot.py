@@ -234,7 +234,7 @@ class Snapshot:
 
     @property
     def all_ended(self) -> bool:
-        """Whether there were views, and all of them were forgotten."""
+        """Whether views existed, but all were forgotten."""
         views = self.views.values()
         return any(one.remainder is not None for one in views) and not any(
             one.totals for one in views

@@ -63,7 +63,7 @@ class Step(msgspec.Struct, frozen=True):
         at_ms: Event time, Unix ms.
         what: Kind of step, as one word (docs/trace.md).
         text: What happened, without the names of participants.
-        by: Participant that the step concerns; empty if there is none or it is unknown.
+        by: Participant that the step concerns; empty if no participant is known.
         to: Receiving peer, if the protocol has peers.
         tap: Tap whose record shows the step; empty for a conclusion of the view.
         names: Participants that are listed after the text.

@@ -152,7 +152,7 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 
 
 def false_acknowledgement_rate(plan: ChannelPlan) -> float:
-    """Return the probability that filters acknowledge a message that nobody received.
+    """Return the probability that filters acknowledge a message that no one received.
 
     A channel's filters hold nearly the same ids and have the same size, so an id is a
     false positive in all filters or in none. The probability is therefore the

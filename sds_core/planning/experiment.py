@@ -46,10 +46,12 @@ They are few, so that variants of a plan have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
-"""If a group has more participants, the warm-up has no losses. Each loss in a large
-group causes many sync messages, so most frames would be received in the warm-up. After
-the warm-up, the channel is silent for T_max, but at most 300 s. Even so, the first
-minute with losses has as many sync messages as later minutes.
+"""If a group has more participants, the warm-up has no losses.
+
+In a large group, each loss causes many sync messages, so most frames would be received
+in a warm-up with losses. After the warm-up, the channel is silent for T_max, but at
+most 300 s. Even so, the first minute with losses has as many sync messages as later
+minutes.
 """
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0

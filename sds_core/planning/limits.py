@@ -59,9 +59,9 @@ def reached_by_sum(
 ) -> Floats:
     """Return when each simulated future of a growing figure reaches a limit.
 
-    There are three differences from `reached_by_level`. `paths` has the growth on each
-    day. The times are exact to the hour. The argument `profile` has each hour's share
-    of a day's growth, shape (24,).
+    Three things differ from `reached_by_level`. `paths` has the growth on each day. The
+    times are exact to the hour. The argument `profile` has each hour's share of a day's
+    growth, shape (24,).
     """
     levels = now + np.cumsum(paths, axis=0)
     above = levels >= limit

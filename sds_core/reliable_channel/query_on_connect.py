@@ -33,8 +33,8 @@ class QueryState(msgspec.Struct, array_like=True):
 
     Attributes:
         is_wanted: Whether a query is due regardless of the time since the last query.
-        done_ms: End of the time that complete queries cover, Unix ms; None if there is
-            none.
+        done_ms: End of the time that complete queries cover, Unix ms; None before the
+            first.
         range: The time that the running query covers; None if no query runs.
     """
 

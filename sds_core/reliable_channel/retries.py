@@ -30,7 +30,7 @@ class Retry(msgspec.Struct, array_like=True):
 
 
 class Retries:
-    """Retry timers of our messages. If there are too many, the oldest is dropped."""
+    """Retry timers of our messages. Beyond a limit, the oldest is dropped."""
 
     def __init__(self, options: ReliableChannelOptions) -> None:
         self._interval_ms = options.retry_interval_ms

@@ -245,8 +245,8 @@ class Sending:
     def _split(self, payload: bytes) -> list[bytes]:
         """Return the contents of a message's chunks.
 
-        Each of several chunks fits into a frame. If there is only one chunk, the final
-        frame may still be too large.
+        Each of several chunks fits into a frame. With only one chunk, the final frame
+        may still be too large.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.

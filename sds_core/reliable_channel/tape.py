@@ -15,7 +15,7 @@ from sds_core.reliable_channel.encryption import Encryption
 class TapedEncryption:
     """Encrypts with a cipher, or replays the ciphertexts of a previous run.
 
-    If there is no cipher, frames are not changed.
+    Without a cipher, frames are not changed.
     """
 
     def __init__(self, encryption: Encryption | None) -> None:

@@ -160,7 +160,7 @@ class Link(Table, frozen=True, kw_only=True):
 
     Attributes:
         loss: share of transmissions that are lost, independently of each other.
-        bursts: loss in bursts. If omitted, there are no bursts.
+        bursts: loss in bursts. If omitted, no bursts occur.
         delay: distribution of the delay. A delay is at least 1 ms.
     """
 

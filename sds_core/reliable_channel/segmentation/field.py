@@ -32,7 +32,7 @@ class Field(NamedTuple):
     inverses: bytes
 
     def product(self, elements: Iterable[int]) -> int:
-        """Return the product of elements; 1 if there are none."""
+        """Return the product of elements; 1 without elements."""
         return reduce(lambda one, other: self.multiples[one][other], elements, 1)
 
 

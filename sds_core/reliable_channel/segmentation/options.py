@@ -33,7 +33,7 @@ class SegmentationOptions:
         layout: Layout of the fields in written segments. All three layouts can be read.
         segment_bytes: Maximum bytes of the payload in one segment, without the header;
             see `share_bytes`. In nim-segmentation, the value includes a header of up to
-            128 bytes, so 102,400 bytes there are 102,272 bytes here.
+            128 bytes, so 102,400 bytes in nim-segmentation equal 102,272 bytes here.
         parity_rate: Number of parity segments divided by the number of data segments,
             in [0, 1]. The default 0 (no parity) is also that of nim-segmentation; that
             of status-go and LIP-243 is 0.125.
