@@ -51,8 +51,8 @@ class MirrorAudit(NamedTuple):
     def missing_ms(self, channel: str) -> int | None:
         """Return the time of a channel's newest missing message, Unix ms.
 
-        A missing message of an unknown channel counts for every channel. None if
-        nothing is missing.
+        If a missing message's channel is unknown, it counts for every channel. None if
+        no message is missing.
         """
         known = self.newest_missing_ms
         found = [known[one] for one in (channel, UNKNOWN_CHANNEL) if one in known]
@@ -132,7 +132,7 @@ class JobFigures:
         error: Why the query failed, in one line; empty if the query did not fail.
         retrying: Whether a query that failed will be restarted.
         rules: How the code of the job's rules runs: `compiled` or `interpreted`.
-        kafka: Kafka's last answer: when, and how long ago.
+        kafka: Time and age of Kafka's last answer.
         missing_topic: Name of the topic if it no longer exists; otherwise None.
         arrivals: When the topic last received a record.
         reading_checkpoint: Whether the job is still reading the figures of an earlier

@@ -67,8 +67,8 @@ class TapTotals(msgspec.Struct, array_like=True):
             0 before this record, or if a release up to 0.12 read it.
     """
 
-    # Several taps have the minimum as their sum, so that an alert on silence covers
-    # each.
+    # Summed over taps, this is the minimum, so that an alert on silence covers each
+    # tap.
     last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None

@@ -22,7 +22,7 @@ class OutlookObject(TypedDict):
 
     Attributes:
         past: Mean (maximum for peak figures) of the history's last seven days.
-        week: Mean (maximum) of the forecast's first seven days.
+        week: Mean (maximum for peak figures) of the forecast's first seven days.
         before: Values of the history's last days, oldest first.
         days: Forecast for each future day.
     """

@@ -71,9 +71,9 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
 
 
 def difference(values: Sequence[float], base: Sequence[float]) -> Estimate:
-    """Return the mean difference of pairs of runs. Both runs of a pair have one seed.
+    """Return the mean difference of pairs of runs. A pair has the same seed.
 
-    They have similar traffic and losses, so the interval is narrower than for
-    independent runs.
+    The runs of a pair have similar traffic and losses, so the interval is narrower than
+    for independent runs.
     """
     return estimated([one - other for one, other in zip(values, base, strict=True)])

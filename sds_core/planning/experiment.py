@@ -42,7 +42,7 @@ Retries, repairs and waits for missing messages end within this interval.
 _LEADS = (20, 50, 200, 1_000)
 """Allowed numbers of warm-up messages.
 
-They are few, so that variants of a plan have equal traffic.
+Only a few numbers are allowed, so that variants of a plan have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100

@@ -19,7 +19,7 @@ from sds_core.planning.hours import hours_of
 from sds_core.planning.measures import Measures
 
 HourlyRows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""For each view, a row per hour in which a figure changed; see `hours.hours_of`."""
+"""By view, a row for each hour in which a figure changed; see `hours.hours_of`."""
 
 
 class Fleet(NamedTuple):

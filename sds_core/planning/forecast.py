@@ -56,7 +56,7 @@ class Outlook(NamedTuple):
 
     Attributes:
         past: Mean (maximum for peak figures) of the history's last seven days.
-        week: Mean (maximum) of the forecast's first seven days.
+        week: Mean (maximum for peak figures) of the forecast's first seven days.
         before: Values of the last days of the history, at most `BEFORE_DAYS`. The
             oldest is first.
     """
@@ -88,7 +88,7 @@ class Forecast(NamedTuple):
 
 
 class _Daily(NamedTuple):
-    """A figure by day, shape (days,). `is_peak`: a week's value is the maximum."""
+    """A figure by day, shape (days,). If `is_peak`, a week's value is the maximum."""
 
     values: Floats
     is_peak: bool = False

@@ -338,7 +338,7 @@ class CostModel:
         return Limit(cores, channels, load.frames_per_s * factor)
 
     def _spread(self, cores: float) -> float:
-        """Return the ratio of wall times on `cores` and on the measured cores."""
+        """Return wall time on `cores`, divided by wall time on the measured cores."""
         return self._serial + (1 - self._serial) * self.measured_cores / cores
 
     def _state_bytes(self, load: Load) -> float:
@@ -368,5 +368,5 @@ class CostModel:
 
 
 def _minutes(frames_per_s: float) -> float:
-    """Return how many minutes of a day have a frame of the channel."""
+    """Return in how many minutes of a day a channel sends a frame."""
     return 1_440 * -math.expm1(-60 * frames_per_s)

@@ -66,8 +66,8 @@ class Builder:
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # All empty trees share the constant `EMPTY`. `root` differs, because a bucket
-        # creates a new leaf on each access.
+        # All empty trees share the constant `EMPTY`. `root` may be another object,
+        # because a bucket creates a new leaf on each access.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

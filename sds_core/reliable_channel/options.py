@@ -19,7 +19,7 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""Disables a timer of the SDS participant if the channel has its own timer."""
+"""Interval that disables a timer of the SDS participant; the channel has its own."""
 
 _ENVELOPE_BYTES: Final = 1_024
 """Bytes reserved around a frame for encryption, content topic, RLN proof, protobuf."""
@@ -95,8 +95,8 @@ class ReliableChannelOptions:
         retrieve_frequency_ms: Time between queries for missing messages.
         sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
         query_on_connect: Whether to query a store after the node has connected to it.
-        process_task_min_elapse_ms: Minimum time between two times when received
-            messages are processed.
+        process_task_min_elapse_ms: Minimum time from one processing of received
+            messages to the next.
         timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
             None or 0 for never.
         possible_acks_threshold: Number of filters that are enough to acknowledge a

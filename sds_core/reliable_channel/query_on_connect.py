@@ -61,7 +61,7 @@ class QueryOnConnect:
         """When to query a store, if any is available, Unix ms; inf during a query."""
         if not self._options.query_on_connect or self.state.range is not None:
             return inf
-        # Connections may fail and return often.
+        # Connections may flap, so queries have a minimum interval.
         earliest_ms = self.state.began_ms + self._options.retrieve_frequency_ms
         if self.state.is_wanted:
             return earliest_ms

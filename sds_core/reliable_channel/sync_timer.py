@@ -28,13 +28,14 @@ class SyncMultipliers:
     """Factors by which a drawn time is multiplied. The defaults are the document's.
 
     Attributes:
-        content_received: After content arrived: earlier, because the sync message
-            acknowledges it.
-        content_sent: After we sent content: later, because the content had our history.
-        sync_received: After a sync message arrived: later, because it replaces ours.
-        sync_sent: After our own sync message; js-waku uses 2.
-        sync_failed: After a sync message could not be sent: later, because the network
-            fails or the budget is spent.
+        content_received: Factor after content arrived, which a sync message should soon
+            acknowledge.
+        content_sent: Factor after we sent content, which already carried our history.
+        sync_received: Factor after another participant's sync message, which replaces
+            ours.
+        sync_sent: Factor after our own sync message; js-waku uses 2.
+        sync_failed: Factor after a sync message that could not be sent, because the
+            network failed or the budget is spent.
     """
 
     content_received: float = 0.5

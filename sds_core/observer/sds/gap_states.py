@@ -44,9 +44,9 @@ class GapEvent(enum.IntEnum):
     NAMED_IN_WARM_UP = 0
     """A causal history names the id during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """A history names the id, but no message from after the start before it."""
+    """A history names the id, but before it no message from after the start."""
     NAMED_AFTER_START = 2
-    """A history names the id, and a message from after the start before it."""
+    """A history names the id, and before it a message from after the start."""
     SETTLE_TIME_PASSED = 3
     """The settle time passes."""
     DEADLINE_PASSED = 4

@@ -24,8 +24,8 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
             time.
         last_named_ms: The channel's clock when the id was last named.
         sender: Sender according to the history: participant index or `UNKNOWN`.
-        mentions: Index of the first two participants that named the id, and event time
-            of each one's first naming.
+        mentions: The first two participants that named the id: participant index, and
+            event time of the participant's first naming.
         witnesses: Indices of the participants that had the message, without the named
             sender.
         message_id: The id, while it waits or is lost; otherwise empty.

@@ -26,7 +26,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 class Gaps:
     """Tracks each id that a causal history names but no tap has seen.
 
-    `gap_states.TRANSITIONS` defines states and counts.
+    `gap_states.TRANSITIONS` defines their states and what is counted.
     """
 
     _settings: RuleSettings
@@ -137,7 +137,7 @@ class Gaps:
     def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
         """Open a gap when its settle time has passed; return whether the gap is open.
 
-        No effect if the gap has another deadline.
+        A deadline that the gap no longer has is ignored.
         """
         gap = self._gaps.get(key)
         if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
@@ -148,7 +148,7 @@ class Gaps:
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
         """Decide the outcome of a gap; return whether the message is now lost.
 
-        No effect if the gap has another deadline.
+        A deadline that the gap no longer has is ignored.
         """
         gap = self._gaps.get(key)
         if gap is None or self._deadline_of(gap) != deadline_ms:
@@ -236,7 +236,7 @@ class Gaps:
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
         """Whether a filter without the id proves that its owner lacked the message.
 
-        The message is earlier than the frame that first named it.
+        The unseen message is earlier than the frame that first named it.
         """
         return (
             gap.naming is not None

@@ -46,16 +46,16 @@ class HealthState(msgspec.Struct, array_like=True):
             content frame.
         last_expired_ms: When the latest repair episode expired; None if none did in the
             window.
-        losses: When each lost message was found to be lost, by fingerprint. Retracted
-            losses are excluded.
+        losses: When each message was found to be lost, by the message's fingerprint.
+            Retracted losses are excluded.
         ended: By end of second, ascending: number of messages whose deadline passed in
             this second, and number of unacknowledged messages among them.
         undelivered: When each delivery was found to be lost, by the message's order and
             the participant's index. Retracted losses are excluded.
         last_recovered_ms: When the latest delivery recovered; None if none did in the
             window.
-        saturated: By participant index: event time of the newest filter, if its
-            false-positive rate exceeds the limit.
+        saturated: By participant index: event time of the participant's newest filter,
+            if its false-positive rate exceeds the limit.
         since_ms: When the current verdict began; None before the first verdict.
         pairs: By end of step, ascending: number of deliveries that ended in the step.
         lacked: For each delivery in `undelivered`, when a frame first showed the lack.

@@ -127,7 +127,7 @@ class OwnIds:
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
         """Count a rebroadcast of a forgotten message; return whether the frame is one.
 
-        It counts only if the message was requested or returned before. Otherwise, a
+        It counts only if the message was requested, or returned earlier. Otherwise, a
         hostile sender's high Lamport timestamp could turn all frames of a participant
         into rebroadcasts.
         """

@@ -18,7 +18,8 @@ class SegmentSet(msgspec.Struct, array_like=True):
     Attributes:
         data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None until a
             segment states the value.
-        data, parity: Little-endian bitmaps: bit i is set if segment i was seen.
+        data, parity: Little-endian bitmaps of the seen segments: bit i is set if the
+            segment with index i was seen.
         latest_ms: The channel's clock at the latest segment, Unix ms.
     """
 

@@ -42,7 +42,7 @@ class _Messages(msgspec.Struct, array_like=True):
         orders, t0s: Columns that `pack_steps` encodes; `pack_ints` encodes the other
             columns.
         delays: `seen_ms - t0_ms`.
-        flags: The messages' flags, as bits of the module `messages`.
+        flags: The messages' flags; the module `messages` defines the bits.
         ids, hashes, hints: One value for each message. A value that no later frame
             needs is empty.
         witnesses: `Message.witnesses` and `Message.witness_rate` of messages that have

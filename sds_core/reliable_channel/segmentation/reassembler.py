@@ -72,7 +72,7 @@ class Progress:
         received: Number of different data and parity segments so far.
         needed: Number of segments that are enough, which is the number of data
             segments. None while only parity segments of status-go have arrived, which
-            do not contain it.
+            do not contain this number.
         total: Number of the payload's segments, as far as it is known.
         payload: The payload, once it is complete.
     """

@@ -24,7 +24,7 @@ class SegmentSet:
         data_count: Number of the payload's data segments; None while only parity
             segments of status-go have arrived.
         parity_count: Number of the payload's parity segments; None until a segment
-            states it.
+            states this number.
         updated_ms: When the last segment was added, Unix ms.
     """
 

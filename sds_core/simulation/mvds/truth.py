@@ -25,7 +25,7 @@ GRACE_MS = 5_000
 
 
 class MessageTruth:
-    """What records show about one message, or about its id only.
+    """What records show about one message, of which only the id may be known.
 
     The class computes what a correct monitor concludes from the recorded payloads
     (docs/figures.md, 14). It does not use the monitor's code.
