@@ -1,4 +1,4 @@
-"""Checks of the options that an application gives."""
+"""Checks options that an application passes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 
 def check_least(options: object, least: Mapping[str, float], note: str = "") -> None:
-    """Check that options are at least their minimum; options of None are not checked.
+    """Check that options which are not None have at least their minimum.
 
-    `note` is appended to the error message, to name other allowed values.
+    `note` is appended to the error message. It can name other allowed values.
 
     Raises:
         ValueError: An option is too small.

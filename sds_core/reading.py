@@ -1,7 +1,7 @@
-"""Checks a mapping, for example from a TOML file, against a msgspec struct.
+"""Converts a mapping, for example from a TOML file, to a checked msgspec struct.
 
-msgspec does the check. This module converts msgspec's errors to errors that contain the
-position, the value, and the allowed values.
+msgspec checks the values. This module adds the position, the value, and the allowed
+values to its errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Base of all tables: an unknown key is an error."""
 
 
-# Since version 0.18, msgspec appends this path to error messages.
+# msgspec 0.18 and later append the path to error messages in this form.
 _PATH = re.compile(r" - at `\$\.?([^`]*)`$")
 _NAME = re.compile(r"`([^`]*)`$")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
@@ -31,7 +31,7 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 @dataclass(eq=False, repr=False)
 class TableError(ValueError):
-    """A mapping has an unknown key, lacks a key, or holds a value that is not allowed.
+    """A mapping has an unknown key, lacks a key, or has a value that is not allowed.
 
     Attributes:
         path: position in the mapping, for example `taps[0].loss`; empty for the whole
@@ -43,12 +43,12 @@ class TableError(ValueError):
     problem: str
 
     def __str__(self) -> str:
-        """One line."""
+        """Return the error in one line."""
         return f"{self.path or 'the table'} {self.problem}"
 
 
 def contradiction(rule: str, **values: float) -> ValueError:
-    """Return the error of a table whose values, by key, break a rule."""
+    """Return an error that names a rule, and the values (by key) that break it."""
     texts = (
         f"{key} = {value:g}" if isinstance(value, float) else f"{key} = {value}"
         for key, value in values.items()
@@ -105,7 +105,7 @@ def _problem(
 
 
 def _inner(kind: inspect.Type, step: str | int, value: Any) -> inspect.Type:
-    """Return the type of the value after the next step of the path."""
+    """Return the type of the value to which the path's next step leads."""
     for one in _alternatives(kind):
         if isinstance(one, inspect.VarTupleType) and isinstance(step, int):
             return one.item_type
@@ -126,7 +126,7 @@ def _choices(kind: inspect.Type) -> list[str]:
 def _allowed(kind: inspect.Type, value: Any) -> str:
     kinds: Sequence[inspect.Type] = _alternatives(kind)
     if _tags(kind) and isinstance(value, Mapping):
-        # If several tables are possible, the value's tag selects one of them.
+        # If several types of table are possible, the value's tag selects one of them.
         structs = _structs(kind)
         kinds = [one for one in structs if one.tag == value.get(str(one.tag_field))]
     return " or ".join(_words(one) for one in kinds)

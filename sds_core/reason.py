@@ -1,4 +1,4 @@
-"""Reasons for dead letters; a separate module, because decoders import slowly."""
+"""Reasons for dead letters. They have their own module, as decoders import slowly."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a record is a dead letter: the value of header `dead-letter-reason`.
+    """Why a record is a dead letter. The header `dead-letter-reason` has this value.
 
-    A dead letter has no other reason (docs/records.md). The decoder of SDS gives the
-    reasons from `EMPTY_VALUE` to `NO_CHANNEL`, and `NAME_TOO_LONG`. The other reasons
-    concern the record around the frame, or payloads of MVDS.
+    Every dead letter has one of these reasons (docs/records.md). The decoder of SDS
+    gives the reasons from `EMPTY_VALUE` to `NO_CHANNEL`, and `NAME_TOO_LONG`. The other
+    reasons concern the Kafka record around a frame, or payloads of MVDS.
     """
 
     EMPTY_VALUE = "empty_value"

@@ -1,7 +1,7 @@
-"""When SDS-R allows a participant to request a message, and to answer a request.
+"""Computes when SDS-R allows a participant to request a message or to answer a request.
 
-Public hashes determine both times, so participants choose different times without
-coordination, and an observer can verify the times.
+Both times follow from hashes of public ids. So participants choose different times
+without coordination, and an observer can verify the times.
 
 Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
 nim-sds sds/sds_utils.nim.
@@ -18,8 +18,8 @@ import farmhash
 class RepairHash(StrEnum):
     """The hash that determines T_req, T_resp and response groups (SDS-R guide).
 
-    SHA256: the first 8 bytes, most significant first (the guide, js-waku). FARM: Nim's
-    hash of strings, FarmHash64, without the sign bit (nim-sds).
+    SHA256: The first 8 bytes of SHA-256, most significant first (the guide, js-waku).
+    FARM: FarmHash64, Nim's hash of strings, without the sign bit (nim-sds).
     """
 
     SHA256 = "sha256"
@@ -33,10 +33,10 @@ def hash_of(text: str, hashed_with: RepairHash) -> int:
 
 
 def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int:
-    """Return the distance of two participants, in [0, 2**64); 0 if they are equal.
+    """Return the distance of two participants, in [0, 2**64); 0 for equal ids.
 
-    The hashes of the ids are XORed (SDS-R guide, "Calculate T_resp"); nim-sds drops the
-    sign of the result, not of the hashes.
+    The distance is the XOR of the ids' hashes (SDS-R guide, "Calculate T_resp").
+    nim-sds drops the sign of the result, not of the hashes.
     """
     distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
     return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)
@@ -49,9 +49,9 @@ def request_offset_ms(
     t_max_ms: int,
     hashed_with: RepairHash,
 ) -> int:
-    """Return the time until T_req, in [T_min, T_max) ms (SDS-R, "Calculate T_req").
+    """Return the offset of T_req, in [T_min, T_max) ms (SDS-R, "Calculate T_req").
 
-    The concatenation of participant and message is hashed, as in both libraries.
+    As in both libraries, participant id and message id are concatenated and hashed.
     """
     hashed = hash_of(participant_id + message_id, hashed_with)
     return hashed % (t_max_ms - t_min_ms) + t_min_ms
@@ -64,12 +64,12 @@ def response_offset_ms(
     t_max_ms: int,
     hashed_with: RepairHash,
 ) -> int:
-    """Return the time until T_resp, in [0, T_max) ms (SDS-R, "Calculate T_resp").
+    """Return the offset of T_resp, in [0, T_max) ms (SDS-R, "Calculate T_resp").
 
-    The time is 0 for the message's own sender.
+    The offset is 0 for the message's sender.
     """
     distance = distance_between(participant_id, sender_id, hashed_with)
-    # nim-sds reduces both factors first, but the result is the same.
+    # nim-sds takes both factors modulo `t_max_ms` first, but the result is the same.
     return distance * hash_of(message_id, hashed_with) % t_max_ms
 
 
@@ -81,5 +81,5 @@ def _bits_of(text: str, hashed_with: RepairHash) -> int:
 
 
 def _without_sign(bits: int) -> int:
-    """Read 64 bits as a signed integer, and drop the sign."""
+    """Read 64 bits as a signed integer, and return its absolute value."""
     return abs(bits - (1 << 64) if bits >> 63 else bits)

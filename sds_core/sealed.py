@@ -21,9 +21,9 @@ class Seal(Generic[_Value]):
     """Encodes values of one type as bytes, and decodes them.
 
     Args:
-        version: Version of the encoding, in [0, 256).
-        error: Function that takes a line of text, and returns the error for undecodable
-            bytes.
+        version: Version of the encoded form, in [0, 256).
+        error: Function that takes a line of text and returns the error that `unpack`
+            raises for invalid bytes.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Seal(Generic[_Value]):
         """Decode the result of `pack`.
 
         Raises:
-            Exception: The result of `error`: the bytes are damaged, or have another
+            Exception: The result of `error`, if the bytes are damaged, or have another
                 version or type.
         """
         if not blob:

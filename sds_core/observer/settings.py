@@ -9,36 +9,37 @@ from dataclasses import dataclass
 class ObserverSettings:
     """Settings with their defaults; comments name sections of docs/figures.md."""
 
-    # Section 2: within this window, byte-identical copies without hashes are joined.
+    # Section 2: within this time, byte-identical frames without hashes count as one.
     replica_window_ms: int = 2_000
     # Section 4: messages and gaps are tracked for this time.
     horizon_ms: int = 3_600_000
-    # Section 2: each memory of a channel has at most this number of entries.
+    # Section 2: each table of a channel's view has at most this number of entries.
     remembered: int = 20_000
-    # Section 2: of each kind, at most this number of newest ids are searched for in a
-    # filter.
+    # Section 2: for each kind of id, at most this number of ids are searched for in a
+    # filter, the newest.
     searched: int = 1_000
-    # Sections 2 and 5: for each participant, at most `awaited` messages that may be
-    # missing are tracked, the newest. All participants of a channel together have at
-    # most `awaited_by_all` tracked messages. The filters of at most `followed`
-    # participants are tracked.
+    # Sections 2 and 5: messages that a participant may lack are tracked, at most
+    # `awaited` (the newest) per participant and `awaited_by_all` per channel. Filters
+    # are tracked for at most `followed` participants per channel.
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000
-    # Section 7: in channels with more participants, responses are not timed.
+    # Section 7: if a channel has more participants, its responses are not timed.
     timed_participants: int = 1_000
     ack_deadline_ms: int = 120_000  # section 4
-    # Section 4: the product of the witnesses' false-positive rates must be lower.
+    # Section 4: an acknowledgement is probable only if the product of the witnesses'
+    # false-positive rates is lower.
     probable_rate: float = 1e-6
-    # Section 4: minimum number of witnesses; small channels need fewer.
+    # Section 4: minimum number of witnesses of a probable acknowledgement. Small
+    # channels need fewer.
     probable_witnesses: int = 2
     delivery_grace_ms: int = 5_000  # section 5
     delivery_deadline_ms: int = 300_000  # section 5
     warm_up_ms: int = 30_000  # section 6
     settle_ms: int = 2_000  # section 6
     gap_deadline_ms: int = 300_000  # section 6
-    # Sections 2 and 7: the window is the sum of T_max, sweep and transport. In seconds,
-    # the sum is 120 + 10 + 5 for js-waku, and 300 + 10 + 5 for nim-sds.
+    # Sections 2 and 7: the repair window is the sum of T_max, sweep and transport, in
+    # seconds 120 + 10 + 5 for js-waku and 300 + 10 + 5 for nim-sds.
     repair_window_spec_ms: int = 135_000
     repair_window_nim_ms: int = 315_000
     # Section 7: the SDS-R guide and js-waku use these values.
@@ -47,11 +48,11 @@ class ObserverSettings:
     sweep_ms: int = 10_000
     transport_ms: int = 5_000
     verdict_window_ms: int = 600_000  # section 8
-    # Section 8: if either share is larger, the channel is failing.
+    # Section 8: if one of these shares is exceeded, the channel is failing.
     unacknowledged_percent: int = 5
     undelivered_percent: int = 1
     tap_hole_ms: int = 15_000  # section 8
-    # Section 9: participants and filters seen within this time are current.
+    # Section 9: participants and filters count as current if seen within this time.
     lately_ms: int = 600_000
     # Sections 8 and 9: a filter with a higher false-positive rate is too full.
     saturated_rate: float = 0.01
@@ -60,11 +61,11 @@ class ObserverSettings:
     # Section 9: maximum number of messages of a participant in an epoch. The value is
     # `rlnRelayUserMessageLimit` of 64/WAKU2-NETWORK (vacp2p/rfc-index@19cfc820).
     epoch_messages: int = 100
-    # Section 13: after this silence, a message's missing segments are no longer
-    # expected, as in nim-segmentation.
+    # Section 13: after this time without a segment, a message's missing segments are no
+    # longer expected, as in nim-segmentation.
     segment_idle_ms: int = 300_000
-    # Section 11: a channel that is silent for this time is forgotten. If the value is
-    # 0, no channel is forgotten. `--forget-days` sets the value.
+    # Section 11: a channel that is silent for this time is forgotten; 0 means never.
+    # `--forget-days` sets the value.
     forget_ms: int = 0
 
 

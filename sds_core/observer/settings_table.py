@@ -18,8 +18,8 @@ Values = Mapping[str, int | float]
 
 _DAY_MS = 86_400_000
 
-# Larger settings increase the state and the cost of a frame. A duration of more than a
-# day, or a number above a million, is a mistake.
+# Large settings increase the state and the cost of a frame. A duration of more than a
+# day, or a number above a million, is probably a mistake.
 _DURATION = Annotated[int, Meta(ge=1, le=_DAY_MS)]
 _NUMBER = Annotated[int, Meta(ge=1, le=1_000_000)]
 _PERCENT = Annotated[int, Meta(ge=0, le=100)]
@@ -27,7 +27,7 @@ _RATIO = Annotated[float, Meta(gt=0, lt=1)]
 
 
 _BY_FLAG = frozenset({"forget_ms"})
-"""Settings that a flag of `run` sets; each start may set a different value."""
+"""Settings that a flag of `run` sets, so their values may differ at each startup."""
 
 
 def _type_of(name: str) -> Any:
@@ -49,7 +49,7 @@ _TABLE = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""Every setting; UNSET if the table does not have it."""
+"""Every setting; UNSET if the table omits it."""
 
 _BELOW = {
     "ack_deadline_ms": "horizon_ms",
@@ -59,7 +59,7 @@ _BELOW = {
     "repair_window_nim_ms": "horizon_ms",
     "settle_ms": "gap_deadline_ms",
 }
-"""Setting -> another setting that must be greater."""
+"""Each key must be set below the setting that is its value."""
 
 
 def read_values(table: Mapping[str, Any]) -> Values:
@@ -82,7 +82,8 @@ def _plain(name: str, value: Any) -> Any:
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
     if value[-1:].isdigit():
-        # A number as text is refused, because it may be meant as seconds.
+        # A number as text is not converted but refused later, as it may be meant as
+        # seconds.
         return value
     try:
         return round(parse_duration_ms(value, "ms"))
@@ -92,7 +93,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def settings_of(values: Values) -> ObserverSettings:
-    """Return the settings with these values, and the defaults of all others.
+    """Return settings with these values, and with defaults for all others.
 
     Raises:
         ValueError: Values contradict each other.
@@ -111,7 +112,7 @@ def settings_of(values: Values) -> ObserverSettings:
 
 
 def values_of(settings: ObserverSettings) -> dict[str, int | float]:
-    """Return all values by name, except those that a flag sets."""
+    """Return all values by name, except the values that a flag sets."""
     values = asdict(settings)
     return {name: values[name] for name in values if name not in _BY_FLAG}
 

@@ -1,9 +1,10 @@
 """Records the verdict shown in each minute of wall time (docs/figures.md, 8).
 
-The shown verdict is the verdict after the blindness check. While the monitor was down,
-stopped or lagging, no valid verdict was shown, and the minutes count as not watched.
-The worst verdict of each minute counts. Each change of a view's verdict has a row. Each
-view also has a row at the start of each day, so the rows of a day can be read alone.
+The shown verdict is the verdict after the check for blindness. Minutes in which the
+monitor was down, stopped or lagging count as not watched. If a minute has several
+verdicts, the worst counts. A row records a change of a view's verdict. Each view also
+has a row at the start of each day, so the rows of a day can be read without earlier
+rows.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 NOT_WATCHED = "not_watched"
-"""Replaces the verdict in minutes that have no valid verdict."""
+"""Takes the verdict's place in minutes without a valid verdict."""
 
 WORST_FIRST = (
     Verdict.FAILING.value,
     Verdict.BLIND.value,
     Verdict.DEGRADED.value,
-    # A minute is not good if part of it was not watched.
+    # A minute that was partly not watched is not good.
     NOT_WATCHED,
     Verdict.WARMING_UP.value,
     Verdict.QUIET.value,
     Verdict.OK.value,
 )
-"""The possible values. If a minute has several values, the first in the list counts."""
+"""All values, from worst to best. If a minute has several values, the worst counts."""
 
 DAY_MS = 86_400_000
 
@@ -40,12 +41,12 @@ _FORGOTTEN = "forgotten"
 _RANK = {verdict: rank for rank, verdict in enumerate(WORST_FIRST)}
 
 SET_BACK_MS = 3_600_000
-"""If the clock is set back by more than one hour, rows after the new time are dropped.
+"""If the clock is set back by more than this time, rows after the new time are dropped.
 """
 
 
 class ShownVerdict(msgspec.Struct, array_like=True, tag=True, frozen=True):
-    """A view's shown verdict, from a minute until its next row or the day's end.
+    """A view's shown verdict, from one minute until the next row or the day's end.
 
     The tag is persisted.
 
@@ -64,7 +65,7 @@ class Span(NamedTuple):
     """A period in which each minute showed the same verdict and reason.
 
     Attributes:
-        begin_ms, end_ms: Start, inclusive, and end, exclusive, Unix ms.
+        begin_ms, end_ms: Start (inclusive) and end (exclusive), Unix ms.
         verdict, reason: See `ShownVerdict`.
     """
 
@@ -75,7 +76,7 @@ class Span(NamedTuple):
 
 
 def day_begin_ms(unix_ms: int) -> int:
-    """Return the start of a time's day in UTC, Unix ms."""
+    """Return when the UTC day of a time began, Unix ms."""
     return unix_ms // DAY_MS * DAY_MS
 
 
@@ -102,7 +103,7 @@ def spans_of(rows: Sequence[ShownVerdict], since_ms: int, until_ms: int) -> list
 
 
 def minutes_by_verdict(spans: Iterable[Span]) -> dict[str, int]:
-    """Return the number of minutes for each of `WORST_FIRST`."""
+    """Return the number of minutes for each value in `WORST_FIRST`."""
     minutes = dict.fromkeys(WORST_FIRST, 0)
     for span in spans:
         minutes[span.verdict] += (span.end_ms - span.begin_ms) // MINUTE_MS
@@ -110,7 +111,7 @@ def minutes_by_verdict(spans: Iterable[Span]) -> dict[str, int]:
 
 
 def worst(shown: Sequence[Span]) -> Span:
-    """Return the worst of at least one period; if several are worst, the first."""
+    """Return the first of the worst periods in a list that is not empty."""
     return min(shown, key=lambda span: _RANK[span.verdict])
 
 
@@ -119,16 +120,16 @@ _Shown = tuple[str, str]
 
 
 class VerdictLog:
-    """Tracks views of one kind, and returns a row whenever the shown verdict changes.
+    """Tracks the shown verdicts of views of one kind, and returns a row at each change.
 
-    If the running minute's verdict becomes worse, its row is returned immediately. If
-    the process is killed, only rows of the last second are lost. Rows of better
-    verdicts are returned when the minute has ended.
+    The row of a worse verdict is returned immediately, so only rows of the last second
+    are lost if the process is killed. The row of a better verdict is returned when the
+    minute has ended.
 
     Args:
         rows: The newest row of each view, from an earlier run.
-        observed_ms: When the earlier run last observed, Unix ms of wall time; None if
-            no run did.
+        observed_ms: When the earlier run last called `observe`, Unix ms of wall time;
+            None without an earlier run.
     """
 
     def __init__(
@@ -154,16 +155,16 @@ class VerdictLog:
     ) -> list[tuple[str, ShownVerdict]]:
         """Return the new rows, in order.
 
-        If a view has several rows in one minute, the last row counts.
+        If a view has several rows for one minute, the last row counts.
 
         Args:
-            views: Totals by view name, with the shown verdicts.
+            views: Totals by view name; their verdicts are the shown verdicts.
             now_ms: Wall time, Unix ms. If the time is earlier than in the previous
                 call, the previous call's time is used.
             unwatched: Why the verdicts are invalid, as one word; "" if they are valid.
             changed: Names of the views whose verdict may have changed since the last
                 call, including new and removed views; None for all.
-            paused: Whether the monitor showed nothing for some time since the last
+            paused: Whether the monitor showed no verdicts for some time since the last
                 call.
         """
         minute_ms = _minute_of(now_ms)
@@ -198,7 +199,7 @@ class VerdictLog:
         self._sample(self._minute_ms, names, shown)
         if minute_ms > self._minute_ms:
             self._sample(self._minute_ms + MINUTE_MS, names, shown)
-        # If a day in the stopped period has no row, the day counts as not watched.
+        # A day without any row counts as not watched, so only the last day needs a row.
         self._sample(max(self._minute_ms, day_begin_ms(minute_ms)), names, shown)
         self._minute_ms = minute_ms
 
@@ -218,7 +219,7 @@ class VerdictLog:
             verdict, reason = shown(name)
             row = self._rows.get(name)
             if row is not None and row.verdict == verdict and row.reason == reason:
-                # The usual case.
+                # Usually, nothing has changed.
                 if is_new_day:
                     self._add(name, ShownVerdict(minute_ms, row.verdict, reason))
             elif reason == _FORGOTTEN and (row is None or is_new_day):

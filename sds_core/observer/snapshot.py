@@ -1,4 +1,4 @@
-"""All figures at one moment, for exporter, page and report."""
+"""All figures at one moment, for the exporter, the page and the report."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from sds_core.observer.tap_view import TapTotals
 from sds_core.observer.verdict import Verdict
 
 UNKNOWN_CHANNEL = ""
-"""Stands for all channels: the audit cannot identify a message's channel."""
+"""Replaces the channel's name if the audit cannot identify a message's channel."""
 
 BEHIND_SECONDS = 60
-"""Event-time lag above which the monitor counts as lagging: one minute of figures."""
+"""If the event-time lag is greater, the monitor counts as lagging."""
 
 OTHER = "other"
 """Metric label for the sum of all views of a kind that have no label of their own. A
-view with this name has no label, because Prometheus refuses duplicate series."""
+view with this name gets no label, because Prometheus refuses duplicate series.
+"""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -38,19 +39,20 @@ Totals = TypeVar("Totals")
 
 
 class MirrorAudit(NamedTuple):
-    """Messages that the mirror lacks, by the newest audit (docs/figures.md, 8).
+    """Messages that the newest audit did not find in the mirror (docs/figures.md, 8).
 
     Attributes:
-        newest_missing_ms: Sender's time of the newest message that the mirror lacks, by
-            channel, Unix ms.
+        newest_missing_ms: By channel, sender's time of the newest message that the
+            mirror lacks, Unix ms.
     """
 
     newest_missing_ms: Mapping[str, int] = MappingProxyType({})
 
     def missing_ms(self, channel: str) -> int | None:
-        """Return the time of the newest message that a channel may lack, Unix ms.
+        """Return the time of a channel's newest missing message, Unix ms.
 
-        None if the mirror is complete according to the audit.
+        If a missing message's channel is unknown, it counts for every channel. None if
+        no message is missing.
         """
         known = self.newest_missing_ms
         found = [known[one] for one in (channel, UNKNOWN_CHANNEL) if one in known]
@@ -67,12 +69,11 @@ class Views(Generic[Totals]):
 
     Attributes:
         labels: Names of the views with a metric label of their own, in order of
-            assignment. Other views are exported as ``other``. A view that is no longer
-            in `totals` keeps its label.
+            assignment. Other views are exported as ``other``. A view that leaves
+            `totals` keeps its label.
         remainder: Sums over forgotten views; None if none was forgotten.
         muted: Names of the views that are muted now.
-        excused: Findings that do not count, by view; views without excused findings are
-            omitted.
+        excused: By view, findings that do not count; views without any are omitted.
     """
 
     kind: Kind[Any, Any, Any]
@@ -86,7 +87,7 @@ class Views(Generic[Totals]):
 
     @property
     def sum(self) -> Totals:
-        """Figures of all views together, including forgotten ones."""
+        """Figures of all views together, including forgotten views."""
         remainder = self.remainder
         forgotten = () if remainder is None else (remainder.totals,)
         found: Totals = self.figures.sum([*self.totals.values(), *forgotten])
@@ -104,7 +105,7 @@ class Views(Generic[Totals]):
 
     @property
     def held_back(self) -> list[tuple[str, ExcusedFindings]]:
-        """View and findings of each suppressed alert, in order of views.
+        """View and findings for each suppressed alert, in order of view names.
 
         Muted views have no alerts.
         """
@@ -119,21 +120,21 @@ class Views(Generic[Totals]):
 
 @dataclass(frozen=True, slots=True)
 class JobFigures:
-    """The state of the job; the metrics ``sds_monitor_*`` explain the counts.
+    """The state of the job. The help texts of ``sds_monitor_*`` explain the counts.
 
     Attributes:
         running: Whether the streaming query runs.
         records: Kafka records read since the checkpoint's first batch.
-        records_withheld: Number of `records_behind` that cannot be read, because they
+        records_withheld: How many of the `records_behind` cannot be read, because they
             follow a long-open transaction.
         event_time_lag_seconds: Newest record time minus the watermark; None before the
             first batch.
-        error: Why the query failed, in one line; empty if it did not fail.
+        error: Why the query failed, in one line; empty if the query did not fail.
         retrying: Whether a query that failed will be restarted.
-        rules: How the job's rules run: `compiled` or `interpreted`.
-        kafka: Age and time of Kafka's last answer.
-        missing_topic: The topic, if it no longer exists; otherwise None.
-        arrivals: When the topic last got a record.
+        rules: How the code of the job's rules runs: `compiled` or `interpreted`.
+        kafka: Time and age of Kafka's last answer.
+        missing_topic: Name of the topic if it no longer exists; otherwise None.
+        arrivals: When the topic last received a record.
         reading_checkpoint: Whether the job is still reading the figures of an earlier
             run.
     """
@@ -162,24 +163,23 @@ class JobFigures:
 
     @property
     def knows_topic(self) -> bool:
-        """Whether the known state of the topic is still fresh."""
+        """Whether the topic exists and its known state is fresh."""
         return not self.kafka.is_stale and self.missing_topic is None
 
     @property
     def topic_missing_since_ms(self) -> int | None:
-        """Wall time since when the topic does not exist, Unix ms, or None."""
+        """Wall time from which on the topic did not exist, Unix ms, or None."""
         return None if self.missing_topic is None else self.missing_topic.since_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All figures at one moment; a snapshot is replaced, never changed.
+    """All figures at one moment. A snapshot never changes; a new one replaces it.
 
     Attributes:
-        primed: Whether the checkpoint's totals have been read or do not exist.
-        clock_ms: Watermark at the newest batch, event time, Unix ms.
-        views: The views of all protocols, keyed by prefix, in the order of
-            registration.
+        primed: Whether the checkpoint's totals have been read, or no such totals exist.
+        clock_ms: Watermark of the newest batch, Unix ms of event time.
+        views: The views of all protocols, keyed by prefix, in order of registration.
         tap_labels: The taps that have a metric label; see `Views.labels`.
         undecodable: Dead letters by reason.
         observer: Settings of the model, from the checkpoint.
@@ -205,7 +205,7 @@ class Snapshot:
 
     @property
     def unwatched(self) -> str:
-        """Why the verdicts are not current, as one word; empty if they are current."""
+        """Why the verdicts are not current, in one word; empty if they are current."""
         if self.job.kafka.is_stale:
             return "no_answer"
         if self.job.missing_topic is not None:
@@ -216,15 +216,15 @@ class Snapshot:
 
     @property
     def nothing_read(self) -> bool:
-        """Whether this job has not finished a batch with records yet."""
+        """Whether this job has finished no batch with records yet."""
         return self.job.event_time_lag_seconds is None
 
     @property
     def warming_up(self) -> bool:
         """Whether no view has a verdict yet, so nothing can be concluded.
 
-        Muted views are ignored, unless all are muted. If all views have ended, no
-        verdict is expected.
+        Muted views are ignored. If all views are muted or have ended, no verdict is
+        expected.
         """
         verdicts = self._verdicts()
         if not verdicts:
@@ -234,7 +234,7 @@ class Snapshot:
 
     @property
     def all_ended(self) -> bool:
-        """Whether views existed and all were forgotten."""
+        """Whether views existed, but all were forgotten."""
         views = self.views.values()
         return any(one.remainder is not None for one in views) and not any(
             one.totals for one in views
@@ -244,10 +244,10 @@ class Snapshot:
     def ok(self) -> bool:
         """Whether the job has fresh figures and no view is failing or blind.
 
-        The figures are fresh if Kafka answers, and the job runs, does not lag, and can
-        read new records. At least one view must have a verdict, unless all views have
-        ended. The clock must be right, because a wrong clock turns records into dead
-        letters. Muted views are ignored.
+        Figures are fresh if Kafka answers, and the job runs, does not lag, and can read
+        new records. At least one view needs a verdict, unless all have ended. The clock
+        must not be wrong, because a wrong clock turns records into dead letters. Muted
+        views are ignored.
         """
         return (
             self.primed
@@ -270,10 +270,9 @@ class Snapshot:
         }
 
     def as_of(self, monotonic_s: float) -> Snapshot:
-        """Return the snapshot at a moment, seconds of the monotonic clock.
+        """Return the snapshot at a later moment, seconds of the monotonic clock.
 
-        While Kafka does not answer, the topic is assumed to grow in real time, so the
-        lag grows too.
+        While Kafka does not answer, the topic is assumed to grow, so the lag grows too.
         """
         kafka = self.job.kafka.as_of(monotonic_s)
         lag_s = self.job.event_time_lag_seconds
@@ -288,7 +287,7 @@ class Snapshot:
         return replace(self, job=job)
 
     def with_views(self, views: Mapping[str, Views[Any]]) -> Snapshot:
-        """Return the snapshot with the job's views; the keys are kinds' prefixes."""
+        """Return the snapshot with the job's views, keyed by the kinds' prefixes."""
         taps, shared = views[TAPS.prefix], {TAPS.prefix, DEAD_LETTERS.prefix}
         others = {prefix: one for prefix, one in views.items() if prefix not in shared}
         dead = views[DEAD_LETTERS.prefix].totals.values()
@@ -301,7 +300,7 @@ class Snapshot:
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
-        """Return the snapshot with a channel table, evaluated at `wall_ms`, Unix ms."""
+        """Return the snapshot with a channel table; mutes are those of `wall_ms`."""
         mutes = table.mutes_at(wall_ms)
         views = {
             prefix: replace(

@@ -15,7 +15,7 @@ from sds_core.reason import Reason
 
 
 def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
-    """Metrics of the settings that the channel table has for each view of a kind.
+    """Metrics of the settings in the channel table, for each view of a kind.
 
     The name of each metric begins with the kind's prefix and the kind's word for one
     view.
@@ -50,7 +50,7 @@ def settings_metrics(kind: AnyKind) -> list[Metric[ChannelSettings]]:
 
 
 def _undecodable_by_reason(snapshot: Snapshot) -> Iterable[Sample]:
-    # A checkpoint may contain a reason that only an older release used.
+    # A checkpoint may contain reasons that only older releases used.
     counts = {reason.value: 0 for reason in Reason} | dict(snapshot.undecodable)
     return [((reason,), count) for reason, count in counts.items()]
 
@@ -91,7 +91,7 @@ def _without_label(kind: AnyKind) -> Metric[Snapshot]:
 
 
 _Findings = Callable[[Views[Any]], Iterable[tuple[str, tuple[str, ...], int]]]
-"""Function that returns rows of three values: view, further labels, and number."""
+"""A function that returns rows. A row has a view, the other labels, and a number."""
 
 
 def _by_view(read: _Findings) -> Callable[[Snapshot], Iterable[Sample]]:
@@ -128,7 +128,7 @@ def _tap_clocks(snapshot: Snapshot) -> Iterable[Sample]:
 
 
 def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
-    """Metrics of the snapshot and of the kinds of view, without labels for views."""
+    """Metrics of the whole snapshot and of each kind of view, not of single views."""
     kinds = list(kinds)
     return [
         Metric(

@@ -1,12 +1,12 @@
 """Adds up the totals of several views of one kind.
 
-A field is added up according to its type. Whole numbers are summed, histograms merged,
+A field's type decides how it is added up. Whole numbers are summed, histograms merged,
 and dictionaries of counts summed key by key. A field's annotation may declare another
 function::
 
     clock_ms: Annotated[int, greatest] = 0
 
-Fields of other types keep their default, because they mean nothing for several views.
+Fields of other types keep their default, because their values cannot be added up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Totals = TypeVar("Totals", bound=msgspec.Struct)
 Key = TypeVar("Key")
 
 Join = Callable[[Sequence[Any]], Any]
-"""Combines values of a field into one. At least one value exists; none is None."""
+"""Combines one or more values of a field into one value. No value is None."""
 
 
 greatest: Join = max
@@ -34,7 +34,7 @@ least: Join = min
 
 
 def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
-    """Sum of totals over views; without views, the totals of a new view."""
+    """Return the sum of the views' totals; without views, all fields have defaults."""
     found = list(views)
     if not found:
         return kind()
@@ -48,7 +48,7 @@ def sum_totals(kind: type[Totals], views: Iterable[Totals]) -> Totals:
 
 
 def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
-    """Return a view's totals with only the counts: numbers, histograms, dictionaries.
+    """Return only the counts in a view's totals: numbers, histograms, dictionaries.
 
     Other fields and the fields in `gauges` get their default.
     """
@@ -60,9 +60,9 @@ def counted_part(totals: Totals, gauges: Collection[str]) -> Totals:
 
 @lru_cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[Sequence[str], Mapping[str, Join]]:
-    """Names of the whole numbers to add, and how other fields are combined.
+    """Names of the fields that are whole numbers, and how other fields are combined.
 
-    Fields that mean nothing for several views are omitted.
+    Fields that cannot be added up are omitted.
     """
     numbers, others = [], {}
     for field in msgspec.structs.fields(kind):
@@ -92,7 +92,7 @@ def _merged(histograms: Sequence[Histogram]) -> Histogram:
 
 
 def _added_rows(rows: Iterable[Sequence[int]], shape: tuple[int, int]) -> list[int]:
-    """Sums of whole numbers by column; `shape` is the shape of all rows together."""
+    """Sums of whole numbers by column. `shape` has the numbers of rows and columns."""
     values = np.fromiter(chain.from_iterable(rows), np.int64, shape[0] * shape[1])
     sums: list[int] = values.reshape(shape).sum(axis=0).tolist()
     return sums

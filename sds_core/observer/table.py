@@ -1,8 +1,8 @@
-"""A table of entries by key that stay encoded in columns until they are used.
+"""A table of entries by key, which stay encoded in columns until they are used.
 
-A view is decoded and encoded in every batch, but a batch uses only a few of the view's
-thousands of entries. A table therefore keeps integers as encoded columns, and the rest
-of each entry as bytes. An entry is decoded into an object when it is requested.
+Every batch loads and stores a view, but uses only a few of the view's thousands of
+entries. Therefore, a table keeps the entries' integers in columns, and the rest of each
+entry as bytes. An entry is decoded into an object when it is looked up.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Codec(Generic[Entry]):
 
     Attributes:
         packings: Encoding of columns 1, 2 and so on; column 0 is the key.
-        latest: Number of the column with the clock at which an entry was last needed.
+        latest: Number of the column with the clock at which the entry was last needed.
     """
 
     packings: tuple[Packing, ...]
@@ -63,7 +63,7 @@ class Codec(Generic[Entry]):
     def store(self, entry: object, cells: Int64Rows, row: int) -> bytes:
         """Write an entry's integers into a row; return the rest of the entry.
 
-        An unsigned integer is written as its `native.int64`.
+        An unsigned integer is written as the result of `native.int64`.
         """
         raise NotImplementedError
 
@@ -73,13 +73,13 @@ class Codec(Generic[Entry]):
 
 
 class PackedTable(msgspec.Struct, array_like=True):
-    """A table of n entries, in order.
+    """A table of n entries in order of insertion, encoded.
 
     Attributes:
         keys: Keys, encoded as `SIGNED`, shape (n,).
         columns: Columns, encoded as in `Codec.packings`, each of shape (n,).
-        ends: End of each entry's bytes in `rests`, encoded as `RISING`, shape (n,).
-        rests: The parts of the entries that are not in columns, encoded and joined.
+        ends: Where each entry's bytes in `rests` end, encoded as `RISING`, shape (n,).
+        rests: The joined bytes of the entries' parts that are not in columns.
     """
 
     keys: bytes = b""
@@ -92,29 +92,28 @@ class PackedTable(msgspec.Struct, array_like=True):
 class Table(Generic[Entry]):
     """Entries by key, in order of insertion.
 
-    An entry may be changed until `flush` or `packed` is called. After this call, look
-    the entry up again before you change it.
+    You may change an entry that you looked up until `flush` or `packed` is called.
+    After that, look up the entry again before you change it.
 
     Raises:
         ValueError: The encoded form is damaged.
     """
 
     _codec: Codec[Entry]
-    # The block has the keys, then the codec's columns, then the ends; its shape is
-    # (columns, n).
+    # The block's rows are the keys, the codec's columns, and the ends.
     _block: Column
     _cells: Int64Rows
     _rows: int
     _last: int
     _rests: bytes
-    # The encoded form of the columns, while nothing has changed.
+    # The table's encoded form; None if the table has changed since.
     _given: PackedTable | None
     _index: RowIndex
-    # Rows before `_first` are removed; `_gone` has the other removed rows.
+    # Rows before `_first` are removed. `_gone` has the removed rows from `_first` on.
     _first: int
     _gone: set[int]
-    # `_objects` has the decoded entries by row. `_touched` has the rows of decoded
-    # entries in order of first use.
+    # `_objects` has the decoded entry of each row, or None. `_touched` has the rows of
+    # decoded entries, in order of decoding.
     _objects: list[Entry | None]
     _touched: list[int]
     # Entries that have no row yet.
@@ -179,7 +178,7 @@ class Table(Generic[Entry]):
         return entry
 
     def __setitem__(self, key: int, entry: Entry) -> None:
-        """Append an entry; an old entry with the same key is removed."""
+        """Append an entry. If the key already has an entry, that entry is removed."""
         if self._row(key) >= 0 or key in self._added:
             self.remove(key)
         self._added[key] = entry
@@ -244,12 +243,12 @@ class Table(Generic[Entry]):
         return keys
 
     def silent_since(self, clock_ms: int) -> list[int]:
-        """Keys of the entries that were last needed before this clock, Unix ms."""
+        """Keys of the entries that were last needed before `clock_ms`."""
         self.flush()
         return integers(self.keys[self.column(self._codec.latest) < clock_ms])
 
     def flush(self) -> None:
-        """Update the columns. Entries that were looked up are now stale."""
+        """Update the columns. Entries that were looked up before are now stale."""
         if not (self._first or self._gone or self._touched or self._added):
             return
         self._given = None
@@ -281,7 +280,7 @@ class Table(Generic[Entry]):
         self._added.clear()
 
     def packed(self) -> PackedTable:
-        """The encoded form, for the state."""
+        """The encoded form, which the state stores."""
         self.flush()
         if self._given is not None:
             return self._given
@@ -302,7 +301,7 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Delete the bytes that `rests` has for these rows. Call `flush` first."""
+        """Delete these rows' bytes that are not in columns. Call `flush` first."""
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))
@@ -327,14 +326,14 @@ class Table(Generic[Entry]):
         added: list[bytes],
         cells: Int64Rows,
     ) -> None:
-        """Join the parts that are not in columns: first remaining rows, then `added`.
+        """Join the bytes of the remaining rows and of the added entries, in this order.
 
-        The ends of all remaining rows are set before removed rows are cut out of the
+        The call sets the ends of all remaining rows. Removed rows are still in the
         columns.
         """
         last: int = self._last
         data, pieces = self._rests, []
-        # Bytes between two changed rows are copied as a whole.
+        # The bytes between two changed rows are copied in one piece.
         copied: int = self._cells[last, self._first - 1] if self._first else 0
         begin: int = copied
         end: int = 0

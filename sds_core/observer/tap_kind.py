@@ -56,4 +56,4 @@ TAPS: Kind[TapDigest, TapTotals, object] = Kind(
     is_known=_was_seen,
     figures=TAP_FIGURES,
 )
-"""A view for each tap, by its id (docs/figures.md, 8)."""
+"""The kind of view for taps. A view's name is its tap's id (docs/figures.md, 8)."""

@@ -1,7 +1,7 @@
 """Judges a tap by its sequence numbers and heartbeats (docs/figures.md, 8).
 
-A tap's records are in all partitions. A tap's health never changes a channel's figures;
-it shows how reliable they are.
+A tap's records are in all partitions. A tap's health never changes a channel's figures,
+but shows how reliable these figures are.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.summing import least
 
 BLOB_VERSION = 5
-"""Version of `TapView.to_blob`; versions 1 to 3 lack the checksum."""
+"""Version of the blobs of `TapView.to_blob`. Versions 1 to 3 have no checksum."""
 
 CHECKSUM_SINCE = 4
 
 MAX_HOLE = 100_000
-"""Increase of `seq` above which the tap counts as restarted, not as losing records."""
+"""If `seq` increases by more than this number, the tap counts as restarted."""
 
 MAX_HOLES = 10_000
-"""Maximum number of separate sequence gaps whose numbers may still arrive.
+"""Maximum number of sequence gaps that wait for late records.
 
-If a tap sends 1,000 records per second and loses every other one, 7,500 gaps wait.
-Beyond the limit, the oldest gap counts as missing at once, so that a record's cost
-stays bounded.
+If a tap sends 1,000 records per second and loses every second record, 7,500 gaps wait.
+Beyond the limit, the oldest gap counts as missing at once, which bounds the cost of a
+record.
 """
 
 _INT_BYTES = 8
 
 MAX_SPANS = 50
-"""Maximum number of capture gaps that are stored, of any age.
+"""Maximum number of stored capture gaps, whatever their age.
 
-A batch of several hours may have incidents in many gaps. Adjacent gaps are merged, so a
-tap rarely exceeds this number.
+A batch of several hours may have incidents during many gaps. Adjacent gaps are merged,
+so a tap rarely reaches this limit.
 """
 
 
@@ -53,23 +53,21 @@ class TapTotals(msgspec.Struct, array_like=True):
     """Figures of one tap (docs/figures.md, 8).
 
     Attributes:
-        last_seen_ms: Event time of the tap's last record, heartbeats included. If the
-            tap is silent for the retention window, the value becomes 0 and the tap is
-            not published.
+        last_seen_ms: Event time of the tap's last record or heartbeat. After a silence
+            of the retention window, it becomes 0, and the tap is not published.
         last_hole_ms: When the newest capture gap was found; None if no gap was found. A
-            capture gap is a silence of more than 15 s between two records, or a number
-            that is missing for more than 15 s.
+            capture gap is a silence, or the absence of a sequence number, for more than
+            15 s.
         holes: Periods [from, to] of event time in which the tap may have missed
-            records: disjoint, in order of time, the newest `tap_view.MAX_SPANS`.
-        hole_since_ms: Start of the latest period in which the verdict's window always
-            contained a capture gap. The period ends at `last_hole_ms`; None if no gap
-            was found.
-        first_seen_ms: Event time of the tap's first record since the tap was last
-            forgotten. 0 before the first record, or if a release up to 0.12 read the
-            first record.
+            records: disjoint, in order of time, only the newest `tap_view.MAX_SPANS`.
+        hole_since_ms: Start of the latest series of capture gaps, each at most a
+            verdict window after the previous gap; None if no gap was found. The series
+            ends at `last_hole_ms`.
+        first_seen_ms: Event time of the tap's first record since it was last forgotten.
+            0 before this record, or if a release up to 0.12 read it.
     """
 
-    # A sum over several taps has the minimum, so that an alert on silence covers each
+    # Summed over taps, this is the minimum, so that an alert on silence covers each
     # tap.
     last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
@@ -80,19 +78,20 @@ class TapTotals(msgspec.Struct, array_like=True):
 
 
 class TapDigest(msgspec.Struct, array_like=True):
-    """Records and heartbeats of one tap in one chunk of one partition.
+    """Frames and heartbeats of one tap in one chunk of one partition.
 
     Attributes:
-        times: Maximum record time of the partition up to each frame, Unix ms. Encoded
-            ``int64``, shape (n,).
+        times: For each frame, the maximum record time of the partition so far, Unix ms.
+            Encoded ``int64``, shape (n,).
         seqs: Sequence numbers of the frames; `NO_SEQ` for a frame without a number.
             Encoded like `times`.
         heartbeat_times: Times of heartbeats, encoded ``int64``, shape (h,).
-        heartbeat_seqs: For each heartbeat, the last number that the tap had assigned to
-            a frame. The frame itself may arrive later. Encoded like `heartbeat_times`.
-        own_times: Record times of the frames, by the tap's own clock. Encoded like
-            `times`; empty if all values are the same as in `times`.
-        heartbeat_own_times: Record times of the heartbeats, in the form of `own_times`.
+        heartbeat_seqs: For each heartbeat, the last sequence number that the tap
+            assigned to a frame. This frame may arrive later. Encoded like
+            `heartbeat_times`.
+        own_times: Record times of the frames according to the tap's own clock. Encoded
+            like `times`; empty if all values are the same as in `times`.
+        heartbeat_own_times: The same times for heartbeats.
     """
 
     times: bytes
@@ -150,7 +149,7 @@ class TapDigester:
 
 
 class Hole(msgspec.Struct, array_like=True):
-    """Numbers [first, end) that are missing.
+    """The missing sequence numbers in [first, end).
 
     Attributes:
         since_ms: Event time of the record that revealed the gap.
@@ -165,20 +164,21 @@ class Hole(msgspec.Struct, array_like=True):
 
 
 class TapState(msgspec.Struct, array_like=True):
-    """State of the view in addition to its totals.
+    """The part of the view's state that is not in its totals.
 
     Attributes:
-        highest: Maximum sequence number seen; `NO_SEQ` before the first.
+        highest: Maximum sequence number seen; `NO_SEQ` before the first number.
         holes: Missing numbers below `highest` that may still arrive, in order of age.
-        ahead: Records at the clock or later, in order, in the form of `_rows` but
-            without own times. Other partitions may still have earlier records.
+        ahead: Records at the clock's time or later, in order. They wait, because other
+            partitions may have earlier records. The form is that of `_rows` without own
+            times.
         highest_ms: Event time of the last record that confirmed `highest`; None before
-            the first.
+            the first such record.
         ahead_own: The tap's own time of each record in `ahead`; empty in a blob of
             release 0.12 or earlier.
-        last_own_ms: Time of the last record by the tap's own clock, Unix ms; None
-            before the first.
-        judged_ms: Event time of the last record before the clock, Unix ms; silences are
+        last_own_ms: Time of the last record according to the tap's own clock, Unix ms;
+            None before the first record.
+        judged_ms: Event time of the last record before the clock, Unix ms. Silences are
             judged up to this time. 0 in a blob of release 0.12 or earlier.
     """
 
@@ -193,10 +193,10 @@ class TapState(msgspec.Struct, array_like=True):
 
 @native
 class TapView:
-    """Finds gaps in one tap's numbers, and silences between its records.
+    """Finds gaps in one tap's sequence numbers, and silences between its records.
 
-    A tap that is silent for the retention window is forgotten, and counts as new if it
-    returns.
+    A tap that is silent for the retention window is forgotten. If it returns, it counts
+    as new.
     """
 
     totals: TapTotals
@@ -230,9 +230,9 @@ class TapView:
         return blob.pack(self.totals, self._state)
 
     def apply(self, digests: Iterable[TapDigest], clock_ms: int) -> list[object]:
-        """Process the tap's next records, of all partitions, then advance the clock.
+        """Process the tap's next records from all partitions, then advance the clock.
 
-        The order of the digests does not matter. A tap has no events.
+        The order of the digests does not matter. The result is empty.
 
         Raises:
             DamagedDigest: A digest is damaged, or another release made it.
@@ -253,10 +253,10 @@ class TapView:
                 digest.heartbeat_own_times,
                 is_heartbeat=True,
             )
-        # At equal times, a frame comes before the heartbeat that names its number.
+        # At equal times, a frame comes before the heartbeat with its number.
         records.sort()
-        # Until all records with exactly the clock's time are read, their order is
-        # unknown.
+        # Records with exactly the clock's time wait, as others may follow and come
+        # first.
         due = bisect_left(records, clock_ms, key=itemgetter(0))
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]
@@ -277,13 +277,13 @@ class TapView:
         return []
 
     def forget(self) -> list[object]:
-        """Forget the tap; see `View.forget`. A tap has no events."""
+        """Forget the tap; see `View.forget`. The result is empty."""
         self.totals, self._state = TapTotals(), TapState()
         return []
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When to apply waiting records, count a gap or forget the tap, Unix ms."""
+        """Next time to apply records, count a gap or forget the tap, Unix ms."""
         state, deadlines = self._state, []
         if state.ahead:
             deadlines.append(state.ahead[0][0])
@@ -315,23 +315,25 @@ class TapView:
             self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
 
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
-        """Judge the silence before records for which the topic's clock is `time_ms`.
+        """Judge the silence before records whose topic's clock is `time_ms`.
 
-        `own_times` are the tap's own times of the records, Unix ms.
+        `own_times` are the records' times according to the tap's own clock, Unix ms.
         """
         totals, state = self.totals, self._state
         hole_ms: int = self._settings.tap_hole_ms
         last_own_ms = state.last_own_ms
         # Releases up to 0.12 judged all records that they had seen.
         last_ms: int = state.judged_ms or totals.last_seen_ms
-        # A tap may use any time, so differences may exceed 64 bits.
+        # A tap may send any time, so differences of own times may exceed 64 bits.
         first_own_ms = min(own_times)
         if last_own_ms is None or max(own_times) < last_own_ms:
-            # The tap's own clock shows nothing about the time since the last record.
+            # The tap's own clock cannot show how much time passed since the last
+            # record.
             own_silence_ms = time_ms - last_ms
         else:
             own_silence_ms = first_own_ms - last_own_ms
-        # The topic's clock also advances if another tap's clock is set forward.
+        # Both clocks must show the silence, as the topic's clock also advances if
+        # another tap's clock is set forward.
         if last_ms and min(time_ms - last_ms, own_silence_ms) > hole_ms:
             self._found(last_ms, time_ms, since_ms=last_ms + hole_ms)
         if not totals.last_seen_ms:
@@ -342,8 +344,8 @@ class TapView:
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
         """Process records at exactly the clock's time; more such records may follow.
 
-        If these records may end a gap, the tap counts as silent until all records are
-        known.
+        If they may end a capture gap, the tap counts as silent until all such records
+        are known.
         """
         totals, state = self.totals, self._state
         hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms
@@ -371,7 +373,7 @@ class TapView:
             del holes[:-MAX_HOLES]
 
     def _found(self, from_ms: int, to_ms: int, since_ms: int) -> None:
-        """Count a capture gap that made channels blind since `since_ms`."""
+        """Count a capture gap that made channels blind from `since_ms` on."""
         totals = self.totals
         if (
             totals.hole_since_ms is None
@@ -387,7 +389,7 @@ class TapView:
         del spans[:-MAX_SPANS]
 
     def _given(self, seq: int, time_ms: int) -> None:
-        """Record that the tap assigned numbers up to this one."""
+        """Record that the tap has assigned all numbers up to `seq`."""
         state = self._state
         highest: int = state.highest
         if seq < highest:

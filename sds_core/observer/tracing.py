@@ -1,8 +1,8 @@
 """Interfaces of a trace, which shows what happened to messages (docs/trace.md).
 
-A protocol that can be traced provides a `Tracing`. The protocol's tracer reads the
-digests that its views read, and runs the views. Steps are evidence from frames.
-Conclusions are the notes in the views' journals.
+A protocol with traces provides a `Tracing`. Its tracer reads the digests of the
+protocol's views, and runs the views. Steps of a trace are evidence from frames;
+conclusions are notes in the views' journals.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sds_core.observer.record import TapHeaders
 from sds_core.observer.settings import ObserverSettings
 
 MOST_STEPS = 500
-"""Maximum steps of a trace, because a sender can name a message in many frames."""
+"""Maximum number of steps in a trace. A sender can name a message in many frames."""
 
 _WAKU_HASH = re.compile("0[xX][0-9a-fA-F]{64}")
 
@@ -30,8 +30,8 @@ class Query(NamedTuple):
     """The messages to search for; exactly one attribute is set.
 
     Attributes:
-        message_ids: Ids, or Waku hashes of copies as ``0x`` and 64 digits.
-        sender: Selects all messages of this participant.
+        message_ids: Ids of messages, or Waku hashes of copies (``0x`` and 64 digits).
+        sender: Participant whose messages are all selected.
     """
 
     message_ids: frozenset[str] = frozenset()
@@ -61,12 +61,12 @@ class Step(msgspec.Struct, frozen=True):
 
     Attributes:
         at_ms: Event time, Unix ms.
-        what: Kind of step, one word (docs/trace.md).
+        what: Kind of step, as one word (docs/trace.md).
         text: What happened, without the names of participants.
-        by: Participant that the step concerns; empty if none or unknown.
+        by: Participant that the step concerns; empty if no participant is known.
         to: Receiving peer, if the protocol has peers.
-        tap: Tap that shows the step; empty for a conclusion of the view.
-        names: Participants whose names follow the text.
+        tap: Tap whose record shows the step; empty for a conclusion of the view.
+        names: Participants that are listed after the text.
     """
 
     at_ms: int
@@ -79,7 +79,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Person(msgspec.Struct):
-    """Evidence from frames about one participant and the message. Times in Unix ms.
+    """What frames show about one participant and the message. Times are in Unix ms.
 
     Attributes:
         name: Participant id.
@@ -91,8 +91,8 @@ class Person(msgspec.Struct):
         named_ms: Time of the participant's first frame whose history names the message.
         named: Number of the participant's frames whose history names the message.
         held_ms: Time of the participant's first frame whose filter holds the message.
-        lacked_ms, lacked_last_ms: Times of the first and the latest frame whose filter
-            lacks the message. Frames from before the message do not count.
+        lacked_ms, lacked_last_ms: Times of the participant's first and latest frame
+            whose filter lacks the message. Frames sent before the message do not count.
         requests: Number of the participant's repair requests.
         outcomes: Conclusions of the view, in order.
     """
@@ -111,7 +111,7 @@ class Person(msgspec.Struct):
     outcomes: list[str] = []
 
     def heard(self, at_ms: int, appeared_ms: int | None) -> None:
-        """Record a further frame; the message appeared at `appeared_ms`."""
+        """Record a frame of the participant; the message appeared at `appeared_ms`."""
         before_ms = self.heard_last_ms or self.heard_before_ms
         if appeared_ms is None or at_ms < appeared_ms:
             self.heard_before_ms = at_ms
@@ -124,14 +124,14 @@ class Person(msgspec.Struct):
 
 
 class Rule(NamedTuple):
-    """A trace's description of a conclusion.
+    """How a trace describes one kind of conclusion.
 
     Attributes:
         figure: Name of the figure that counts conclusions of this kind
             (docs/figures.md).
-        section: Section of docs/figures.md with the rule.
-        text: The conclusion as a sentence; the participants that it concerns are listed
-            after it.
+        section: Section of docs/figures.md that has the rule.
+        text: The conclusion as a sentence. The participants that it concerns follow the
+            sentence.
     """
 
     figure: str
@@ -140,7 +140,7 @@ class Rule(NamedTuple):
 
 
 class Conclusion(msgspec.Struct, frozen=True):
-    """A conclusion of the view, for all participants that it concerns.
+    """One conclusion of the view, with all participants that it concerns.
 
     Attributes:
         at_ms: Event time of the first note, Unix ms.
@@ -159,17 +159,17 @@ class Evidence(msgspec.Struct, frozen=True):
 
     Attributes:
         facts: Known facts of the message's first copy, by name.
-        appeared_ms: When the message's first copy, or the first frame that names the
-            message, appeared. None if no record concerned the message.
+        appeared_ms: When the first copy of the message, or the first frame that names
+            it, appeared. None if no record concerned the message.
         steps: Steps in order of time. The maximum number of steps is about twice
             `MOST_STEPS`.
-        people: The sender is first; other participants follow in order of appearance.
+        people: The sender, then the other participants in order of appearance.
         incidents: Incidents of the message, each in its current form.
         conclusions: Conclusions of the view, in order of time.
         summary: The most important conclusion; None if none exists.
-        unknown: Facts that cannot be known. Each fact has a sentence, and the
-            participants that are listed after the sentence.
-        observers: Taps that showed the channel.
+        unknown: What the trace cannot show: sentences, each with the participants that
+            are listed after it.
+        observers: Taps that mirrored the channel.
     """
 
     subject: Subject
@@ -189,21 +189,21 @@ class Tracer(Protocol):
     """Collects what happened to some messages of one channel or group."""
 
     def take(self, digests: Mapping[str, Sequence[Any]], clock_ms: int) -> None:
-        """Process the next digests, by view and in any order, then advance the clock.
+        """Process the next digests of each view, in any order, then advance the clock.
 
-        The clock is the maximum record time so far, Unix ms.
+        `clock_ms` is the maximum record time so far, Unix ms.
         """
 
     def evidence(self) -> list[Evidence]:
-        """Return the current evidence for each traced message, in the given order."""
+        """Return the current evidence for each message, in order of the subjects."""
 
 
 class Tracing(Protocol[_FrameIn]):
     """Finds and traces messages of a protocol.
 
     Attributes:
-        is_keyed: Whether a channel's name is the key of all its records. If `is_keyed`
-            is False, the records of a message may be in any partition.
+        is_keyed: Whether the key of each record is its channel's name. If not, the
+            records of a message may be in any partition.
     """
 
     @property
@@ -211,9 +211,9 @@ class Tracing(Protocol[_FrameIn]):
         """See the class."""
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Whether a value may concern a message. True may be wrong; False is right.
+        """Whether a record's value may match a query. Only True may be wrong.
 
-        The test is cheap. The Waku hash is not in the value.
+        The test is fast. It ignores Waku hashes, which are not in the value.
         """
 
     def subjects(
@@ -222,11 +222,11 @@ class Tracing(Protocol[_FrameIn]):
         """Return the messages of a frame that match the query."""
 
     def tracer(self, subjects: Sequence[Subject], settings: ObserverSettings) -> Tracer:
-        """Make a tracer of messages of one channel or group."""
+        """Make a tracer for messages of one channel or group."""
 
 
 class StepLog:
-    """The steps of one message, and its conclusions, of which the gravest is first."""
+    """The steps and the conclusions of one message."""
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         self._rules = rules
@@ -235,14 +235,14 @@ class StepLog:
         self.omitted = 0
 
     def add(self, step: Step) -> None:
-        """Add a step; beyond `MOST_STEPS`, only count it."""
+        """Add a step. If `MOST_STEPS` steps exist, only count the step as omitted."""
         if len(self._steps) < MOST_STEPS:
             self._steps.append(step)
         else:
             self.omitted += 1
 
     def note(self, note: Note, names: tuple[str, ...] = ()) -> None:
-        """Add a conclusion of the view as a step; `names` are appended to the step."""
+        """Add a conclusion of the view as a step with these `names`."""
         rule = self._rules.get(note.what)
         if rule is None:
             return
@@ -250,9 +250,9 @@ class StepLog:
         self.add(Step(note.time_ms, note.what, rule.text, note.who, names=names))
 
     def steps(self, more: Sequence[Step] = ()) -> tuple[list[Step], int]:
-        """Return the steps in order of time, and the number of omitted steps.
+        """Return all steps in order of time, and the number of omitted steps.
 
-        At most `MOST_STEPS` of the further steps are returned.
+        `more` has further steps, of which at most `MOST_STEPS` are returned.
         """
         steps = sorted([*self._steps, *more[:MOST_STEPS]], key=lambda one: one.at_ms)
         return steps, self.omitted + len(more[MOST_STEPS:])
@@ -264,9 +264,10 @@ class StepLog:
     def conclusions(
         self, undone: Mapping[str, Sequence[str]]
     ) -> tuple[list[Conclusion], Conclusion | None]:
-        """Return the conclusions in order of time, and the gravest valid one.
+        """Return all conclusions in order of time, and the gravest valid conclusion.
 
-        `undone` maps a note to the notes that revoke it for the same participant.
+        `undone` maps each note to the notes that revoke it for the same participant. A
+        revoked conclusion is not valid.
         """
         by_what = {
             what: self._conclusion(what, notes) for what, notes in self._notes.items()

@@ -6,7 +6,7 @@ import enum
 
 
 class Verdict(enum.StrEnum):
-    """Health of one channel (docs/figures.md, 8)."""
+    """Verdict on one view, such as a channel (docs/figures.md, 8)."""
 
     OK = "ok"
     DEGRADED = "degraded"

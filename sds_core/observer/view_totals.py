@@ -1,4 +1,4 @@
-"""The interface of the totals of a view with a verdict."""
+"""Interface of the totals of a view that has a verdict."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 Excused = Callable[[int, int], bool]
-"""Whether evidence with this start and finding time, Unix ms, is excused."""
+"""Takes the times at which evidence began and was found; returns if it is excused."""
 
 
 class ViewTotals(Protocol):
-    """The part of a view's totals that the verdict, minutes and summary use.
+    """The part of a view's totals that verdicts, minutes and summaries use.
 
-    Implementations are msgspec structs in which each field has a default. The default
-    totals are the totals of a view that has seen nothing.
+    Implementations are msgspec structs in which each field has a default. With all
+    defaults, they are the totals of a view that has seen nothing.
     """
 
     @property
@@ -35,7 +35,7 @@ class ViewTotals(Protocol):
 
     @property
     def verdict(self) -> Verdict:
-        """Health of the view."""
+        """Verdict on the view."""
 
     @property
     def verdict_reason(self) -> str:
@@ -48,7 +48,7 @@ class ViewTotals(Protocol):
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """The verdict and its reason, without evidence that does not count."""
+        """The verdict and its reason, without the evidence that is excused."""
 
     @property
     def observers(self) -> Sequence[str]:
@@ -59,7 +59,7 @@ _Totals = TypeVar("_Totals", bound=ViewTotals)
 
 
 def replaced(totals: _Totals, **changes: object) -> _Totals:
-    """Return a copy of totals in which these values are replaced."""
+    """Return a copy of totals in which the given fields are replaced."""
     struct: Any = totals
     changed: _Totals = msgspec.structs.replace(struct, **changes)
     return changed

@@ -1,1 +1,1 @@
-"""Forecasts what channels will cost, and when they reach their limits. Pure."""
+"""Forecasts what channels will cost, and when they reach their limits. No I/O."""

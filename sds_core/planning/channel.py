@@ -1,6 +1,6 @@
-"""A channel to plan: its participants, traffic, network and settings.
+"""A channel whose costs are planned: its participants, traffic, network, settings.
 
-If a setting is absent, the profile's value applies. `changed` returns a variant.
+If a setting is omitted, the profile's value applies.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ DAY_S: Final = 86_400.0
 MAX_MESSAGES_PER_DAY: Final = 500_000
 """Maximum message rate of a channel.
 
-At a higher rate, a run with losses takes too long, because each participant waits for
-many messages at once.
+At a higher rate, a simulation with losses takes too long, because each participant
+waits for many messages at the same time.
 """
 
 MAX_FILTER_BYTES: Final = 131_072
-"""Maximum length of a filter.
+"""Maximum length of a filter, bytes.
 
 A longer filter leaves no room for content in a message of 150 KiB (64/WAKU2-NETWORK,
 "Message Size").
@@ -49,11 +49,11 @@ _Millis = Annotated[float, Meta(ge=1, le=600_000)]
 
 
 class ChannelPlan(Table, frozen=True, kw_only=True):
-    """A channel; docs/planning.md ("Keys of a plan") defines the keys.
+    """A channel to plan. docs/planning.md ("Keys of a plan") defines the fields.
 
     Keys that end in `_s` are seconds, and keys that end in `_ms` are milliseconds.
-    Shares are in [0, 1]. None stands for the profile's value, except in two fields: in
-    `fetch_after_s`, None means never; for `filter_ids`, see `steady_ids`.
+    Shares are in [0, 1]. None means the profile's value, with two exceptions. In
+    `fetch_after_s`, None means never. For `filter_ids`, see `steady_ids`.
     """
 
     participants: Annotated[int, Meta(ge=2, le=2_000)]
@@ -112,7 +112,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             "filter_rate": profile.bloom.error_rate,
             "t_min_s": profile.t_min_ms / 1_000,
             "t_max_s": profile.t_max_ms / 1_000,
-            # A participant that knows all others computes this number.
+            # A participant that knows all other participants computes this number.
             "response_groups": profile.response_groups
             or max(1, self.participants // 128),
             "sync_interval_s": profile.sync_interval_ms / 1_000,
@@ -121,7 +121,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         }.get(name)
 
     def settings(self) -> dict[str, Any]:
-        """Return the values of all fields; see `setting`."""
+        """Return the values of all fields by name; see `setting`."""
         return {name: self.setting(name) for name in self.__struct_fields__}
 
     def bloom(self) -> BloomParameters:
@@ -133,7 +133,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
     def participant(self) -> Profile:
         """Return the options of each participant.
 
-        A filter rolls over at the same fill level as in the profile.
+        A filter rolls over at the profile's fill level.
 
         Raises:
             ValueError: An option is out of its range.
@@ -168,7 +168,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         )
 
     def share(self) -> ProfileShare:
-        """Return the participants' options in the form of a scenario."""
+        """Return the participants' options in the form that a scenario uses."""
         base, options = ProfileShare(base="default").profile(), self.participant()
         overrides = {
             field.name: _plain(getattr(options, field.name))
@@ -178,7 +178,7 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
         return ProfileShare(base="default", overrides=overrides)
 
     def segments(self) -> tuple[int, int]:
-        """Return the numbers of data and parity segments of the mean payload."""
+        """Return the numbers of data and parity segments of a mean payload."""
         mean_bytes = (self.payload_least_bytes + self.payload_most_bytes) // 2
         options = replace(_SEGMENTATION, parity_rate=self.segment_parity)
         data = options.data_count(mean_bytes)
@@ -196,8 +196,8 @@ _PROFILES: Final = {
 def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
     """Return a variant of a plan.
 
-    `changes` has new values as text by key. `2x` multiplies the present value; `none`
-    means the profile's value.
+    `changes` has new values as text, by key. A factor such as `2x` multiplies the
+    present value. `none` selects the profile's value.
 
     Raises:
         TableError: A key is unknown, or a value is not allowed.
@@ -237,7 +237,7 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
             raise TableError(key, problem)
         number *= present
         if isinstance(present, int) and math.isfinite(number):
-            # A number of participants must be whole.
+            # The number of participants must be a whole number.
             number = round(number)
     return int(number) if math.isfinite(number) and number == int(number) else number
 

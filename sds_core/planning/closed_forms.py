@@ -1,8 +1,8 @@
-"""Figures of a planned channel that have a closed form.
+"""Computes figures of a planned channel by formulas, without a simulation.
 
 `tests/sds_core/planning/test_closed_forms.py` compares each figure with the simulator.
-Other figures, such as latencies and sync messages of a busy channel, have no valid
-closed form, so only the simulator gives them.
+No formula is valid for other figures, such as latencies and the sync messages of a busy
+channel.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from sds_core.wire import (
 )
 
 _ID = "0" * 64
-"""Length of an id: SHA-256 or Keccak-256 in hexadecimal digits."""
+"""An id of the usual length: a SHA-256 or Keccak-256 hash in hexadecimal digits."""
 _PARTICIPANT = "participant-001"
 _HINT = bytes(32)
-"""Length of a Waku message hash."""
+"""A hint of the usual length: a Waku message hash."""
 _LAMPORT_MS = 1_786_000_000_000
 
 
 def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
     """Return the bytes of each part of a frame.
 
-    The frame has a full causal history, and no requests. Message ids have 64
-    characters, participant ids have 15 characters, and retrieval hints have 32 bytes.
-    A sync message has no content.
+    The frame has a full causal history and no repair requests. Message ids have 64
+    characters, participant ids have 15 characters, and retrieval hints have 32 bytes. A
+    sync message has no content.
     """
     profile = plan.participant()
     entry = HistoryEntry(_ID, _HINT, _PARTICIPANT)
@@ -55,12 +55,12 @@ def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
 
 
 def first_pass(plan: ChannelPlan) -> float | None:
-    """Return the share of deliveries that the first sending of a message achieves.
+    """Return the share of deliveries that succeed when a message is first sent.
 
     The share is 1 - loss, because each link loses each transmission independently. A
-    payload of d data and p parity segments is complete if any d segments arrive
-    (Reed-Solomon). For such a payload, the share is the binomial probability of at most
-    p losses. If participants are offline, the result is None.
+    payload with d data segments and p parity segments is complete if any d segments
+    arrive (Reed-Solomon). Its share is the binomial probability that at most p segments
+    are lost. If participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -77,8 +77,8 @@ def first_pass(plan: ChannelPlan) -> float | None:
 def missed_messages(plan: ChannelPlan) -> float | None:
     """Return the share of frames with content that at least one participant misses.
 
-    It is 1 - (1 - loss)^(n - 1). A frame that a participant misses needs a repair or a
-    retransmission. If participants are offline, the result is None.
+    The share is 1 - (1 - loss)^(n - 1) for n participants. A missed frame must be
+    repaired or sent again. If participants are offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -86,11 +86,12 @@ def missed_messages(plan: ChannelPlan) -> float | None:
 
 
 def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
-    """Return the share of messages that some other participant receives within S.
+    """Return the share of messages that any other participant receives in time.
 
-    The share is 1 - (1 - (1 - loss) F(S))^(n - 1), where F is the log-normal
-    distribution of the delay. The result is None in three cases: participants are
-    offline, payloads have segments, or a retransmission can arrive within S.
+    For a target time S and n participants, the share is 1 - (1 - (1 - loss) F(S))^(n -
+    1). F is the log-normal distribution function of the delay. The result is None if
+    participants are offline, payloads have segments, or a retransmission can arrive
+    within S.
     """
     resent_s = plan.setting("retransmission_interval_s")
     if plan.offline_share or plan.segments() != (1, 0) or resent_s <= target_s:
@@ -101,11 +102,11 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
 
 
 def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
-    """Return the sync messages per day if each participant sends them at fixed times.
+    """Return the sync messages per day if participants send them at fixed intervals.
 
-    The result is n times 86,400 s / interval, because in nim-sds other traffic does not
-    delay sync messages. For other libraries, or if participants are offline, the result
-    is None.
+    In nim-sds, other traffic does not delay sync messages, so n participants send n *
+    86,400 s / interval of them. For other libraries, or if participants are offline,
+    the result is None.
     """
     if plan.participant().sync_least_share is not None or plan.offline_share:
         return None
@@ -113,7 +114,7 @@ def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
 
 
 def days_to_full_filter(plan: ChannelPlan) -> float:
-    """Return the days until a filter holds the number of ids for which it is designed.
+    """Return the days until a filter holds as many ids as it is designed for.
 
     A filter is designed for m ln 2 / k ids (`designed_ids`), and each segment of a
     message adds one id. Sync messages add no ids.
@@ -124,23 +125,23 @@ def days_to_full_filter(plan: ChannelPlan) -> float:
 
 
 def false_positive_rates(ids: Floats, bloom: BloomParameters) -> Floats:
-    """Return the false-positive rate of a filter for each number in `ids`.
+    """Return the false-positive rate of a filter for each number of ids.
 
-    The rate is (1 - e^(-k n / m))^k, because each of k n hashes leaves a bit unset with
-    probability 1 - 1/m (Bloom, 1970; Mitzenmacher and Upfal, "Probability and
-    Computing", 5.5.3).
+    For n ids, m bits and k hash functions, the rate is (1 - e^(-k n / m))^k. Each of
+    the k n hashes leaves a given bit unset with probability 1 - 1/m (Bloom, 1970;
+    Mitzenmacher and Upfal, "Probability and Computing", 5.5.3).
     """
     rates: Floats = (-np.expm1(-bloom.k * ids / bloom.m_bits)) ** bloom.k
     return rates
 
 
 def steady_ids(plan: ChannelPlan) -> Floats:
-    """Return possible numbers of ids in a long-running channel's filters, shape (n,).
+    """Return possible numbers of ids in filters of an old channel, shape (n,).
 
     All numbers are equally likely. If filters roll over, the numbers range from
     `bloom_kept_ids` to `bloom_rollover_ids`. If filters never roll over, the number has
-    no limit, so the function returns the capacity. `ChannelPlan.filter_ids` replaces
-    these numbers.
+    no limit, so the capacity is returned. If `ChannelPlan.filter_ids` is set, it is the
+    only number.
     """
     profile = plan.participant()
     if plan.filter_ids is not None:
@@ -151,12 +152,13 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 
 
 def false_acknowledgement_rate(plan: ChannelPlan) -> float:
-    """Return the probability that filters acknowledge a message that never arrived.
+    """Return the probability that filters acknowledge a message that no one received.
 
-    Filters of a channel hold nearly the same ids and have the same size. An id is
-    therefore a false positive in all filters or in none. The probability is therefore
-    the false-positive rate of one filter. Filters above the rate that participants
-    accept do not count (`possible_acks_max_false_positive_rate`).
+    A channel's filters hold nearly the same ids and have the same size, so an id is a
+    false positive in all filters or in none. The probability is therefore the
+    false-positive rate of one filter. Filters whose rate exceeds
+    `possible_acks_max_false_positive_rate` do not count, because participants ignore
+    them.
     """
     profile = plan.participant()
     if profile.possible_acks_threshold is None:

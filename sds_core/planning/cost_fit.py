@@ -1,4 +1,4 @@
-"""Fits of costs to measurements, with their residuals."""
+"""Fits cost models to measurements, and returns the residuals."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 
 
 class Fit(NamedTuple):
-    """Coefficients of the features, and the rows to which they were fitted.
+    """Coefficients of a cost model, and the measurements to which it was fitted.
 
-    A row is (name, measured value, modelled value).
+    Each row of `rows` is (name, measured value, modelled value).
     """
 
     coefficients: tuple[float, ...]
@@ -25,18 +25,18 @@ class Fit(NamedTuple):
         return math.fsum(map(operator.mul, self.coefficients, features))
 
     def power_of(self, values: Sequence[float]) -> float:
-        """Return the factor times each value raised to its exponent (`fit_power`)."""
+        """Return the product that `fit_power` fits."""
         factor, *exponents = self.coefficients
         return factor * math.prod(map(math.pow, values, exponents))
 
     @property
     def error(self) -> float:
-        """Maximum residual, as a share of the measured value."""
+        """Maximum absolute residual, as a share of the measured value."""
         return max(abs(model / value - 1) for _, value, model in self.rows)
 
     @property
     def typical_error(self) -> float:
-        """Root mean square of the residuals, as a share."""
+        """Root mean square of the residuals, as shares of the measured values."""
         squares = [(model / value - 1) ** 2 for _, value, model in self.rows]
         return math.sqrt(sum(squares) / len(squares))
 
@@ -45,10 +45,10 @@ FitRow = tuple[str, Sequence[float], float]
 
 
 def fit(rows: Sequence[FitRow]) -> Fit:
-    """Return the nonnegative least-squares coefficients.
+    """Return the nonnegative coefficients with the smallest sum of squared residuals.
 
-    Residuals are shares of the measured value. All subsets of the features are tried,
-    as they are few.
+    Rows are (name, features, measured value). Residuals are shares of the measured
+    value. All subsets of the few features are tried.
     """
     features = np.array([row[1] for row in rows], dtype=float)
     values = np.array([row[2] for row in rows])
@@ -68,7 +68,7 @@ def fit(rows: Sequence[FitRow]) -> Fit:
 
 
 def fit_power(rows: Sequence[FitRow]) -> Fit:
-    """Return factor and exponents of a product of powers; for arguments, see `fit`."""
+    """Fit a product of powers: a factor and an exponent per feature; see `fit`."""
     logs = np.log([[math.e, *row[1]] for row in rows])
     values = np.log([row[2] for row in rows])
     best = np.linalg.lstsq(logs, values, rcond=None)[0]

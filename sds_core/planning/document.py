@@ -1,4 +1,4 @@
-"""Forecasts and estimates as JSON objects, for `plan … --format json` and the API."""
+"""Turns forecasts and estimates into JSON objects, for commands and the API."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sds_core.planning.forecast import Forecast, Interval, Outlook
 
 
 class IntervalObject(TypedDict):
-    """A forecast value: the median, and the two ends of the interval."""
+    """A forecast value: the median and both ends of the interval."""
 
     low: float | None
     mid: float | None
@@ -21,10 +21,10 @@ class OutlookObject(TypedDict):
     """Forecast of one figure.
 
     Attributes:
-        past: Mean or maximum of the last seven days of the history.
-        week: Mean or maximum of the next seven days.
-        before: Values of the last days of the history, oldest first.
-        days: Forecast of each day ahead.
+        past: Mean (maximum for peak figures) of the history's last seven days.
+        week: Mean (maximum for peak figures) of the forecast's first seven days.
+        before: Values of the history's last days, oldest first.
+        days: Forecast for each future day.
     """
 
     past: float | None
@@ -38,8 +38,8 @@ class ReachedObject(TypedDict):
 
     Attributes:
         now: Value at the end of the history.
-        reached: When half of the possible futures reach the limit, Unix ms.
-        note: Why `reached` is null although the figure grows.
+        reached: When half of the possible futures have reached the limit, Unix ms.
+        note: Why `reached` is null although the figure grows; otherwise empty.
     """
 
     figure: str
@@ -58,7 +58,7 @@ class ForecastObject(TypedDict):
     Attributes:
         history_days: Number of whole days of history that the forecast uses.
         figures: Forecast of each figure, by name.
-        limits: When each limit is reached.
+        limits: For each limit, when it is reached.
     """
 
     history_days: int
@@ -67,7 +67,7 @@ class ForecastObject(TypedDict):
 
 
 def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> ForecastObject:
-    """Return a forecast with all days of its figures, or only with weekly values."""
+    """Return a forecast as an object, with all days or only with weekly values."""
     return {
         "history_days": forecast.history_days,
         "figures": {
@@ -90,12 +90,12 @@ def forecast_object(forecast: Forecast, *, is_whole: bool = True) -> ForecastObj
 
 
 def estimate_object(estimate: Estimate, digits: int = 6) -> dict[str, float | None]:
-    """Return a mean with its interval."""
+    """Return a mean with its interval as an object."""
     return {name: rounded(end, digits) for name, end in estimate._asdict().items()}
 
 
 def rounded(value: float | None, digits: int = 6) -> float | None:
-    """Return a rounded number; None for NaN and infinity, which JSON does not have."""
+    """Return a rounded number. NaN and infinity give None, because JSON lacks them."""
     if value is None or not math.isfinite(value):
         return None
     return float(f"{value:.{digits}g}")

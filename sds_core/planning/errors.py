@@ -1,4 +1,4 @@
-"""Why a forecast is not possible; each message is the end of "no forecast: …"."""
+"""Why a forecast is not possible. Each message completes the text "no forecast: …"."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from sds_core.text import counted, utc_time
 
 
 class NoForecast(ValueError):
-    """The history does not allow a forecast."""
+    """No forecast can be made."""
 
 
 class TooLittleHistory(NoForecast):
-    """The history has too few whole days; an earlier silence ended at `after_ms`."""
+    """The history, or its part after a silence until `after_ms`, has too few days."""
 
     def __init__(self, days: int, needed: int, after_ms: int | None = None) -> None:
         since = ""
@@ -23,14 +23,14 @@ class TooLittleHistory(NoForecast):
 
 
 class Silent(NoForecast):
-    """The channel has sent nothing for days; `since` is a time, Unix ms."""
+    """The channel has sent nothing since `since_ms`, Unix ms."""
 
     def __init__(self, since_ms: int) -> None:
         super().__init__(f"silent since {utc_time(since_ms)}")
 
 
 class ClockJumped(NoForecast):
-    """A row of the history is in the future; `at_ms` is the row's time, Unix ms."""
+    """A row of the history has a time in the future: `at_ms`, Unix ms."""
 
     def __init__(self, at_ms: int) -> None:
         super().__init__(
@@ -40,7 +40,7 @@ class ClockJumped(NoForecast):
 
 
 class TooLittleTraffic(NoForecast):
-    """The channel has too few messages or participants to plan with."""
+    """The channel has too few messages or participants for a plan."""
 
     def __init__(
         self, messages: int, participants: int, hours: int, needed: int
@@ -53,14 +53,14 @@ class TooLittleTraffic(NoForecast):
 
 
 class NotFitted(NoForecast):
-    """The model has no solution for a figure, for example for an exact line."""
+    """The model has no solution for a figure, for example for one on an exact line."""
 
     def __init__(self) -> None:
         super().__init__("the model cannot be fitted to the history")
 
 
 class NoTime(NoForecast):
-    """The time limit of a computation was reached before this view."""
+    """The time limit was reached before this view's forecast was computed."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Means of repeated runs, with their intervals."""
+"""Means of repeated simulations, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sds_core.planning.errors import ModelMissing
 
 
 class Estimate(NamedTuple):
-    """A figure: a mean, and the bounds of its interval.
+    """A figure: a mean over runs, and the bounds of its confidence interval.
 
-    An exact figure has three equal values; a figure of no run has NaN. The bounds are
-    infinite if only one run has the figure.
+    If the figure is exact, the three values are equal. If no run has the figure, they
+    are NaN. If only one run has it, the bounds are infinite.
     """
 
     value: float
@@ -33,7 +33,7 @@ NOTHING = Estimate.exact(math.nan)
 
 
 def require_scipy() -> None:
-    """Check before a long computation that `estimated` can be called afterwards.
+    """Before a long computation, check that `estimated` can be called after it.
 
     Raises:
         ModelMissing: scipy is not installed.
@@ -45,8 +45,8 @@ def require_scipy() -> None:
 def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     """Return the mean of independent runs with Student's t interval.
 
-    A value is the figure of a run; NaN for a run without it. `coverage` is the
-    probability of the interval, in (0, 1).
+    Each value is the figure of one run, or NaN if the run lacks the figure. `coverage`
+    is the probability of the interval, in (0, 1).
 
     Raises:
         ModelMissing: scipy is not installed.
@@ -59,7 +59,7 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
     if len(known) == 1:
         return Estimate(mean, -math.inf, math.inf)
     if np.ptp(known) == 0:
-        # The values are equal in all runs, for example a ratio of 1.
+        # All runs have the same value, for example a ratio of 1.
         return Estimate.exact(mean)
     try:
         from scipy.special import stdtrit
@@ -71,9 +71,9 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
 
 
 def difference(values: Sequence[float], base: Sequence[float]) -> Estimate:
-    """Return the mean difference of pairs of runs that have the same seed.
+    """Return the mean difference of pairs of runs. A pair has the same seed.
 
-    Traffic and losses of a pair are similar, so the interval is narrower than for
-    independent runs.
+    The runs of a pair have similar traffic and losses, so the interval is narrower than
+    for independent runs.
     """
     return estimated([one - other for one, other in zip(values, base, strict=True)])

@@ -1,6 +1,6 @@
 """Simulates a planned channel once, and measures the result.
 
-The figures come from what the simulation knows, not from filters.
+The simulation knows which messages arrived, so figures need no evidence from filters.
 """
 
 from __future__ import annotations
@@ -26,31 +26,32 @@ from sds_core.simulation.simulator import simulate
 __all__ = ["RECEPTIONS", "Outcome", "Times", "run", "scenario_of", "times_of"]
 
 RECEPTIONS: Final = 60_000
-"""Number of received frames in a run; a run takes 2 to 3 s of CPU time."""
+"""Planned number of received frames in a run, which takes 2 to 3 s of CPU time."""
 
 MAX_RECEPTIONS: Final = 100_000_000
-"""Maximum number of received frames in the shortest run of an accepted plan."""
+"""A plan is refused if its shortest run would receive more frames than this."""
 
 LEAST_MESSAGES, MOST_MESSAGES = 10, 200
 LONGEST_INTERVAL_S: Final = 600.0
 """Maximum interval between messages in a simulation, s.
 
-If the messages of a channel have a longer interval, the simulation uses this maximum.
-Retries, repairs and waits for missing messages end within the interval.
+If a channel's messages have a longer interval, the simulation uses this maximum.
+Retries, repairs and waits for missing messages end within this interval.
 """
 
 _LEADS = (20, 50, 200, 1_000)
 """Allowed numbers of warm-up messages.
 
-Only these few numbers are allowed, so that variants of a plan have equal traffic.
+Only a few numbers are allowed, so that variants of a plan have equal traffic.
 """
 _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
-"""Number of participants above which the warm-up has no losses.
+"""If a group has more participants, the warm-up has no losses.
 
-After the warm-up, the channel is silent for T_max, at most 300 s. The larger the group,
-the more sync messages each loss causes, so a warm-up with losses would cause most of
-the receptions. The first minute with losses has as many sync messages as later minutes.
+In a large group, each loss causes many sync messages, so most frames would be received
+in a warm-up with losses. After the warm-up, the channel is silent for T_max, but at
+most 300 s. Even so, the first minute with losses has as many sync messages as later
+minutes.
 """
 _LEAD_QUIET_S = 300.0
 _SETTLE_S = 900.0
@@ -62,16 +63,16 @@ _CHANNEL = "channel"
 
 
 class Times(NamedTuple):
-    """Phases of a run, seconds from its start.
+    """Phases of a run. Times are seconds from the start of the run.
 
     Warm-up messages fill the causal histories and are not measured.
 
     Attributes:
-        lead_s: End of the warm-up messages, which are sent at a high rate.
+        lead_s: End of the warm-up, in which messages are sent at a high rate.
         from_s: Start of the measured time.
-        until_s: End of the measured time; no message is sent later.
-        end_s: End of the run; messages are repaired until then.
-        interval_s: Mean interval of messages, `LONGEST_INTERVAL_S` at most.
+        until_s: End of the measured time. No message is sent later.
+        end_s: End of the run. Until then, messages are repaired.
+        interval_s: Mean interval between messages, at most `LONGEST_INTERVAL_S`.
     """
 
     lead_s: float
@@ -84,10 +85,10 @@ class Times(NamedTuple):
 def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     """Return the phases of a run.
 
-    A run measures from `LEAST_MESSAGES` to `MOST_MESSAGES` messages. The number of
-    messages depends on the planned receptions. A rough estimate counts the sync
-    messages and repairs that a message causes. If participants are offline, the
-    measured time is extended to one mean cycle, but at most to five times its length.
+    A run measures `LEAST_MESSAGES` to `MOST_MESSAGES` messages. Their number follows
+    from `receptions` and from a rough estimate of the sync messages and repairs that a
+    message causes. If participants are offline at times, the measured time is extended
+    to one mean cycle, but at most to five times its length.
 
     `receptions` is the planned number of received frames in the run. A long history or
     a large group causes more received frames.
@@ -116,8 +117,8 @@ def check_size(plan: ChannelPlan) -> None:
     """Check that the shortest run of a plan ends within about an hour of CPU time.
 
     Raises:
-        TableError: By a rough estimate, the run causes more than `MAX_RECEPTIONS`
-            receptions.
+        TableError: According to a rough estimate, more than `MAX_RECEPTIONS` frames are
+            received in the run.
     """
     times = times_of(plan, receptions=0)
     messages = LEAST_MESSAGES + _LEADS[0] + _LEAD_QUIET_S / times.interval_s
@@ -132,7 +133,7 @@ def check_size(plan: ChannelPlan) -> None:
 
 
 def _receptions_each(plan: ChannelPlan, interval_s: float) -> float:
-    # Each loss causes a response. In a large group, a few participants send their sync
+    # Each loss causes a response. In a large group, a few participants send sync
     # messages at the same time.
     frames = (
         sum(plan.segments()) * (1 + 2 * plan.loss)
@@ -193,8 +194,8 @@ def run(
 ) -> Outcome:
     """Simulate a plan once; the same arguments give the same outcome.
 
-    Variants of a plan with the same seed have similar traffic and losses. `target_s` is
-    the S of figures whose names end in ``_in_time``.
+    If variants of a plan have the same seed, their traffic and losses are similar.
+    `target_s` is the target time for figures whose names end in ``_in_time``.
     """
     times = times_of(plan, receptions)
     from_ms, until_ms = (

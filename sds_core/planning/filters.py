@@ -1,4 +1,4 @@
-"""How full a bloom filter is, and when it reaches its designed false-positive rate."""
+"""Computes how full bloom filters are, and when they reach their designed rate."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _ROLLED_OVER = 0.2
 
 
 def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
-    """Return the estimated numbers of ids in filters; 0 for an absent filter.
+    """Return the estimated number of ids in each filter; 0 if a filter is absent.
 
-    The formula is -(m/k) ln(1 - X/m), as in `sds_core.wire.estimated_ids`. In a full
-    filter, one bit counts as unset.
+    For X of m set bits and k hash functions, the number is -(m/k) ln(1 - X/m), as in
+    `sds_core.wire.estimated_ids`. If all bits are set, one bit counts as unset.
     """
     exists = (m_bits > 1) & (k > 0)
     m, hashes = np.where(exists, m_bits, 2), np.where(exists, k, 1)
@@ -27,14 +27,14 @@ def filter_ids(bits_set: Floats, m_bits: Floats, k: Floats) -> Floats:
 def designed_ids(m_bits: float, k: float) -> float:
     """Return the number of ids at which a filter has its designed false-positive rate.
 
-    k hash functions are optimal for m bits if half of the bits are set. At this fill
-    level, the rate is 0.5^k, and the filter holds m ln 2 / k ids.
+    For m bits, k hash functions are optimal if half of the bits are set. Then, the rate
+    is 0.5^k, and the filter holds m ln 2 / k ids.
     """
     return float(m_bits * math.log(2) / k)
 
 
 def added_ids(ids: Floats) -> Floats:
-    """Return how many ids each hour added.
+    """Return how many ids were added in each hour.
 
     The result has the shape of `ids`. An hour with a decrease has the value 0.
     """
@@ -42,6 +42,6 @@ def added_ids(ids: Floats) -> Floats:
 
 
 def rolled_over_at(ids: Floats) -> float | None:
-    """Return the maximum number of ids before a roll-over; None without a roll-over."""
+    """Return the largest number of ids before a roll-over; None if none occurred."""
     falls = np.flatnonzero(ids[1:] < (1 - _ROLLED_OVER) * ids[:-1])
     return float(ids[falls].max()) if len(falls) else None

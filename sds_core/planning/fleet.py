@@ -1,4 +1,4 @@
-"""Forecasts of all views of a history, and of their sum."""
+"""Makes forecasts of all views in a history, and of the sum of the views."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sds_core.planning.hours import hours_of
 from sds_core.planning.measures import Measures
 
 HourlyRows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By view, one row for each hour in which a figure changed; see `hours.hours_of`."""
+"""By view, a row for each hour in which a figure changed; see `hours.hours_of`."""
 
 
 class Fleet(NamedTuple):
@@ -27,7 +27,7 @@ class Fleet(NamedTuple):
 
     Attributes:
         views: Forecasts by view, in the order of the history.
-        without: Views that have no forecast, each with the reason.
+        without: Views without a forecast; each view has the reason.
         total: Forecast of the sum of `views`, without limits; None if `views` is empty,
             or if the model does not fit the sum.
     """
@@ -47,11 +47,11 @@ def forecast_fleet(
     progress: Callable[[int], None] = lambda done: None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Fleet:
-    """Return the forecasts of views; they all start when the history ends.
+    """Return the forecasts of views. All forecasts start when the history ends.
 
-    Views are processed in the order of `rows`; after each view, `progress` is called
-    with the number of finished views. `is_over` returns whether no time is left for a
-    further view. For `end_ms` and `now_ms`, see `hours.hours_of`.
+    Views are processed in the order of `rows`. After each forecast, `progress` is
+    called with the number of views so far. If `is_over` returns True, no further
+    forecast is computed. For `end_ms` and `now_ms`, see `hours.hours_of`.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -93,8 +93,8 @@ def _total(
             return forecast_daily(sum_daily(summed), end_ms, settings)
         except NotFitted:
             return None
-    # For a single view, the forecast of the sum is the forecast of the view. A new
-    # computation would take one second.
+    # With a single view, the sum's forecast is the view's forecast. To compute it again
+    # would take one second.
     (view,) = views.values()
     names = {*summed[0], "kafka.storage"}
     figures = {name: one for name, one in view.figures.items() if name in names}

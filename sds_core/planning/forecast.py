@@ -1,4 +1,4 @@
-"""The forecast of one view or of several together; see `docs/planning.md`."""
+"""Makes the forecast of one view, or of several views together (`docs/planning.md`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sds_core.planning.model import draw_paths
 
 WEEK_DAYS = 7
 BEFORE_DAYS = 28
-"""Days of the history that a forecast shows: four weeks."""
+"""Number of days of the history that a forecast shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,14 @@ class ForecastSettings:
     """Settings of a forecast.
 
     Attributes:
-        days: Days to look ahead for limits, at least 7.
-        coverage: Share of the simulated futures inside an interval, in (0, 1).
-        epoch_messages: Rate-limit budget of one participant in an epoch.
-        epoch_share: Share of the budget that counts as the limit.
+        days: Number of days that the forecast covers, at least 7.
+        coverage: Share of the simulated futures that an interval contains, in (0, 1).
+        epoch_messages: Rate-limit budget of one participant, messages per epoch.
+        epoch_share: Share of the rate-limit budget that counts as the limit.
         message_bytes: Maximum size of a message; 150 KiB (64/WAKU2-NETWORK).
         record_bytes: Bytes of a Kafka record in addition to the frame: key, headers,
             framing.
-        retention_days: How long Kafka keeps records; if None, the storage figure is
-            absent.
+        retention_days: How long Kafka keeps records; if None, storage is omitted.
     """
 
     days: int = 90
@@ -45,7 +44,7 @@ class ForecastSettings:
 
 
 class Interval(NamedTuple):
-    """A forecast value: the median, and the two ends of the interval."""
+    """A forecast value: the median and both ends of the interval."""
 
     low: float
     mid: float
@@ -53,12 +52,13 @@ class Interval(NamedTuple):
 
 
 class Outlook(NamedTuple):
-    """One figure, day by day.
+    """The past and the forecast of one figure, for each day.
 
     Attributes:
-        past: Mean of the last seven days of the history, or their maximum.
-        week: The mean or maximum of the first seven days of the forecast.
-        before: The last days of the history, oldest first; at most `BEFORE_DAYS`.
+        past: Mean (maximum for peak figures) of the history's last seven days.
+        week: Mean (maximum for peak figures) of the forecast's first seven days.
+        before: Values of the last days of the history, at most `BEFORE_DAYS`. The
+            oldest is first.
     """
 
     past: float
@@ -71,14 +71,14 @@ class Forecast(NamedTuple):
     """Forecast of a view.
 
     Attributes:
-        begin_ms: End of the history, where the forecast starts, Unix ms of event time.
+        begin_ms: End of the history and start of the forecast, Unix ms of event time.
         history_days: Number of whole days of history that the forecast uses.
-        figures: By name: ``bytes``, ``bytes.<part>``, ``retransmission`` (included in
-            the other bytes), ``messages``, ``kafka.bytes``, ``kafka.bytes_per_second``
-            (of the busiest hour of a day), ``kafka.storage``, ``epoch_messages``,
-            ``epoch_headroom`` (share of the budget), ``message_bytes`` (of the hour
-            with the longest messages), ``filter_ids``. Figures that the kind of view
-            does not measure are absent.
+        figures: Figures by name: ``bytes``, ``bytes.<part>``, ``retransmission``
+            (included in the other bytes), ``messages``, ``kafka.bytes``,
+            ``kafka.bytes_per_second`` (of a day's busiest hour), ``kafka.storage``,
+            ``epoch_messages``, ``epoch_headroom`` (share of the rate-limit budget),
+            ``message_bytes`` (of the hour with the longest messages), ``filter_ids``.
+            Figures that the kind of view does not measure are omitted.
     """
 
     begin_ms: int
@@ -88,22 +88,22 @@ class Forecast(NamedTuple):
 
 
 class _Daily(NamedTuple):
-    """A figure by day, shape (days,); a week's value is the mean, or the maximum."""
+    """A figure by day, shape (days,). If `is_peak`, a week's value is the maximum."""
 
     values: Floats
     is_peak: bool = False
 
 
 Daily = Mapping[str, _Daily]
-"""Daily figures, with the names of `Forecast.figures`."""
+"""Daily figures. They have the names of `Forecast.figures`."""
 
 
 def daily_figures(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Daily:
-    """Return figures of each whole day of a view; they can be summed over views.
+    """Return a view's figures for each whole day, in a form that can be summed.
 
-    `parts` maps the name of a part to its column, see `measures.Measures`.
+    `parts` maps parts' names to columns; see `measures.Measures`.
     """
     sent = measures.bytes_sent(hours)
     counted = {
@@ -126,7 +126,7 @@ def daily_figures(
 def forecast(
     hours: Hours, parts: Mapping[str, str], settings: ForecastSettings
 ) -> Forecast:
-    """Return the forecast of a view; for arguments, see `daily_figures`.
+    """Return the forecast of a view. `daily_figures` explains the arguments.
 
     Raises:
         sds_core.planning.errors.ModelMissing: statsmodels is not installed.
@@ -168,9 +168,9 @@ def forecast_daily(daily: Daily, end_ms: int, settings: ForecastSettings) -> For
 
 
 def sum_daily(views: Sequence[Daily]) -> Daily:
-    """Return the sums of the views' figures, for the days that all views have.
+    """Return the sums of the views' figures for the days for which all views have data.
 
-    Figures of peak hours are also summed, although the peaks may be at different times.
+    Figures of peak hours are summed too, although peaks may be at different times.
     """
     days = min(map(_days, views))
     names = dict.fromkeys(name for view in views for name in view)

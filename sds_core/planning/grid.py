@@ -1,4 +1,4 @@
-"""A grid of planned channels: the simulations of a sweep, and their results."""
+"""A grid of planned channels: the simulations of `plan sweep`, and their results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sds_core.reading import Table, TableError, read
 from sds_core.simulation.scenario import PositiveSeconds
 
 MAX_RUNS: Final = 10_000
-"""Maximum runs of a grid: about eight hours on two cores, at six seconds a run."""
+"""Maximum number of runs in a grid. At six seconds a run, two cores need about 8 h."""
 
 _Lists = dict[str, tuple[Any, ...]]
 
@@ -32,7 +32,7 @@ class _GridTable(Table, frozen=True, kw_only=True):
 
 
 class Run(NamedTuple):
-    """One simulation; `experiment.run` explains all attributes except `number`."""
+    """One simulation. `experiment.run` explains the attributes except `number`."""
 
     number: int
     plan: ChannelPlan
@@ -42,12 +42,12 @@ class Run(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Estimated relative duration; long runs are started first."""
+        """Relative estimate of the duration. Long runs are started first."""
         return self.plan.participants
 
 
 class Cell(NamedTuple):
-    """Results of the finished runs of one plan."""
+    """Results of one plan, from its finished runs."""
 
     values: dict[str, Any]
     runs: int
@@ -56,12 +56,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Plans, each simulated with every seed.
+    """Plans. Each plan is simulated once with each seed.
 
     Attributes:
-        keys: Settings with several values.
-        cells: The plans, each once.
-        seeds: Number of seeds; the seeds are 1, 2 and so on.
+        keys: Settings that differ between plans.
+        cells: The plans, without repetitions.
+        seeds: Number of seeds. The seeds are 1, 2 and so on.
         receptions, target_s: See `experiment.run`.
     """
 
@@ -73,11 +73,11 @@ class Grid:
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, Any]) -> Grid:
-        """Read a grid.
+        """Read a grid from a mapping.
 
-        `base` has the settings of all plans; `grid` has lists of values by setting, and
-        each combination is a plan. If `grid` is a list of tables, each table adds
-        plans.
+        `base` has the settings that all plans share. `grid` maps settings to lists of
+        values; each combination is a plan. If `grid` is a list of such tables, each
+        adds plans.
 
         Raises:
             TableError: The mapping is not a grid, has more than `MAX_RUNS` runs, or
@@ -105,7 +105,7 @@ class Grid:
         )
 
     def runs(self) -> Iterator[Run]:
-        """Yield all runs, by plan and seed; run n has plan n // `seeds`."""
+        """Yield all runs in order of plan and seed. Run n has plan n // `seeds`."""
         pairs = product(self.cells, range(1, self.seeds + 1))
         for number, (plan, seed) in enumerate(pairs):
             yield Run(number, plan, seed, self.receptions, self.target_s)
@@ -113,7 +113,7 @@ class Grid:
     def summary(
         self, outcomes: Mapping[int, Outcome], figures: Sequence[str]
     ) -> Iterator[Cell]:
-        """Yield the results, in the order of the plans.
+        """Yield each plan's results, in the order of the plans.
 
         Raises:
             ModelMissing: scipy is not installed.

@@ -1,7 +1,7 @@
 """The figures of a view by hour, from the rows of its history.
 
-A row has cumulative figures at the end of its minute. A minute without a change has no
-row, so the last row of each hour suffices.
+A row has the cumulative figures at the end of its minute. A minute without a change has
+no row. So the last row of each hour is enough.
 """
 
 from __future__ import annotations
@@ -22,27 +22,26 @@ MINUTE_MS = 60_000
 SILENCE_MS = 3 * DAY_MS
 """If a view has no row for this time, the view counts as silent.
 
-The time is longer than a weekend. Figures before a silence do not predict later
-figures.
+This time is longer than a weekend. Figures from before a silence are not used.
 """
 
 CLOCK_MS = DAY_MS
-"""If a row is more than this time, ms, ahead of now, the clock of the row was wrong."""
+"""If a row's time is further in the future, ms, the row comes from a wrong clock."""
 
 LEAST_DAYS = 14
-"""Minimum days of history: each weekday occurs twice, since one value may be chance."""
+"""Minimum days of history. Each weekday occurs twice, as one value may be chance."""
 
 Floats = npt.NDArray[np.float64]
 
 
 class Hours(NamedTuple):
-    """Figures of a view in each hour.
+    """Figures of a view for each hour.
 
     Attributes:
         end_ms: End of the last hour, Unix ms of event time.
         grown: Growth of each counter in each hour, shape (hours,).
-        gauges: Value of each gauge in each hour, shape (hours,). An hour without a row
-            has the value of the previous hour.
+        gauges: Value of each gauge in each hour, shape (hours,). If an hour has no row,
+            it has the value of the previous hour.
     """
 
     end_ms: int
@@ -55,7 +54,7 @@ def hour_rows(
 ) -> list[dict[str, Any]]:
     """Return the last row of each hour, with the maximum of each gauge in the hour.
 
-    Rows are in order of their ``minute``. Null values count as absent.
+    `rows` must be in order of ``minute``. Null values count as absent.
     """
     found: dict[int, dict[str, Any]] = {}
     for row in rows:
@@ -70,7 +69,7 @@ def hour_rows(
 
 
 def last_hour_ms(newest_ms: int) -> int:
-    """Return the end of the last whole hour before the newest minute, Unix ms."""
+    """Return the end of the last whole hour up to the newest minute, Unix ms."""
     return (newest_ms + MINUTE_MS) // HOUR_MS * HOUR_MS
 
 
@@ -83,12 +82,12 @@ def hours_of(
     now_ms: int,
     least_days: int = LEAST_DAYS,
 ) -> Hours:
-    """Return the hours of a view from its last silence to the end.
+    """Return the hours of a view from its last silence until `end_ms`.
 
     Args:
-        rows: One row per hour in which a figure changed, in order of ``minute``. A
-            figure that is missing or null is 0.
-        counters: Fields that only increase; a smaller value means that the counter
+        rows: One row per hour in which a figure changed, in order of ``minute``. An
+            absent or null figure counts as 0.
+        counters: Fields that only increase. A smaller value means that the counter
             restarted.
         gauges: Fields that can increase and decrease.
         end_ms: End of the last hour, see `last_hour_ms`.
@@ -96,8 +95,8 @@ def hours_of(
         least_days: Minimum number of whole days.
 
     Raises:
-        ClockJumped: A row is more than `CLOCK_MS` later than now.
-        Silent: No row is in the last `SILENCE_MS` before the end.
+        ClockJumped: A row is more than `CLOCK_MS` later than `now_ms`.
+        Silent: No row is in the last `SILENCE_MS` before `end_ms`.
         TooLittleHistory: Fewer than `least_days` whole days can be used, or no hour can
             be used.
     """
@@ -128,7 +127,7 @@ def hours_of(
 
 
 def by_day(hours: Floats) -> Floats:
-    """Return hours as whole days, shape (days, 24), up to the last hour."""
+    """Return hourly values as whole days up to the last hour, shape (days, 24)."""
     days = len(hours) // DAY_HOURS
     return hours[len(hours) - days * DAY_HOURS :].reshape(days, DAY_HOURS)
 
@@ -141,7 +140,7 @@ def _growth(
     totals: Floats, at: npt.NDArray[np.int64], inside: npt.NDArray[np.bool_], hours: int
 ) -> Floats:
     steps = np.diff(totals, prepend=totals[:1])
-    # A new checkpoint counts from zero.
+    # If the job started with a new checkpoint, the counters restarted from zero.
     steps = np.where(steps < 0, totals, steps)
     return np.bincount(at[inside], steps[inside], hours).astype(np.float64)
 
@@ -152,7 +151,7 @@ def _filled(
     found = np.full(hours, np.nan)
     found[at[inside]] = values[inside]
     known = ~np.isnan(found)
-    # Hours before the first row in the range have the value of the last row before the
+    # Until the first row in the range, hours have the value of the last row before the
     # range.
     first = values[~inside & (at < 0)][-1:]
     before = np.maximum.accumulate(np.where(known, np.arange(hours), -1))

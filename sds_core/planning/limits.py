@@ -1,4 +1,4 @@
-"""When simulated futures reach a limit."""
+"""Computes when simulated futures reach a limit."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ class Reached(NamedTuple):
         name: Figure to which the limit applies: ``epoch_messages``, ``message_bytes``,
             ``filter_ids``.
         now: Value of the figure at the end of the history.
-        at_ms: Time by which half of the futures reach the limit, Unix ms. Times after
-            the last day of the forecast are None.
-        earliest_ms, latest_ms: Ends of the interval of `at_ms`.
-        note: Reason why no time can be computed although the figure grows; otherwise
-            empty.
+        at_ms: Time at which half of the futures have reached the limit, Unix ms. None
+            if the time is after the last day of the forecast.
+        earliest_ms, latest_ms: Ends of the interval for `at_ms`.
+        note: Why no time can be computed although the figure grows; otherwise empty.
     """
 
     name: str
@@ -43,12 +42,12 @@ class Reached(NamedTuple):
 
 
 def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
-    """Return when each simulated future of a daily maximum reaches a limit.
+    """Return when each simulated future of a daily maximum first reaches a limit.
 
-    The result is the start of the first day that reaches the limit, Unix ms; infinite
-    if no day does. `paths` has the shape (days, paths), and the result (paths,). `now`
-    is the value on the last day of the history. `begin_ms` is the start of the first
-    day, Unix ms.
+    The result has the start of the first day that reaches the limit, Unix ms, or
+    infinity if none does, shape (paths,). `paths` has the shape (days, paths). `now` is
+    the value on the last day of the history. `begin_ms` is the start of the forecast's
+    first day, Unix ms.
     """
     above = paths >= limit
     day = np.where(above.any(axis=0), above.argmax(axis=0), np.inf)
@@ -60,9 +59,9 @@ def reached_by_sum(
 ) -> Floats:
     """Return when each simulated future of a growing figure reaches a limit.
 
-    The arguments and the result are as in `reached_by_level`, with three differences.
-    `paths` has the growth on each day. The times are exact to the hour. `profile` has
-    the share of a day's growth in each of its hours, shape (24,).
+    Three things differ from `reached_by_level`. `paths` has the growth on each day. The
+    times are exact to the hour. The argument `profile` has each hour's share of a day's
+    growth, shape (24,).
     """
     levels = now + np.cumsum(paths, axis=0)
     above = levels >= limit
@@ -83,13 +82,14 @@ def reached_by_sum(
 def reached(
     name: str, limit: float, now: float, times: Floats, coverage: float
 ) -> Reached:
-    """Return when a limit is reached: median and interval, rounded down to hours.
+    """Return the median and the interval of the time at which a limit is reached.
 
-    `times` is a result of one of the functions above. `coverage` is the share of the
-    futures inside the interval. For the other arguments, see `Reached`.
+    Times are rounded down to hours. `times` is the result of `reached_by_level` or
+    `reached_by_sum`. `coverage` is the share of the futures inside the interval. For
+    the other arguments, see `Reached`.
     """
     outside = (1 - coverage) / 2
-    # Infinite times cannot be interpolated.
+    # The method does not interpolate, because some times are infinite.
     quantiles = np.quantile(times, [outside, 0.5, 1 - outside], method="inverted_cdf")
     earliest, middle, latest = (
         int(one) // HOUR_MS * HOUR_MS if np.isfinite(one) else None for one in quantiles

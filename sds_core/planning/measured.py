@@ -1,4 +1,4 @@
-"""Results of the benchmarks, to which the cost model is fitted."""
+"""Results of the benchmarks. The cost model is fitted to them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class NotMeasured(ValueError):
-    """A file of the benchmarks lacks what the model needs."""
+    """A file with results lacks a measure that the model needs."""
 
     def __init__(self, *what: str) -> None:
         missing = ": ".join(what)
@@ -17,7 +17,7 @@ class NotMeasured(ValueError):
 
 
 class Measure(msgspec.Struct):
-    """One measure, with a value for each repetition; `what` is unique in a `row`."""
+    """One measure, with a value for each repetition. A `row` has each `what` once."""
 
     row: str
     what: str
@@ -25,7 +25,7 @@ class Measure(msgspec.Struct):
 
 
 class Performance(msgspec.Struct):
-    """A run of `make bench`; `data` has descriptions of the data sets, by name."""
+    """Results of `make bench`. `data` has descriptions of the data sets, by name."""
 
     version: str
     date: str
@@ -37,7 +37,7 @@ class Performance(msgspec.Struct):
         """Return the median of a measure.
 
         Raises:
-            NotMeasured: The run lacks the measure.
+            NotMeasured: The results lack the measure.
         """
         for measure in self.measures:
             if (measure.row, measure.what) == (row, what) and measure.values:
@@ -45,7 +45,7 @@ class Performance(msgspec.Struct):
         raise NotMeasured(row, what)
 
     def data_set(self, name: str) -> tuple[float, float, float]:
-        """Return the channels, frames, and mean bytes per frame of a data set.
+        """Return a data set's numbers of channels and frames, and mean bytes per frame.
 
         Raises:
             NotMeasured: The run lacks the data set.
@@ -59,7 +59,7 @@ class Performance(msgspec.Struct):
 
 
 class Run(msgspec.Struct):
-    """A row of the table in docs/scaling.md; CPU time is microseconds per frame."""
+    """A row of the table in docs/scaling.md. CPU times are microseconds per frame."""
 
     channels: int
     cores: int
@@ -74,15 +74,15 @@ class Run(msgspec.Struct):
 
     @property
     def cpu_us(self) -> float:
-        """CPU time of a frame, microseconds."""
+        """CPU time per frame, microseconds."""
         return self.jvm_us + self.python_us
 
 
 class Runs(msgspec.Struct):
-    """Runs of `benchmarks.scaling`.
+    """The runs of `benchmarks.scaling`.
 
-    A run has `batches` batches of `batch_records` frames each. The first `cold` batches
-    do not count.
+    A run has `batches` batches with `batch_records` frames each. The first `cold`
+    batches are not counted.
     """
 
     version: str
@@ -95,10 +95,10 @@ class Runs(msgspec.Struct):
     sizes: list[Run]
 
     def run(self, channels: int, cores: int, executors: int = 0) -> Run:
-        """Return the run with two partitions of the state.
+        """Return the run with two state partitions and the given numbers.
 
         Raises:
-            NotMeasured: There is none.
+            NotMeasured: No such run exists.
         """
         for run in self.sizes:
             key = (run.channels, run.cores, run.executors, run.state_partitions)
@@ -109,7 +109,7 @@ class Runs(msgspec.Struct):
 
 
 class State(msgspec.Struct):
-    """Maximum state of one channel, measured by `benchmarks.state`."""
+    """The largest state of one channel, measured by `benchmarks.state`."""
 
     participants: int
     messages_a_day: int
@@ -117,11 +117,12 @@ class State(msgspec.Struct):
 
 
 class HistoryCost(msgspec.Struct):
-    """Bytes per channel and day, measured by `benchmarks.history`.
+    """Bytes of the history per channel and day, measured by `benchmarks.history`.
 
     Attributes:
-        running_bytes: Files of one day, before compaction.
-        pending_bytes: Bytes of the ledger if a destination is unreachable all day.
+        running_bytes: Size of one day's files before compaction.
+        pending_bytes: Size of the ledger if a destination is unreachable for the whole
+            day.
     """
 
     messages_a_day: int
@@ -131,7 +132,7 @@ class HistoryCost(msgspec.Struct):
 
 
 class Scaling(msgspec.Struct):
-    """Figures of all benchmarks except `make bench`."""
+    """Results of all benchmarks except `make bench`."""
 
     runs: Runs
     states: list[State]

@@ -1,4 +1,4 @@
-"""A plan from a monitor's measurements, with its assumptions."""
+"""Makes a plan of a channel from a monitor's history, with its assumptions."""
 
 from __future__ import annotations
 
@@ -24,23 +24,22 @@ from sds_core.planning.outcome import PART_FIGURES, ratio
 from sds_core.reading import read
 
 LEAST_MESSAGES = 20
-"""Minimum number of events for a ratio."""
+"""Minimum number of events for which a ratio is computed."""
 
 _WEEK_HOURS = 7 * DAY_HOURS
 _PARTS = (
     "bytes_content", "bytes_history", "bytes_bloom", "bytes_repair", "bytes_other"
 )  # fmt: skip
-"""Columns of `PART_FIGURES`."""
+"""The columns that `PART_FIGURES` needs."""
 
 
 class MeasuredChannel(NamedTuple):
-    """A channel as its history describes it.
+    """A channel's plan and figures according to its history.
 
     Attributes:
         figures: Measured values, by field names of `Outcome`.
-        hours: Hours of the history that were used, at most the last week.
-        assumed: Assumptions about values that the history does not store, one sentence
-            each.
+        hours: Number of hours of history that were used, at most a week.
+        assumed: Sentences with assumptions about values that the history lacks.
     """
 
     plan: ChannelPlan
@@ -56,15 +55,15 @@ def measured_channel(
     end_ms: int,
     now_ms: int,
 ) -> MeasuredChannel:
-    """Return the plan of an SDS channel, measured over its last week.
+    """Return the plan of an SDS channel according to the last week of its history.
 
     For the arguments, see `hours_of`.
 
     Raises:
-        TooLittleTraffic: The week has fewer than `LEAST_MESSAGES` messages with frames,
-            fewer than 2 participants, or less than 1 whole hour.
-        Silent: The channel has stopped sending.
-        ClockJumped: A row is later than now.
+        TooLittleTraffic: The week has fewer than `LEAST_MESSAGES` seen messages, fewer
+            than 2 participants, or less than 1 whole hour.
+        Silent: The channel has sent nothing lately.
+        ClockJumped: A row's time is in the future.
     """
     try:
         hours = hours_of(
@@ -80,7 +79,7 @@ def measured_channel(
     used = min(len(hours.grown["messages"]), _WEEK_HOURS)
     grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
     gauges = {name: one[-used:] for name, one in hours.gauges.items()}
-    # If no frame of a message was seen, its length is unknown.
+    # Without a frame, a message's length is unknown, so it does not count.
     messages = min(grown["messages"], grown["frames_content"])
     participants = int(gauges[PARTICIPANTS].max())
     if messages < LEAST_MESSAGES or participants < 2:
@@ -93,7 +92,7 @@ def measured_channel(
 
 
 class _Week(NamedTuple):
-    """Figures of the used `days`; `repeated` has the bytes of retransmissions."""
+    """Figures of the used days. `repeated` is the number of retransmitted bytes."""
 
     grown: Mapping[str, float]
     gauges: Mapping[str, Floats]
@@ -116,7 +115,7 @@ class _Week(NamedTuple):
         contents = grown["frames_content"] + grown["frames_ephemeral"]
         mean_bytes = round(grown["bytes_content"] / contents)
         example = frame_parts(likely, mean_bytes)
-        # Subtract the tag and the length of the content field.
+        # Subtract the bytes of the content field's tag and length.
         payload_bytes = max(1, 2 * mean_bytes - example.content)
         values |= dict.fromkeys(
             ("payload_least_bytes", "payload_most_bytes"), payload_bytes

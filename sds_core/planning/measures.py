@@ -1,4 +1,4 @@
-"""The columns of the history that plans need, by kind of view."""
+"""The columns of a view's history that plans need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sds_core.planning.hours import Floats, Hours
 
 EPOCH = "epoch_messages_max"
 FILTER = ("bloom_bits_set", "bloom_bits", "bloom_hashes")
-"""Columns of the fullest filter: set bits, bits, and hash functions."""
+"""Columns of the fullest filter: numbers of set bits, bits, and hash functions."""
 
 _PART = "bytes_"
 _FRAMES = "frames_"
@@ -25,7 +25,7 @@ DELIVERIES = tuple(
     for outcome in ("first_pass", "recovered", "lost", "retracted")
 )
 ACK, RECOVERY = "ack_latency_ms_definite", "delivery_recovery_ms"
-"""Prefixes of two columns: number and sum of durations."""
+"""Prefixes of two columns each: the number of durations, and their sum."""
 PARTICIPANTS = "participants_lately"
 _SUMMED = ("_count", "_sum")
 _SINGLE = (
@@ -35,11 +35,11 @@ _SINGLE = (
 
 
 class Measures(NamedTuple):
-    """Columns of the history.
+    """Names of columns of the history.
 
     Attributes:
-        parts: Column of each part of the bytes, by the name of the part.
-        counters: Columns that only increase, including those of `parts`.
+        parts: For each part of a frame, the column of its bytes.
+        counters: Columns that only increase, including the columns of `parts`.
         gauges: Columns that can increase and decrease.
     """
 
@@ -49,12 +49,12 @@ class Measures(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """All columns."""
+        """The names of all columns."""
         return self.counters + self.gauges
 
 
 def measures_of(table: FigureTable[Any]) -> Measures:
-    """Return the columns that plans for views of this kind need."""
+    """Return the columns that plans for a kind of view need."""
     names = [one.name for one in table.columns if one.type is ColumnType.INTEGER]
     headings = {
         table.column_of(one): one.heading.lower() for one in table.figures if one.report
@@ -71,22 +71,22 @@ def measures_of(table: FigureTable[Any]) -> Measures:
 
 
 def frames(hours: Hours) -> Floats | None:
-    """Return the number of frames in each hour; None if the kind has no count."""
+    """Return the number of frames in each hour; None if it is not in the history."""
     columns = [one for name, one in hours.grown.items() if name.startswith(_FRAMES)]
     return sum(columns[1:], start=columns[0]) if columns else None
 
 
 def bytes_sent(hours: Hours) -> Floats:
-    """Return the total bytes of each hour."""
+    """Return the total bytes sent in each hour."""
     columns = [one for name, one in hours.grown.items() if name.startswith(_PART)]
     return sum(columns[1:], start=columns[0])
 
 
 def bytes_repeated(hours: Hours) -> Floats:
-    """Return the retransmitted bytes of each hour.
+    """Return the bytes that were sent again in each hour.
 
-    Responses to repair requests are measured. The lengths of all other retransmitted
-    frames and records are unknown, so the mean length in the hour is used.
+    The bytes of responses to repair requests are measured. The lengths of all other
+    retransmitted frames and records are unknown, so the hour's mean length is used.
     """
     grown = hours.grown
     found = grown.get(_RESPONSES, 0.0) + 0.0 * bytes_sent(hours)
@@ -101,7 +101,7 @@ def bytes_repeated(hours: Hours) -> Floats:
 
 
 def records(hours: Hours) -> Floats | None:
-    """Return the number of Kafka records in each hour; each tap writes each frame."""
+    """Return the number of Kafka records in each hour. Each tap records each frame."""
     sent = frames(hours)
     return None if sent is None else sent + hours.grown["replicas"]
 

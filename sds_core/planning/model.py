@@ -1,8 +1,8 @@
-"""The model of a daily figure: growth, effects of weekdays, and random deviations.
+"""Models a daily figure by growth, effects of weekdays, and random deviations.
 
-The logarithm of a figure is a sum: a straight line, an effect of the weekday, and a
-deviation that depends on the previous day's deviation. Growth and effects of weekdays
-are therefore factors on the figure. `docs/planning.md` compares this model with others.
+The logarithm of a figure is the sum of a straight line, an effect of the weekday, and a
+deviation that depends on the previous day's deviation. Therefore, growth and effects of
+weekdays multiply the figure. `docs/planning.md` compares this model with others.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from sds_core.planning.errors import ModelMissing, NotFitted
 from sds_core.planning.hours import Floats
 
 PATHS = 500
-"""Number of simulated futures: enough for the 10th and 90th percentile."""
+"""Number of simulated futures. It is enough to compute the 10th and 90th percentile."""
 
 _SEED = 20_261_124
 _WEEK = 7
-# This limit prevents the overflow of a steep line. In bytes, the limit e^41 is 600 PB.
+# If a line is steep, this limit prevents an overflow. e^41 bytes are 600 PB.
 _GREATEST_LOG = 41.0
-# Because of rounding, equal sums of floats can differ, but by less than this.
+# Rounding can make equal sums of floats differ, but by less than this value.
 _LEAST_CHANGE = 1e-9
 
 
 def draw_paths(values: Floats, days: int) -> Floats:
     """Return possible futures of a daily figure, shape (days, `PATHS`).
 
-    The futures differ for two reasons: each day has a random deviation, and the line
-    and the effects of weekdays are uncertain. The same values give the same futures.
+    The futures differ in the random deviations, and in the uncertain line and effects
+    of weekdays. The same values give the same futures.
 
-    `values` has the figure on each day, not negative, shape (n,) with n >= 14.
+    `values` has the figure of each day, shape (n,) with n >= 14. No value is negative.
 
     Raises:
         ModelMissing: statsmodels is not installed.
@@ -41,8 +41,8 @@ def draw_paths(values: Floats, days: int) -> Floats:
     if np.ptp(logs) < _LEAST_CHANGE:
         return np.full((days, PATHS), values[-1])
     try:
-        # The import is here, because it takes one second and the module may not be
-        # installed.
+        # Imported only here, because the import takes one second, and the module may
+        # not be installed.
         from statsmodels.tsa.statespace.structural import UnobservedComponents
     except ImportError as error:
         raise ModelMissing from error
@@ -54,7 +54,8 @@ def draw_paths(values: Floats, days: int) -> Floats:
         autoregressive=1,
     )
     with warnings.catch_warnings():
-        # A figure that follows its line exactly has no deviation to estimate.
+        # If a figure follows its line exactly, the model warns that no deviation can be
+        # estimated.
         warnings.simplefilter("ignore")
         try:
             fitted = model.fit(disp=False)

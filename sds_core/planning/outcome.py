@@ -1,4 +1,4 @@
-"""Costs, deliveries and acknowledgements of a simulated channel."""
+"""Measures costs, deliveries and acknowledgements of a simulated channel."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ PART_FIGURES: Final = tuple(
     f"{part}_bytes_per_day"
     for part in ("content", "history", "filter", "repair", "other")
 )
-"""Figures of the parts of a frame, in the order of `PartSizes`."""
+"""Names of the figures for the parts of a frame, in the order of `PartSizes`."""
 _REPAIR: Final = PART_FIGURES.index("repair_bytes_per_day")
 _LEAST_GRACE_MS = 10_000.0
 
 
 class Outcome(NamedTuple):
-    """Figures of a simulation; NaN for a figure without events.
+    """Figures of a simulation. A figure without events is NaN.
 
-    docs/planning.md ("Figures") defines the figures; shares are in [0, 1]. A message is
-    a payload. A payload with segments is received when enough segments have arrived. A
-    delivery is a pair of a message and another participant of the channel, present or
-    not. The names of figures that a monitor derives from frames (docs/figures.md, 4 and
-    5) begin with ``monitor_``.
+    docs/planning.md ("Figures") defines the figures. Shares are in [0, 1]. A message is
+    one payload; if it is segmented, it is received when enough segments have arrived. A
+    delivery is a pair of a message and another participant, who may be offline. The
+    prefix ``monitor_`` marks figures that a monitor derives from frames
+    (docs/figures.md, 4 and 5).
     """
 
     messages: float
@@ -86,9 +86,9 @@ class Outcome(NamedTuple):
 
 
 class Measurement:
-    """Follows one simulation of one channel.
+    """Measures one simulation of one channel.
 
-    Messages that were sent in [from_ms, until_ms), Unix ms, are measured.
+    Only messages sent in [from_ms, until_ms), Unix ms, are measured.
     """
 
     def __init__(
@@ -99,7 +99,8 @@ class Measurement:
         threshold = plan.participant().possible_acks_threshold
         self._needed = math.inf if threshold is None else threshold
         self._truth = Truth("plan", seed=0)
-        # Dictionaries have an order, so that sums are rounded alike in every process.
+        # Not a set, because a dictionary has the same order in every process, so that
+        # sums are rounded alike.
         self._members: dict[str, None] = {}
         self._frames = 0
         self._ids: defaultdict[str, list[str]] = defaultdict(list)
@@ -109,8 +110,8 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # By sender and message, until another participant has the message: the filters
-        # that reached the sender.
+        # For each message that no other participant has yet, by sender: the filters
+        # that the sender received.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 
@@ -152,7 +153,7 @@ class Measurement:
         stories = self._truth.stories(self._channel_id)
         if not alone or self._is_known(arrival, stories):
             return
-        # In a small group, several filters of one participant count towards an
+        # In a small group, several filters of the same participant count towards an
         # acknowledgement (`Outgoing.filters`).
         has_few_others = len(self._members) - 1 < self._needed
         for message_id in list(alone):
@@ -171,7 +172,7 @@ class Measurement:
         return frame.sender_id == who or who in stories[frame.message_id].received
 
     def outcome(self, target_s: float) -> Outcome:
-        """Return the figures at the end; see `experiment.run`."""
+        """Return the figures when the simulation has ended; see `experiment.run`."""
         plan = self._plan
         data, parity = plan.segments()
         segments = data + parity
@@ -294,9 +295,9 @@ class Measurement:
 def _complete_ms(
     payload: Sequence[Story], who: str, data: int, within_ms: float
 ) -> float:
-    """Return when a participant has enough segments, Unix ms; infinite if never.
+    """Return when a participant had enough segments, Unix ms; infinite if never.
 
-    If `within_ms` is finite, only first sendings that arrive in this time count.
+    If `within_ms` is finite, only first broadcasts that arrive in this time count.
     """
     if len(payload) == 1 and within_ms == math.inf:
         return payload[0].received.get(who, math.inf)
@@ -334,5 +335,5 @@ def _summary(name: str, durations_s: Sequence[float]) -> dict[str, float]:
 
 
 def ratio(part: float, whole: float) -> float:
-    """Return a share; NaN if the whole is 0."""
+    """Return the share of a part in a whole; NaN if the whole is 0."""
     return part / whole if whole else math.nan

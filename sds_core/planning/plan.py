@@ -16,14 +16,15 @@ from sds_core.planning.measures import measures_of
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Forecasts of the views of one kind; `Fleet` explains `without` and `total`.
+    """Forecasts of the views of one kind. `Fleet` explains `without` and `total`.
 
     Attributes:
-        computed_ms: When the forecasts were computed, wall time, Unix ms; None before
+        computed_ms: When the forecasts were computed, Unix ms of wall time; None before
             the first computation.
         days: Number of days that the forecasts cover.
-        interval: Probability of the intervals, percent.
-        hidden: Number of views that were not computed because of a limit.
+        interval: Percentage of the possible futures that an interval contains.
+        hidden: Number of views without a forecast because the number of forecasts is
+            limited.
         problem: Why the newest computation failed; empty if it succeeded. If the newest
             computation failed, the forecasts are from the previous computation.
     """
@@ -41,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     def of(
         cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int = 0
     ) -> Plan:
-        """Return the forecasts of a fleet; `coverage` is from its settings."""
+        """Make a plan of a fleet. `coverage` is that of the forecast's settings."""
         return cls(
             computed_ms,
             days,
@@ -54,15 +55,15 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 Plans = Mapping[str, Plan]
-"""Forecasts by kind of view; the key is the prefix of the kind."""
+"""Forecasts by kind of view. The key is the kind's prefix."""
 
 NO_PLAN = Plan(problem="only the command run computes forecasts")
 
 
 def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
-    """Return all limits with their views, in the order in which they are reached.
+    """Return all limits with their views. Limits that are reached earlier come first.
 
-    Limits without a time come last, in order of headroom.
+    Limits without a time come last, in ascending order of headroom.
     """
     limits = [(name, limit) for name, one in views.items() for limit in one.limits]
 
@@ -75,7 +76,7 @@ def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
 
 
 def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
-    """Return the metrics of each view's forecast, for views of one kind."""
+    """Return the metrics that each view of one kind has for its forecast."""
     one, prefix = kind.names.one, f"{kind.prefix}_plan"
     figures: list[Metric[Forecast]] = [
         Metric(
@@ -117,7 +118,7 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
 
 
 def plan_totals_metrics(kind: AnyKind) -> list[Metric[Plan]]:
-    """Return the metrics of all forecasts together, for views of one kind."""
+    """Return the metrics for all forecasts of one kind of view together."""
     many, prefix = kind.names.many, f"{kind.prefix}_plan"
     return [
         one_sample(

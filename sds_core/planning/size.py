@@ -1,8 +1,8 @@
-"""The resources that the monitor needs, by a cost model fitted to the benchmarks.
+"""Computes the needed resources by a cost model, which is fitted to the benchmarks.
 
-A batch has a fixed cost, and costs that grow with five quantities. These quantities are
-channels with a frame in the batch, bytes of these channels' states, frames, bytes of
-frames, and known channels. No cost is negative. docs/planning.md has the definitions.
+A batch has a fixed cost, and costs that grow with five quantities: channels with a
+frame in the batch, bytes of these channels' states, frames, bytes of frames, and known
+channels. No cost is negative. docs/planning.md has the definitions.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ from sds_core.planning.cost_fit import Fit, FitRow, fit, fit_power
 from sds_core.planning.measured import Performance, Run, Scaling
 
 MIX = ((1, 10), (5, 5), (25, 3))
-"""The classes of `mix` in benchmarks/data.py: numbers of channels and participants.
+"""Classes of channels in the data set `mix` (benchmarks/data.py).
 
-At 10 frames/s, a class has the given number of channels with a filter, and the same
-number without a filter. A third of all frames belongs to each class.
+Each class has a number of channels and of participants per channel. At 10 frames/s,
+this number of channels has filters, and the same number has none. Each class has a
+third of all frames.
 """
 
 USUAL = 5
-"""Number of participants of the data sets; some rows have other numbers."""
+"""Number of participants per channel in most rows of the benchmarks."""
 
 _LIVE_HOURS = 50 / 3_600
-"""Hours of traffic that channels remember halfway through a live benchmark."""
+"""Hours of traffic that the channels remember when half of a live benchmark is over."""
 
 _LIVE = re.compile(
     r"([\d,]+) (?:(big|small) )?(?:frames|messages)/s(?: on|,) ([\d,]+) channels, CPU"
 )
 
 _DRAIN_BATCHES = 8
-"""A `drain` benchmark reads its topic in this number of batches."""
+"""Number of batches in which a `drain` benchmark reads its topic."""
 
 _CATCH_UP = "catch-up of 60 min of 200 channels"
 
@@ -43,7 +44,7 @@ KEPT_BATCHES = 100
 """Batches whose files Spark keeps (`spark.sql.streaming.minBatchesToRetain`)."""
 
 MOST_CORES = 1_024
-"""Maximum number of cores that is considered."""
+"""Larger numbers of cores are not considered."""
 
 _DAY_S = 86_400
 
@@ -53,8 +54,8 @@ class Load:
     """The traffic to process.
 
     Attributes:
-        frames_per_s: Frames per second of all channels together; channels have equal
-            traffic.
+        frames_per_s: Frames per second of all channels together. All channels have the
+            same traffic.
         hours: Hours for which a channel remembers messages.
         frame_bytes: Mean bytes of a frame.
         trigger_s: Seconds of traffic in a batch.
@@ -68,7 +69,7 @@ class Load:
     trigger_s: float = 1.0
 
     def times(self, factor: float) -> Load:
-        """Return the load of `factor` times the channels, each with equal traffic."""
+        """Return the load with `factor` times as many channels of equal traffic."""
         return replace(
             self,
             channels=self.channels * factor,
@@ -77,23 +78,23 @@ class Load:
 
     @property
     def frames(self) -> float:
-        """Frames of a batch."""
+        """Number of frames in a batch."""
         return self.frames_per_s * self.trigger_s
 
     @property
     def touched(self) -> float:
-        """Number of channels with a frame in a batch, if frames are independent."""
+        """Mean number of channels with a frame in a batch; frames are independent."""
         return self.channels * -math.expm1(-self.frames / self.channels)
 
     @property
     def remembered(self) -> float:
-        """Number of messages that a channel remembers; every frame counts."""
+        """Number of messages that a channel remembers, if each frame is a message."""
         seen = self.frames_per_s / self.channels * self.hours * 3_600
         return min(seen, DEFAULTS.remembered)
 
 
 class BatchRow(NamedTuple):
-    """A row of the benchmarks: the loads of a batch, and its costs (0 if unknown)."""
+    """A row of the benchmarks: the loads and costs of a batch. Unknown costs are 0."""
 
     name: str
     loads: list[Load]
@@ -103,13 +104,13 @@ class BatchRow(NamedTuple):
 
 
 class CostRows:
-    """Rows to which a cost model is fitted; methods raise `NotMeasured`."""
+    """Rows to which a cost model is fitted. Methods may raise `NotMeasured`."""
 
     def __init__(self, performance: Performance, scaling: Scaling) -> None:
         self._performance, self._scaling = performance, scaling
 
     def frames(self) -> list[FitRow]:
-        """Return the CPU time of a frame, microseconds, by number of participants."""
+        """Return the CPU time per frame, microseconds, by number of participants."""
         row, what = "growth of one channel", "read and apply a frame: {:,} participants"
         return [
             (what.format(n), [n], self._performance.median(row, what.format(n)))
@@ -117,7 +118,7 @@ class CostRows:
         ]
 
     def states(self) -> list[FitRow]:
-        """Return rows with messages, participants and bytes of a channel's state."""
+        """Return rows with messages, participants and bytes of one channel's state."""
         rows: list[FitRow] = []
         for count in (100, 3_650, 20_000):
             kilobytes = self._performance.median("state", f"blob: {count:,} messages")
@@ -130,20 +131,20 @@ class CostRows:
 
     @property
     def local_runs(self) -> list[Run]:
-        """The runs on all cores with the default number of state partitions."""
+        """The runs on all cores, without executors and with two state partitions."""
         runs = self._scaling.runs.sizes
         local = max(run.cores for run in runs), 2, 0
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return the load of a batch by its number; by default, of the middle batch."""
+        """Return the load of batch `batches`; by default, of the middle batch."""
         runs = self._scaling.runs
         hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
         size = self._performance.data_set("small")[2]
         return Load(run.channels, runs.participants, runs.batch_records, hours, size)
 
     def batches(self) -> Iterator[BatchRow]:
-        """Yield the rows of whole jobs."""
+        """Yield the rows of benchmarks that run the whole job."""
         median = self._performance.median
         data = {name: self._performance.data_set(name) for name in ("big", "small")}
         big, small = (size for _, _, size in data.values())
@@ -173,7 +174,7 @@ class CostRows:
             row = f"drain {name}"
             cpu_us, rate = (median(one, "this job") for one in (f"{row}, CPU", row))
             frames /= _DRAIN_BATCHES
-            # Halfway through the run, half of the frames are remembered.
+            # In the middle of the run, half of the frames are remembered.
             load = Load(channels, USUAL, frames, _DRAIN_BATCHES / 2 / 3_600, size)
             yield BatchRow(row, [load], cpu_us * frames / 1e6, frames / rate)
 
@@ -196,7 +197,7 @@ class CostRows:
 
 
 class Limit(NamedTuple):
-    """The maximum load if only the number of channels grows."""
+    """The maximum load, if the number of channels grows and their traffic does not."""
 
     cores: float
     channels: int
@@ -207,9 +208,10 @@ class Size(NamedTuple):
     """The resources that the monitor needs.
 
     Attributes:
-        needs: Bytes, seconds and counts by name; docs/planning.md defines the names.
-            `machine_cores` is None if no number of cores suffices.
-        limits: Maximum loads on the measured machine, and on any number of cores.
+        needs: Bytes, seconds and counts by name. docs/planning.md defines the names. If
+            no number of cores is enough, `machine_cores` is None.
+        limits: Maximum loads on the machine of the benchmarks, and on any number of
+            cores.
     """
 
     needs: dict[str, Any]
@@ -217,7 +219,7 @@ class Size(NamedTuple):
 
 
 class CostModel:
-    """Costs of a job, fitted to measurements.
+    """Costs of a job according to a model that is fitted to measurements.
 
     Raises:
         NotMeasured: A measure is missing.
@@ -255,8 +257,8 @@ class CostModel:
         )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
-        # The wall time of a batch is s + p / cores. The measurements are with one core
-        # (s + p) and with two cores (s + p / 2).
+        # The wall time of a batch is s + p / cores, measured with one core (s + p) and
+        # with two cores (s + p / 2).
         single, double = 1 / one.frames_per_s, 1 / both.frames_per_s
         self._serial = max(0.0, 2 * double - single) / double
         first, last = runs.run(1_000, 1, 1), runs.run(1_000, 2, 2)
@@ -270,11 +272,11 @@ class CostModel:
         return self.fits["cpu"].of(self._costs(load))
 
     def batch_s(self, load: Load, cores: float) -> float:
-        """Return the wall time of a batch on a number of cores."""
+        """Return the wall time of a batch on the given number of cores."""
         return self.fits["batch"].of(self._costs(load)) * self._spread(cores)
 
     def extrapolated(self, load: Load) -> list[str]:
-        """Return the names of values that exceed the values of all measured rows."""
+        """Return the names of the load's values that exceed all measured values."""
         participants = max(state.participants for state in self._scaling.states)
         channels, frames, remembered = (
             max(sum(getattr(load, name) for load in loads) for loads in self._loads)
@@ -289,7 +291,7 @@ class CostModel:
         return [name for name, (value, most) in greatest.items() if value > most]
 
     def size(self, load: Load, *, history_days: int) -> Size:
-        """Return the resources for a load and a history of `history_days`."""
+        """Return the resources for a load and a history that keeps `history_days`."""
         cpu_cores = self.cpu_s(load) / load.trigger_s
         enough = (
             cores
@@ -330,13 +332,13 @@ class CostModel:
         spread, fit_ = self._spread(cores), self.fits["batch"]
         fixed_s = fit_.coefficients[0] * spread
         growing_s = self.batch_s(load, cores) - fixed_s
-        # All costs but the fixed one grow with the number of channels.
+        # All costs except the fixed cost grow with the number of channels.
         factor = max(0.0, load.trigger_s - fixed_s) / max(growing_s, 1e-12)
         channels = math.floor(load.channels * factor)
         return Limit(cores, channels, load.frames_per_s * factor)
 
     def _spread(self, cores: float) -> float:
-        """Return a batch's wall time, divided by its time on the measured cores."""
+        """Return wall time on `cores`, divided by wall time on the measured cores."""
         return self._serial + (1 - self._serial) * self.measured_cores / cores
 
     def _state_bytes(self, load: Load) -> float:
@@ -366,5 +368,5 @@ class CostModel:
 
 
 def _minutes(frames_per_s: float) -> float:
-    """Return the minutes of a day in which a channel has a frame."""
+    """Return in how many minutes of a day a channel sends a frame."""
     return 1_440 * -math.expm1(-60 * frames_per_s)

@@ -1,4 +1,4 @@
-"""The figures of a planned channel, from closed forms or from simulations."""
+"""Computes the figures of a planned channel by formulas and from simulations."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from sds_core.planning.estimates import NOTHING, Estimate, difference, estimated
 from sds_core.planning.experiment import Outcome
 
 TARGET_S = 5.0
-"""The time S in the delivery targets, s.
+"""The default of the time S in the delivery targets, s.
 
-A message reaches one participant within S. 90 % of missing messages are noticed within
-3 S. All participants have the message within 6 S.
+A message should reach one participant within S and all within 6 S. 90 % of missing
+messages should be noticed within 3 S.
 """
 
 
 class FigureSource(StrEnum):
-    """Source of a figure; BOTH: a closed form multiplied by a simulated share."""
+    """Source of a figure. BOTH means a formula's result times a simulated share."""
 
     CLOSED_FORM = "closed form"
     SIMULATED = "simulated"
@@ -28,7 +28,7 @@ class FigureSource(StrEnum):
 
 
 class PlannedFigure(NamedTuple):
-    """A figure of a plan; `change` is NaN for the base, else the difference from it."""
+    """A figure of a plan, and its difference from the base (NaN for the base)."""
 
     source: FigureSource
     estimate: Estimate
@@ -36,12 +36,12 @@ class PlannedFigure(NamedTuple):
 
 
 def closed_figures(plan: ChannelPlan) -> dict[str, float]:
-    """Return the figures with a closed form, by name.
+    """Return the figures that formulas give, by name.
 
     Besides names of `Outcome`, the keys are ``frame_bytes``, ``filter_frame_bytes``,
-    ``days_to_full_filter``, ``missed_messages`` (share of frames that some participant
-    misses), and ``fixed_syncs_per_day``. The figures are for a frame with the mean
-    payload, or with a segment of this payload.
+    ``days_to_full_filter``, ``missed_messages`` (share of frames that at least one
+    participant misses), and ``fixed_syncs_per_day``. The figures are for a frame with a
+    payload of mean length, or with one of its segments.
     """
     data, _ = plan.segments()
     mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2
@@ -63,9 +63,10 @@ def figures_of(
     outcomes: Sequence[Outcome],
     base: tuple[ChannelPlan, Sequence[Outcome]] | None = None,
 ) -> dict[str, PlannedFigure]:
-    """Return all figures of a plan, with their differences from a base plan.
+    """Return all figures of a plan, with the differences from a base plan.
 
-    Runs of the base have the same seeds in the same order. An interval needs 2 runs.
+    The runs of the base must have the same seeds in the same order. An interval needs
+    at least 2 runs.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.
@@ -98,9 +99,9 @@ _SIMULATED = frozenset(Outcome._fields)
 def compared(
     plans: Mapping[str, ChannelPlan], outcomes: Mapping[str, Sequence[Outcome]]
 ) -> dict[str, dict[str, PlannedFigure]]:
-    """Return the figures of plans, each compared with the first.
+    """Return the figures of plans. Each plan is compared with the first plan.
 
-    The runs with number i have the same seed in all plans.
+    Run i must have the same seed in all plans.
 
     Raises:
         sds_core.planning.errors.ModelMissing: scipy is not installed.

@@ -1,4 +1,4 @@
-"""Names and values of forecast figures and limits for terminal and pages."""
+"""Displays figures and limits of forecasts, for the terminal and for pages."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _PART = "bytes."
 
 
 def part_of(figure: str) -> str:
-    """Return the part of the bytes that a figure counts; empty for other figures."""
+    """Return the part of a frame whose bytes a figure counts, or an empty text."""
     return figure.removeprefix(_PART) if figure.startswith(_PART) else ""
 
 
 def figure_name(figure: str) -> str:
-    """Return the displayed name of a figure of a forecast; parts are indented."""
+    """Return the displayed name of a forecast's figure. Names of parts are indented."""
     part = part_of(figure)
     return f"  {part}" if part else _FIGURES.get(figure, figure)
 
 
 def limit_name(figure: str) -> str:
-    """Return the displayed name of the limit of a figure."""
+    """Return the displayed name of a figure's limit."""
     return _LIMITS.get(figure, figure)
 
 
 def amount(figure: str, value: float) -> str:
-    """Return a value of a figure with its unit."""
+    """Return a figure's value as text with its unit."""
     if figure == HEADROOM:
         return f"{100 * value:.0f} %"
     if "bytes" not in figure and figure not in ("retransmission", "kafka.storage"):
@@ -56,12 +56,12 @@ def amount(figure: str, value: float) -> str:
 
 
 def interval(figure: str, value: Interval) -> str:
-    """Return the two ends of an interval of a figure."""
+    """Return both ends of a figure's interval as text."""
     return f"{amount(figure, value.low)} to {amount(figure, value.high)}"
 
 
 def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str]]:
-    """Return a row for each figure: name, last and next seven days, interval."""
+    """Return a row per figure: name, last seven days, next seven days, interval."""
     return [
         (
             figure_name(name),
@@ -74,7 +74,7 @@ def figure_rows(figures: Mapping[str, Outlook]) -> list[tuple[str, str, str, str
 
 
 def limit_line(limit: Reached, days: int) -> str:
-    """Return a limit and its times in one line; `days` is the forecast's length."""
+    """Describe a limit and its times in one line. The forecast covers `days`."""
     what = f"{limit_name(limit.name)} ({amount(limit.name, limit.limit)})"
     if limit.is_reached:
         return f"{what}: reached"
@@ -90,7 +90,7 @@ def limit_line(limit: Reached, days: int) -> str:
 
 
 def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean and half its interval's width; ``?`` for a single run."""
+    """Return a mean and half the width of its interval, or ``?`` for a single run."""
     if math.isnan(estimate.value):
         return "-"
     half = (estimate.high - estimate.low) / 2

@@ -1,6 +1,6 @@
-"""Builds a tree from left to right, from leaves and subtrees of an older tree.
+"""Builds a tree from left to right, from new leaves and from subtrees of an old tree.
 
-All changes of trees use this builder, so the result depends only on the messages.
+All changes of trees use this builder, so a tree depends only on its messages.
 """
 
 from __future__ import annotations
@@ -13,28 +13,27 @@ from sds_core.prolly.node import EMPTY, Bucket, Leaf, LeafBucket, Node
 
 
 class Builder:
-    """Receives leaves and subtrees in order of their keys."""
+    """Builds a tree from leaves and subtrees that are added in order of keys."""
 
     __slots__ = ("_hashes", "_keys", "_levels", "_limit")
 
     def __init__(self, limit: bytes) -> None:
         self._limit = limit
-        # Leaves since the last boundary.
+        # Keys and hashes of the leaves after the last boundary.
         self._keys: list[bytes] = []
         self._hashes: list[bytes] = []
-        # Index i holds the nodes of level i + 1 that follow the last boundary of that
-        # level.
+        # Entry i has the nodes of level i + 1 that follow this level's last boundary.
         self._levels: list[list[Node]] = []
 
     def add_leaf(self, key: bytes, node_hash: bytes) -> None:
-        """Add a message; `node_hash` is the hash of its leaf."""
+        """Add a message. `node_hash` is the node hash of its leaf."""
         self._keys.append(key)
         self._hashes.append(node_hash)
         if node_hash < self._limit:
             self._end_leaf_bucket(top_level(node_hash, self._limit))
 
     def add_sorted(self, keys: Sequence[bytes]) -> None:
-        """Add messages by their encoded keys, which are in order and distinct."""
+        """Add messages by their encoded keys, which must be in order and distinct."""
         hashes = [leaf_hash(key) for key in keys]
         limit = self._limit
         begin = 0
@@ -52,7 +51,7 @@ class Builder:
         return not self._keys and not any(self._levels[: node.level - 1])
 
     def take(self, node: Node) -> None:
-        """Add a subtree above level 0, for which `can_take` is true."""
+        """Add a subtree for which `can_take` is true. Its level must be above 0."""
         if node.key == TAIL_KEY:
             top = node.level
         else:
@@ -62,13 +61,13 @@ class Builder:
     def finish(self) -> Node:
         """Return the root. Do not use the builder afterwards.
 
-        Add the tail only as the end of a subtree, never as a leaf.
+        `finish` adds the tail. Never add it as a leaf, only in a subtree.
         """
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
-        # All empty trees share the constant `EMPTY`, although a bucket creates a new
-        # leaf on each access.
+        # All empty trees share the constant `EMPTY`. `root` may be another object,
+        # because a bucket creates a new leaf on each access.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

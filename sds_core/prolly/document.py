@@ -1,9 +1,9 @@
-"""The server of the protocol in the document: steps 3 and 4, and requests of step 5.
+"""The server of the protocol in 75/WAKU2-SYNC: steps 3 and 4, requests of step 5.
 
-A reference in the document is a time (`int64`), but several messages may have the same
-time. If several nodes of a level have the same time, this server uses the node with the
-smallest hash. A client can descend with `GetNonBoundaryNodesRequest` alone, because
-this request also contains the message hashes of the nodes.
+In the document, a reference to a node is a time (`int64`), but several nodes of a level
+may have the same time. In this case, the server uses the node with the smallest hash. A
+client can descend with `GetNonBoundaryNodesRequest` alone, because this request also
+contains the nodes' message hashes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MAX_START_NODES = 256
 """Maximum number of nodes in one `GetNonBoundaryNodesRequest`."""
 
 NODE_BYTES = 200
-"""Upper bound of a node's encoded size, bytes."""
+"""No encoded node is longer than this, bytes."""
 
 _NO_REFERENCE = 0
 
@@ -41,9 +41,9 @@ _NO_REFERENCE = 0
 def written(
     node: Node, tree: ProllyTree, around: tuple[Node | None, Node] | None = None
 ) -> pb.Node:
-    """Return a node with its references.
+    """Return an encoded node with references to its neighbours.
 
-    `around` has the neighbours of the node; if omitted, they are searched.
+    `around` has the node's neighbours; if omitted, they are looked up.
     """
     left, right = around or (tree.left_of(node), tree.right_of(node))
     is_tail = node.key == TAIL_KEY
@@ -64,7 +64,7 @@ def written(
 
 
 def key_of(node: pb.Node) -> bytes:
-    """Return the encoded key of a node from a peer.
+    """Return the encoded key of a node that a peer sent.
 
     Raises:
         BadNode: The time or the hash of the node is not valid.
@@ -81,14 +81,14 @@ def key_of(node: pb.Node) -> bytes:
 
 
 class DocumentServer:
-    """Answers requests about one tree.
+    """Answers one client's requests about one tree.
 
     Args:
-        tree: The messages of this side; must not change during the connection.
+        tree: The messages of this side, constant during the connection.
 
     Attributes:
-        client_differs: Whether the latest `ExchangeRootRequest` has a different root,
-            so that this side may lack messages; None before the first request.
+        client_differs: Whether the latest `ExchangeRootRequest` had another root, so
+            that this side may lack messages; None before the first such request.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -100,7 +100,7 @@ class DocumentServer:
         """Return the answer to a request.
 
         Raises:
-            SyncError: The request is invalid, or requests too much.
+            SyncError: The request is invalid, or it requests too much.
         """
         return [frame_of(self._answer(message_in(frame)))]
 
@@ -118,7 +118,7 @@ class DocumentServer:
     def _root(self, root: pb.Node) -> pb.ExchangeRootResponse:
         own = self._tree.root
         self.client_differs = (root.level, root.merkle_hash) != (own.level, own.merkle)
-        # Steps 4a and 4b: the client's height, or the maximum height.
+        # Steps 4a and 4b: the client's height, but at most the height of this tree.
         level = min(max(root.level, 0), own.level)
         tail = self._tree.node(level, TAIL_KEY)
         assert tail is not None  # noqa: S101 - every level has a tail
@@ -153,7 +153,7 @@ class DocumentServer:
         return pb.GetNonBoundaryNodesResponse(non_boundary_nodes=nodes)
 
     def _below(self, node: Node) -> Iterator[pb.Node]:
-        """Yield the children of a node except its boundary, the last child."""
+        """Yield the children of a node, except the last child (the boundary)."""
         children = node.children
         before = self._tree.left_of(children[0])
         for left, (child, right) in zip(

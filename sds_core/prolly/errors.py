@@ -21,7 +21,7 @@ class SyncError(Exception):
 
 
 class BadFrame(SyncError):
-    """Bytes that cannot be read."""
+    """The bytes are no frame, or no message of the frame's kind."""
 
 
 class BrokenFrame(BadFrame):
@@ -29,15 +29,15 @@ class BrokenFrame(BadFrame):
 
 
 class UnexpectedMessage(SyncError):
-    """The message has the wrong kind, or is not expected now."""
+    """The message has the wrong kind, or comes at the wrong time."""
 
 
 class BadNode(SyncError):
-    """A node is in the wrong place, or its own hash is wrong."""
+    """A node is in a wrong place, or its node hash is wrong."""
 
 
 class WrongHash(SyncError):
-    """Merkle hashes do not match the nodes below them."""
+    """A node's Merkle hash does not match the nodes below it."""
 
 
 class LimitExceeded(SyncError):
@@ -52,4 +52,4 @@ class Unauthorised(SyncError):
 
 
 class PeerRefused(SyncError):
-    """The peer does not answer."""
+    """The peer refused to answer."""

@@ -1,6 +1,6 @@
-"""Frames on a byte stream: length (4 bytes, big-endian), kind (1 byte), message.
+"""Frames of a byte stream: length (4 bytes, big-endian), kind (1 byte), message.
 
-The document leaves framing to the transport.
+75/WAKU2-SYNC does not define frames.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sds_core.text import printable, shorten
 _HEAD: Final = Struct(">IB")
 
 _LONGEST_REASON: Final = 200
-"""Maximum number of characters of a refusal that are shown."""
+"""Maximum number of characters of a refusal's reason that an error shows."""
 
 
 class Kind(enum.IntEnum):
-    """Kind of the message in a frame: 1 to 6 are the document's, 16 and up are ours."""
+    """Kind of a frame's message. 75/WAKU2-SYNC has 1 to 6, our protocol 16 and up."""
 
     EXCHANGE_ROOT_REQUEST = 1
     EXCHANGE_ROOT_RESPONSE = 2
@@ -48,13 +48,13 @@ _TYPES: Final[dict[Kind, type[Message]]] = {
     )
     for kind in Kind
 }
-"""Type of the message of each kind; for example, OPEN has the type `Open`."""
+"""The type of the message for each kind of frame."""
 
 _KINDS: Final = {kind: number for number, kind in _TYPES.items()}
 
 
 class Frame(NamedTuple):
-    """One frame of a stream; the body is protobuf."""
+    """One frame of a stream. The body is a protobuf message."""
 
     kind: Kind
     body: bytes
@@ -65,7 +65,7 @@ class Frame(NamedTuple):
 
 
 def frame_of(message: Message) -> Frame:
-    """Return the frame that holds a message."""
+    """Return the frame that contains a message."""
     return Frame(_KINDS[type(message)], message.SerializeToString())
 
 
@@ -73,7 +73,7 @@ def message_in(frame: Frame) -> Message:
     """Return the message in a frame.
 
     Raises:
-        BadFrame: The body is not a message of this kind.
+        BadFrame: The body is not a message of the frame's kind.
         PeerRefused: The message is a refusal.
     """
     message = _TYPES[frame.kind]()
@@ -92,7 +92,7 @@ class FrameReader:
     """Splits a stream into frames.
 
     Args:
-        first_bytes: Maximum length of the first message; if None, `max_bytes` applies.
+        first_bytes: Maximum length of the first message. If None, `max_bytes` applies.
     """
 
     def __init__(self, max_bytes: int, first_bytes: int | None = None) -> None:
@@ -102,14 +102,14 @@ class FrameReader:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether the stream can end here, between two frames."""
+        """Whether the stream may end now, because no frame is incomplete."""
         return not self._buffer
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Process the next bytes; returns the frames that are complete.
+        """Process the next bytes; return the frames that are now complete.
 
         Raises:
-            LimitExceeded: A frame is too long; raised when its header arrives.
+            LimitExceeded: A frame's header states a length that is too great.
             BadFrame: The kind of a frame is unknown.
         """
         self._buffer += data

@@ -12,23 +12,23 @@ KEY_BYTES: Final = 8 + HASH_BYTES
 """Length of an encoded key."""
 
 TAIL_TIMESTAMP_NS: Final = 2**63 - 1
-"""Time of the tail of a level; no message may have this time."""
+"""The time in the key of every tail. No message may have this time."""
 
 _TIMESTAMP: Final = Struct(">Q")
 
 TAIL_KEY: Final = _TIMESTAMP.pack(TAIL_TIMESTAMP_NS) + b"\xff" * HASH_BYTES
-"""Encoded key of the tail; it is greater than all keys of messages."""
+"""Encoded key of every tail. It is greater than the keys of all messages."""
 
 
 class BadItem(ValueError):
-    """A tree cannot contain the message; the error has the value."""
+    """A tree cannot contain the message. The error has the invalid value."""
 
 
 class Item(NamedTuple):
-    """A message in a tree; items sort like their encoded keys.
+    """A message in a tree. Items have the same order as their encoded keys.
 
     Attributes:
-        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`); the time 0
+        timestamp_ns: Sender's time, Unix ns, in [1, `TAIL_TIMESTAMP_NS`). The time 0
             marks an absent reference.
         message_hash: Deterministic message hash, 32 bytes.
     """
@@ -38,7 +38,7 @@ class Item(NamedTuple):
 
 
 def pack(item: Item) -> bytes:
-    """Return the key of an item: the time as 8 bytes big-endian, then the hash.
+    """Return an item's key: the time (8 bytes, big-endian), then the hash.
 
     Raises:
         BadItem: The time is out of range, or the hash does not have `HASH_BYTES` bytes.
@@ -53,12 +53,12 @@ def pack(item: Item) -> bytes:
 
 
 def unpack(key: bytes) -> Item:
-    """Return the item of an encoded key; the tail has the time `TAIL_TIMESTAMP_NS`."""
+    """Return the item with an encoded key. For `TAIL_KEY`, the item is the tail."""
     return Item(_TIMESTAMP.unpack_from(key)[0], key[8:])
 
 
 def first_key_at(timestamp_ns: int) -> bytes:
-    """Return the smallest key of messages at or after a time."""
+    """Return the smallest key that a message at or after a time can have."""
     return _TIMESTAMP.pack(min(max(timestamp_ns, 0), TAIL_TIMESTAMP_NS)) + bytes(
         HASH_BYTES
     )

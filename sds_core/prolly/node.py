@@ -1,7 +1,7 @@
-"""Nodes of a tree; they are immutable, so a snapshot needs no copy.
+"""Nodes of a tree. Nodes are immutable, so a snapshot of a tree needs no copy.
 
-A node above the lowest level is a *bucket* of nodes of the level below. The bucket
-begins after the left neighbour's key, and ends with the node's own key.
+Each node above the lowest level is a *bucket* of nodes of the level below. Its keys are
+those after the left neighbour's key, up to its own key.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sds_core.prolly.item import HASH_BYTES, KEY_BYTES, TAIL_KEY
 
 
 class Leaf:
-    """A node of level 0: one message, or the tail; `merkle` is its node hash."""
+    """A node of level 0: one message, or the tail. `merkle` is its node hash."""
 
     __slots__ = ("key", "merkle")
 
@@ -33,20 +33,20 @@ class Leaf:
 
     @property
     def children(self) -> Sequence[Node]:
-        """No nodes."""
+        """Always empty."""
         return ()
 
 
 class LeafBucket:
-    """A node of level 1; byte strings hold the keys and node hashes of its leaves.
+    """A node of level 1. Two byte strings hold its leaves' keys and node hashes.
 
-    A tree can have more than a million leaves; as objects, they would need ten times
-    the memory.
+    A tree can have more than a million leaves. As objects, the leaves would need ten
+    times the memory.
 
     Attributes:
-        key: Key of the bucket, which is the last of `keys`.
+        key: Key of the bucket, which is the last key in `keys`.
         merkle: SHA-256 of `hashes`.
-        size: Number of messages; the tail is not a message.
+        size: Number of messages. The tail is not a message.
     """
 
     __slots__ = ("hashes", "key", "keys", "merkle", "size")
@@ -66,7 +66,7 @@ class LeafBucket:
         return [Leaf(key, merkle) for key, merkle in self.leaves()]
 
     def leaves(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield key and node hash of each leaf."""
+        """Yield the key and the node hash of each leaf."""
         keys, hashes = self.keys, self.hashes
         for place in range(len(keys) // KEY_BYTES):
             key, merkle = place * KEY_BYTES, place * HASH_BYTES

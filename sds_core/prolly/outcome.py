@@ -1,4 +1,4 @@
-"""Results and limits of a synchronisation, and the interface of both sides."""
+"""Results and limits of a synchronisation, and the interfaces of both sides."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Limits(NamedTuple):
 
     Attributes:
         frame_bytes: Maximum length of a frame that is read or sent.
-        nodes: Maximum number of nodes and messages that are accepted from a peer in
-            total. Each node or message needs less than 500 bytes of memory, so the
-            default limits memory to 500 MB.
-        records_bytes: Maximum total size of whole records that one call accepts.
+        nodes: Maximum total number of nodes and messages that a peer may send. Each
+            node or message needs less than 500 bytes of memory, so the default limits
+            memory to 500 MB.
+        records_bytes: Maximum total size of complete records in one call.
     """
 
     frame_bytes: int = 16 * 1024 * 1024
@@ -30,16 +30,16 @@ DEFAULT_LIMITS = Limits()
 
 
 class Allowance:
-    """Counts what a peer has sent."""
+    """Counts the nodes and messages that a peer has sent."""
 
     def __init__(self, limits: Limits) -> None:
         self._left = self._limit = limits.nodes
 
     def use(self, number: int) -> None:
-        """Count nodes or messages.
+        """Count further nodes or messages.
 
         Raises:
-            LimitExceeded: The maximum was exceeded.
+            LimitExceeded: The peer has sent more than the limit.
         """
         self._left -= number
         if self._left < 0:
@@ -48,27 +48,27 @@ class Allowance:
 
 
 class Outcome(NamedTuple):
-    """Messages that only client or server has, in order of time and hash."""
+    """Messages that only the client or only the server has, in order of their keys."""
 
     only_here: Sequence[Item]
     only_there: Sequence[Item]
 
 
 class Client(Protocol):
-    """The requesting side. A client does no I/O: it takes and returns frames."""
+    """The requesting side. It does no I/O, but takes and returns frames."""
 
     @property
     def outcome(self) -> Outcome | None:
         """The result; None until the synchronisation ends."""
 
     def start(self) -> Sequence[Frame]:
-        """Return the first frames of a connection; call it for each new connection."""
+        """Return the first frames of a connection. Call `start` for each connection."""
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
-        """Process a frame of the server; returns the frames to send.
+        """Process a frame from the server; return the frames to send.
 
         Raises:
-            SyncError: The server does not follow the protocol, or refuses.
+            SyncError: The server does not follow the protocol, or refuses the request.
         """
 
 
@@ -76,7 +76,7 @@ class Server(Protocol):
     """The answering side, for one connection."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Process a frame of the client; returns the answer.
+        """Process a frame from the client; return the answer.
 
         Raises:
             SyncError: The client does not follow the protocol.

@@ -1,6 +1,7 @@
-"""The part of a tree that a node store must hold: the buckets of the lowest level.
+"""The part of a tree that a store of nodes must hold: the buckets of level 1.
 
-All other nodes can be computed from the stored buckets without hashes of messages.
+All nodes of higher levels can be computed from these buckets. No message must be hashed
+again.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from sds_core.prolly.tree import ProllyTree
 
 
 class DamagedBucket(ValueError):
-    """A stored bucket is damaged; the message has its key."""
+    """A stored bucket is damaged. The error's text has the bucket's key."""
 
     def __init__(self, key: bytes) -> None:
         super().__init__(f"the bucket of {key.hex()} is damaged")
 
 
 class StoredBucket(NamedTuple):
-    """A bucket: its last leaf's encoded key, its hash, and its leaves' encoded keys."""
+    """A bucket: its key, its Merkle hash, and its leaves' encoded keys."""
 
     key: bytes
     merkle: bytes
@@ -32,14 +33,14 @@ class StoredBucket(NamedTuple):
 
 
 class BucketChanges(NamedTuple):
-    """Keys of removed buckets, and buckets that are new or changed."""
+    """The keys of removed buckets, and all buckets that are new or changed."""
 
     removed: Sequence[bytes]
     added: Sequence[StoredBucket]
 
 
 def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
-    """Return the changes that turn the stored first tree into the second tree."""
+    """Return the changes of stored buckets from the tree `before` to `after`."""
     old, new = unequal_on(1, before, after)
     added = [
         StoredBucket(node.key, node.merkle, node.keys)
@@ -51,10 +52,10 @@ def changed_buckets(before: ProllyTree, after: ProllyTree) -> BucketChanges:
 
 
 def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
-    """Return the tree of stored buckets; they must be in order of their keys.
+    """Return the tree of stored buckets, which must be in order of their keys.
 
-    A bucket with only the tail may be omitted. To detect lost buckets, compare the
-    root.
+    If a bucket has only the tail, it may be omitted. To detect lost buckets, compare
+    the root.
 
     Raises:
         DamagedBucket: A bucket does not match its hash, or cannot belong to a tree with

@@ -1,9 +1,9 @@
 """A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
 
-Sources of the design: the document, and Gustafson's okra. In okra, a node's own hash
-promotes the node to the next level, so that no change cascades to the right. As in the
-document's proof of concept, the tail ("fake root") is the rightmost node of every
-level. The tail of the highest level is the root.
+The design combines 75/WAKU2-SYNC and Gustafson's okra. As in okra, a node's own hash
+promotes it to the next level, so no change cascades to the right. As in the document's
+proof of concept, the rightmost node of every level is the tail ("fake root"). The tail
+of the highest level is the root.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sds_core.prolly.node import EMPTY, Bucket, LeafBucket, Node, child_at, keys
 
 
 class ProllyTree:
-    """An immutable set of messages; methods return new trees.
+    """An immutable set of messages. Methods that change it return new trees.
 
-    A new tree shares all unchanged nodes with the old one.
+    A new tree shares all unchanged nodes with the old tree.
 
     Args:
-        items: Messages, in any order; repeated items count once.
+        items: Messages in any order. Repeated items count once.
         fan_out: Mean number of nodes in a bucket, in [2, 65,536].
 
     Raises:
@@ -59,7 +59,7 @@ class ProllyTree:
         return isinstance(item, Item) and self.node(0, pack(item)) is not None
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the messages and the fan-out are equal."""
+        """Return whether the messages and the fan-outs of two trees are equal."""
         if not isinstance(other, ProllyTree):
             return NotImplemented
         return (self.fan_out, self.root.level, self.root.merkle) == (
@@ -75,10 +75,10 @@ class ProllyTree:
     def changed(
         self, insert: Collection[Item] = (), delete: Collection[Item] = ()
     ) -> Self:
-        """Return the tree with some messages inserted and some deleted.
+        """Return a tree in which some messages are inserted and some are deleted.
 
-        If `insert` has messages of the tree, or `delete` has messages that the tree
-        lacks, these messages change nothing. A message in both arguments is deleted.
+        To insert a message that the tree has, or delete a message that it lacks,
+        changes nothing. A message in both arguments is deleted.
 
         Raises:
             BadItem: A message cannot be in a tree.
@@ -92,9 +92,9 @@ class ProllyTree:
         return self.with_root(walk.builder.finish())
 
     def between(self, start_ns: int, end_ns: int) -> Self:
-        """Return the tree of the messages with a time in [start_ns, end_ns), Unix ns.
+        """Return a tree of the messages with a time in [start_ns, end_ns), Unix ns.
 
-        Only the buckets at both ends are rebuilt.
+        Only the buckets at both ends of the period are rebuilt.
         """
         builder = Builder(self._limit)
         first, end = first_key_at(start_ns), first_key_at(end_ns)
@@ -102,23 +102,23 @@ class ProllyTree:
         return self.with_root(builder.finish())
 
     def node(self, level: int, key: bytes) -> Node | None:
-        """Return the node of a level with this encoded key; None if it is absent."""
+        """Return the node of a level with this encoded key; None if none exists."""
         found = self._at_or_after(level, key)
         return found if found is not None and found.key == key else None
 
     def first_node_at(self, level: int, timestamp_ns: int) -> Node | None:
-        """Return the leftmost node of a level with this time; None if none exists."""
+        """Return the leftmost node of a level with this time; None if none has it."""
         found = self._at_or_after(level, first_key_at(timestamp_ns))
         if found is None or found.key[:8] != first_key_at(timestamp_ns)[:8]:
             return None
         return found
 
     def parent(self, node: Node) -> Node | None:
-        """Return the node whose bucket contains a node; None for the root."""
+        """Return the node that has a node as its child; None for the root."""
         return self._at_or_after(node.level + 1, node.key)
 
     def left_of(self, node: Node) -> Node | None:
-        """Return the left neighbour of a node on its level; None for the first."""
+        """Return the left neighbour of a node on its level; None for the first node."""
         found = None
         here = self.root
         while here.level > node.level:
@@ -139,7 +139,7 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root at `level`; each added level has one node."""
+        """Return the root at `level`. Each level above the old root has one node."""
         root = self.root
         if root.level == 0 and level:
             root = LeafBucket(TAIL_KEY, root.merkle)
@@ -161,7 +161,7 @@ class ProllyTree:
         return here
 
     def with_root(self, root: Node) -> Self:
-        """Return a tree that has this fan-out and the given root of a valid tree."""
+        """Return a tree with this fan-out and the given root, which must be valid."""
         made = object.__new__(type(self))
         made.fan_out = self.fan_out
         made._limit = self._limit
@@ -170,7 +170,7 @@ class ProllyTree:
 
 
 class _Walk:
-    """Copies a tree into a builder and applies changes, in order of their keys.
+    """Copies a tree into a builder and applies changes in order of their keys.
 
     A change is an encoded key, and whether the new tree has the message.
     """
@@ -207,7 +207,7 @@ class _Walk:
                 is_there = is_wanted
             elif is_wanted:
                 self.builder.add_leaf(changed_key, leaf_hash(changed_key))
-        # The builder adds the tail itself.
+        # Do not add the tail, because the builder does.
         if is_there and key != TAIL_KEY:
             self.builder.add_leaf(key, node_hash)
 
@@ -215,10 +215,9 @@ class _Walk:
 def _take_between(
     builder: Builder, node: Node, before: bytes, first: bytes, end: bytes
 ) -> None:
-    """Copy the messages of a subtree with a key in [first, end).
+    """Copy the messages of a subtree whose keys are in [first, end).
 
-    `before` is the key of the left neighbour, which is less than all keys of the
-    subtree.
+    `before` is the left neighbour's key, which is less than all keys in the subtree.
     """
     if node.key < first or before >= end:
         return

@@ -1,4 +1,4 @@
-"""The channel for applications: it informs senders which messages did not arrive.
+"""A channel for applications. It reports to senders which messages did not arrive.
 
 `ReliableChannelCore` combines segmentation, SDS, encryption and rate limiting. The core
 has no sockets, threads or clock: it takes inputs with their times, and returns what the

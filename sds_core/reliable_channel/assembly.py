@@ -1,7 +1,7 @@
-"""Converts payloads to the contents of SDS messages, and back.
+"""Converts payloads to contents of SDS messages, and contents back to payloads.
 
-Each segment is a separate SDS message, which is acknowledged and repaired like all
-messages. The segments of a payload may be sent over several epochs of the rate limit.
+Each segment is a separate SDS message, which is acknowledged and repaired like any
+other message. The rate limit may spread a payload's segments over several epochs.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from sds_core.wire import HistoryEntry
 from sds_core.wire.segment_header import read_segment_header
 
 _Set = tuple[str, bytes]
-"""Sender and payload hash."""
+"""A segmented payload's sender and hash."""
 
 
 class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
-    """A segment of an incomplete payload, for a snapshot."""
+    """A segment of an incomplete payload, as a snapshot stores it."""
 
     sender_id: str
     content: bytes
@@ -46,11 +46,12 @@ class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
 class Assembly:
     """Splits payloads, and reassembles them from segments.
 
-    Content that is not a segment is a payload, because applications without
-    segmentation, such as js-waku's, can be in the same channel.
+    Content that is not a segment is a whole payload, because participants without
+    segmentation, such as js-waku, can be in the channel.
 
     Args:
-        options: Sizes and limits; if None, all payloads are sent and accepted unsplit.
+        options: Sizes and limits of segmentation. If None, payloads are neither split
+            nor reassembled.
     """
 
     def __init__(self, options: SegmentationOptions | None) -> None:
@@ -60,14 +61,14 @@ class Assembly:
 
     @property
     def next_ms(self) -> float:
-        """When an incomplete payload is dropped, Unix ms; inf if none is incomplete."""
+        """When the next incomplete payload is dropped, Unix ms; inf if none exists."""
         if self._reassembler is None:
             return inf
         deadline_ms = self._reassembler.next_deadline_ms
         return inf if deadline_ms is None else deadline_ms
 
     def split(self, payload: bytes) -> list[bytes]:
-        """Return the contents of the SDS messages of a payload.
+        """Return the contents of the SDS messages in which a payload is sent.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.
@@ -77,12 +78,12 @@ class Assembly:
         return Segmenter(self._options).split(payload)
 
     def is_one_chunk(self, payload: bytes) -> bool:
-        """Return whether a payload needs no segmentation."""
+        """Return whether a payload fits into one message."""
         options = self._options
         return options is None or len(payload) <= options.share_bytes
 
     def add(self, content: bytes, sender_id: str, now_ms: int) -> list[Event]:
-        """Process the content of an SDS message; returns payloads and errors."""
+        """Process an SDS message's content; return complete payloads and errors."""
         header = read_segment_header(content)
         if self._reassembler is None or header is None:
             return [MessageReceived(content, sender_id)]
@@ -109,12 +110,12 @@ class Assembly:
         return self._given_up(self._reassembler.expire(now_ms))
 
     def touch(self, now_ms: int) -> None:
-        """Restart the wait for segments, because none could arrive for some time."""
+        """Restart the wait for segments, as none could arrive for some time."""
         replace = msgspec.structs.replace
         self.restore([replace(segment, added_ms=now_ms) for segment in self.state()])
 
     def state(self) -> list[StoredSegment]:
-        """Return the segments of incomplete payloads, oldest first, for a snapshot."""
+        """Return the segments of incomplete payloads for a snapshot, oldest first."""
         segments = [segment for stored in self._stored.values() for segment in stored]
         return sorted(segments, key=lambda segment: segment.added_ms)
 

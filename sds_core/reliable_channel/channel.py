@@ -1,4 +1,4 @@
-"""A reliable channel as a pure state machine without I/O or clock.
+"""A reliable channel as a state machine without I/O and without a clock.
 
 Inputs are events with times. Outputs are messages to dispatch, store queries and
 events:
@@ -6,8 +6,8 @@ events:
     Send ──▶ segments ──▶ SDS ──▶ encryption ──▶ rate limit ──▶ Output.dispatches
     Arrived ──▶ decryption ──▶ SDS, in causal order ──▶ reassembly ──▶ Output.events
 
-At or after `next_deadline_ms`, apply `Advance`, which causes everything that is due.
-Source of all rules: RELIABLE-CHANNEL-API.
+When `next_deadline_ms` is reached, apply the input `Advance`, which does everything
+that is due. Source of all rules: RELIABLE-CHANNEL-API.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class ReliableChannelCore:
     used.
 
     Args:
-        channel_id: All participants of the channel use the same id.
-        sender_id: Id that is unique for each participant and does not change at a
+        channel_id: Id of the channel, the same for all participants.
+        sender_id: Id of this participant, unique in the channel and the same after each
             restart.
-        content_topic: Topic of the channel's messages; no other channel may use this
+        content_topic: Topic of the channel's messages. No other channel may use this
             topic.
         pubsub_topic: Topic on which the node relays the messages.
-        random: Source of ids and of the times of sync messages.
-        encryption: Encrypts every frame; if None, frames are sent unencrypted.
+        random: Source of random ids, and of random times of sync messages.
+        encryption: Encrypts every frame. If None, frames are sent unencrypted.
     """
 
     def __init__(
@@ -155,14 +155,14 @@ class ReliableChannelCore:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Messages that others named but that have not arrived, in order of naming."""
+        """Messages that others named and that did not arrive, in order of naming."""
         return self._participant.missing
 
     def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
-        """Return an id before a message is sent: `Send(payload, message_id)`.
+        """Return an id for a message that is sent later by `Send(payload, message_id)`.
 
-        The id lets the application await all events of the message. `random` must not
-        be the channel's own source.
+        With this id, the application can wait for all events of the message. `random`
+        must not be the channel's own source.
         """
         return self._sending.new_id(payload, now_ms, random)
 
@@ -175,12 +175,12 @@ class ReliableChannelCore:
 
     @property
     def is_started(self) -> bool:
-        """Whether the channel processes messages."""
+        """Whether the channel is started and processes messages."""
         return self._driver.is_started
 
     @property
     def next_deadline_ms(self) -> float:
-        """When to apply `Advance`, Unix ms; inf if nothing is planned."""
+        """When to apply `Advance` next, Unix ms; inf if nothing is planned."""
         if not self.is_started:
             return inf
         retry_ms = self._sending.retries.next_ms if self._outward.is_online else inf
@@ -196,12 +196,12 @@ class ReliableChannelCore:
     def apply(
         self, event: Input, now_ms: int, *, ciphertexts: Sequence[bytes] = ()
     ) -> Output:
-        """Apply one input; a replay passes the `ciphertexts` of the original call.
+        """Apply one input. A replay must pass the `ciphertexts` of the original call.
 
         Raises:
             NotStarted: A message is sent while the channel is stopped.
-            MessageIdRefused: The message id is too long, or another message has it;
-                nothing changes.
+            MessageIdRefused: The message id is too long, or another message has the id.
+                Nothing changes.
         """
         if isinstance(event, Send | SendEphemeral):
             if not self.is_started:
@@ -220,9 +220,9 @@ class ReliableChannelCore:
     # -- snapshot for a restart
 
     def snapshot(self) -> bytes:
-        """Return the whole state as bytes for `restore`.
+        """Return the whole state as bytes, from which `restore` makes a channel.
 
-        The call sets a new random seed, so that this channel and a restored channel
+        The call stores a new random seed, so that this channel and a restored channel
         behave alike.
         """
         seed = self._random.randbytes(32)
@@ -265,10 +265,10 @@ class ReliableChannelCore:
         options: ReliableChannelOptions | None = None,
         encryption: Encryption | None = None,
     ) -> ReliableChannelCore:
-        """Return the channel of a snapshot; in another process, apply `Restarted`.
+        """Return a snapshot's channel. In a new process, apply `Restarted` next.
 
         Raises:
-            StateError: The blob cannot be read, or does not fit the options.
+            StateError: The snapshot is invalid, or does not fit the options.
         """
         options = ReliableChannelOptions() if options is None else options
         state = SEAL.unpack(blob)
@@ -278,7 +278,7 @@ class ReliableChannelCore:
                 state.participant,
                 random=random,
                 profile=options.participant_profile(),
-                # A caller may resume the state without `Restarted`.
+                # A caller may resume from the state without applying `Restarted`.
                 was_off=False,
             )
         except sds.SnapshotError as error:

@@ -1,4 +1,4 @@
-"""Encryption of frames: an interface, and a cipher whose key all participants have.
+"""Encrypts frames: an interface, and a cipher whose key all participants share.
 
 All participants must be able to decrypt all messages (RELIABLE-CHANNEL-API,
 "Security/Privacy Considerations").
@@ -23,18 +23,18 @@ _TAG_BYTES = 16
 _OPENING = b"\0\1"
 """The first two bytes of every ciphertext.
 
-No protobuf message begins with a zero byte, so a ciphertext is never read as a frame or
-segment. The second byte is the version of the format.
+No protobuf message begins with a zero byte, so a ciphertext cannot be mistaken for a
+frame or a segment. The second byte is the version of the format.
 """
 
 
 class EncryptionScope(StrEnum):
-    """Which part of a message is encrypted.
+    """Which parts of a message are encrypted.
 
-    FRAME: The whole frame is encrypted, so that only its length is visible.
-    CONTENT: Each segment is encrypted before SDS puts it into a frame (logos-delivery,
-        channels/reliable_channel.nim). Ids, causal history and filter stay readable, so
-        participants without the key can store and repair messages.
+    FRAME: The whole frame is encrypted, so that only its length is visible. CONTENT:
+    Each segment is encrypted before SDS puts it into a frame (logos-delivery,
+    channels/reliable_channel.nim). The frame's ids, causal history and filter stay
+    readable, so participants without the key can store and repair messages.
     """
 
     FRAME = "frame"
@@ -46,7 +46,7 @@ class EncryptionError(ReliableChannelError):
 
 
 class Undecryptable(EncryptionError, ValueError):
-    """The bytes were not encrypted with this key for this channel, or were changed."""
+    """The bytes were not encrypted with this key and channel, or were changed later."""
 
     def __init__(self, actual_bytes: int, detail: str) -> None:
         super().__init__(f"{actual_bytes} bytes cannot be decrypted: {detail}")
@@ -65,7 +65,7 @@ class BadNonce(EncryptionError):
 
 
 class Encryption(Protocol):
-    """The secret with which participants of a channel read each other's messages."""
+    """Interface of a cipher that the participants of a channel share."""
 
     def encrypt(self, plaintext: bytes, /) -> bytes:
         """Return the ciphertext of a frame.
@@ -75,26 +75,27 @@ class Encryption(Protocol):
         """
 
     def decrypt(self, ciphertext: bytes, /) -> bytes:
-        """Return the frame of a message.
+        """Return the frame in a ciphertext.
 
         Raises:
-            EncryptionError: The message is not encrypted for this channel.
+            EncryptionError: The ciphertext was not encrypted for this channel.
         """
 
 
 class ChaChaEncryption:
-    """ChaCha20-Poly1305 with one key (RFC 8439).
+    """Encrypts with ChaCha20-Poly1305 and one key (RFC 8439).
 
     A ciphertext is two fixed bytes, the nonce, and the encrypted frame with its tag.
-    Nonces are random: with fewer than 2**32 messages per key, the probability that two
-    nonces are equal is less than 2**-32.
+    Nonces are random. If fewer than 2**32 messages are encrypted with a key, two nonces
+    are equal with a probability of less than 2**-32.
 
     Args:
         key: Shared secret, 32 bytes.
-        channel_id: Id that is authenticated with each message. A message cannot be
+        channel_id: Id that each message authenticates, so that a message cannot be
             replayed in another channel with the same key.
-        nonces: Function that returns a number of random bytes; `os.urandom` except in
-            tests. If a nonce is used twice, an attacker can read both messages.
+        nonces: Function that returns the given number of random bytes; `os.urandom`
+            except in tests. If a nonce is used twice, an attacker can read both
+            messages.
 
     Raises:
         ValueError: The key does not have 32 bytes.
@@ -128,7 +129,8 @@ class ChaChaEncryption:
         """Decrypt a frame; see `Encryption`.
 
         Raises:
-            Undecryptable: The message has another key or channel, or was changed.
+            Undecryptable: The message was encrypted for another key or channel, or was
+                changed later.
         """
         actual_bytes = len(ciphertext)
         if not ciphertext.startswith(_OPENING):

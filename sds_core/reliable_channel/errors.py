@@ -1,19 +1,19 @@
-"""Errors of calls that the application makes.
+"""Errors that the application's calls raise.
 
     ReliableChannelError
     ├── NotStarted
     ├── MessageIdRefused (a ValueError)
     └── StateError (a ValueError)
 
-Failures after a call has returned are events. Segmentation and encryption have errors
-of their own.
+If something fails after a call has returned, the channel reports an event. Segmentation
+and encryption have errors of their own.
 """
 
 from __future__ import annotations
 
 
 class ReliableChannelError(Exception):
-    """Base of the errors of a channel."""
+    """Base of all errors of a channel."""
 
 
 class NotStarted(ReliableChannelError):
@@ -25,7 +25,7 @@ class NotStarted(ReliableChannelError):
 
 
 class MessageIdRefused(ReliableChannelError, ValueError):
-    """The application chose a message id that is not allowed; nothing is sent."""
+    """The application chose a message id that is not allowed. Nothing is sent."""
 
     def __init__(self, message_id: str, detail: str) -> None:
         super().__init__(f"id {message_id!r:.80} is refused: {detail}")

@@ -1,7 +1,7 @@
 """Events for the application (RELIABLE-CHANNEL-API, "Event handling").
 
-The names are from the API's document. Other events, about dropped messages and limits,
-are not in the document.
+Most names are from the API's document. Events about dropped messages and limits are not
+in the document.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class EventName(StrEnum):
 
 
 class ChunkInfo(msgspec.Struct, frozen=True):
-    """All chunks of a message that have reached the event's stage so far.
+    """The chunks of a message that have reached the event's stage so far.
 
     Attributes:
-        chunks: Indices of chunks, ascending; (0,) if the message has one chunk.
+        chunks: Indices of these chunks, ascending; (0,) if the message has one chunk.
     """
 
     chunks: tuple[int, ...]
@@ -44,12 +44,12 @@ class ChunkInfo(msgspec.Struct, frozen=True):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all chunks are listed."""
+        """Whether all chunks have reached the stage."""
         return len(self.chunks) == self.total_chunks
 
 
 class _Event(msgspec.Struct, frozen=True):
-    """Base of events; an event equals only events of its own type."""
+    """Base of events. An event equals only events of the same type."""
 
 
 class _ChunkEvent(_Event, frozen=True):
@@ -60,7 +60,7 @@ class _ChunkEvent(_Event, frozen=True):
 
 
 class SendingMessage(_ChunkEvent, frozen=True):
-    """A chunk is passed to the network, for the first time or again."""
+    """A chunk was passed to the network, for the first time or again."""
 
     name: ClassVar = EventName.SENDING_MESSAGE
 
@@ -78,13 +78,13 @@ class MessagePossiblyAcknowledged(_ChunkEvent, frozen=True):
 
 
 class MessageAcknowledged(_ChunkEvent, frozen=True):
-    """Another participant received a chunk."""
+    """Another participant has received a chunk."""
 
     name: ClassVar = EventName.MESSAGE_ACKNOWLEDGED
 
 
 class SendError(StrEnum):
-    """Why a message is not sent; the document defines the first four."""
+    """Why a message is not sent. The document defines the first four reasons."""
 
     ENCODING_FAILED = "encoding failed"
     EMPTY_PAYLOAD = "empty payload"
@@ -95,7 +95,7 @@ class SendError(StrEnum):
 
 
 class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
-    """A chunk cannot be sent, and is not sent again; `detail` is for a log line."""
+    """A chunk cannot be sent, now or later. `detail` is a text for a log line."""
 
     error: SendError
     detail: str = ""
@@ -104,7 +104,7 @@ class SendingMessageIrrecoverableError(_ChunkEvent, frozen=True):
 
 
 class MessageReceived(_Event, frozen=True):
-    """A whole message of another participant arrived, after all its dependencies."""
+    """A complete message of another participant arrived, after all its dependencies."""
 
     payload: bytes
     sender_id: str
@@ -114,14 +114,14 @@ class MessageReceived(_Event, frozen=True):
 
 
 class Irretrievable(StrEnum):
-    """Which part of a message could not be fetched."""
+    """What could not be fetched: a message, or a part of its chunks."""
 
     MESSAGE = "message"
     CHUNKS = "chunks"
 
 
 class IrretrievableMessage(_Event, frozen=True):
-    """The wait for a message, or for the rest of its chunks, has ended.
+    """A message, or some of its chunks, did not arrive in time.
 
     Attributes:
         entry: The message. If chunks are missing, the entry's id is the hash of the
@@ -135,7 +135,7 @@ class IrretrievableMessage(_Event, frozen=True):
 
 
 class DropReason(StrEnum):
-    """Why an ephemeral message was dropped; the texts are from the document."""
+    """Why an ephemeral message was dropped. The texts are from the document."""
 
     RATE_LIMIT_APPROACHED = "rate_limit_approached"
     RATE_LIMIT_REACHED = "rate_limit_reached"
@@ -151,13 +151,13 @@ class EphemeralMessageDropped(_Event, frozen=True):
 
 
 class RetriesExhausted(_ChunkEvent, frozen=True):
-    """A chunk is not sent again; it may still be acknowledged."""
+    """A chunk is not sent again, but may still be acknowledged."""
 
     name: ClassVar = EventName.RETRIES_EXHAUSTED
 
 
 class RateLimitReached(_Event, frozen=True):
-    """The budget of this epoch is spent, and a message waits for its first sending."""
+    """The epoch's budget is spent, so the first sending of a message must wait."""
 
     queued: int
 
@@ -173,7 +173,7 @@ class Unusable(StrEnum):
 
 
 class UnusableMessage(_Event, frozen=True):
-    """A message on the content topic is unusable; `detail` is for a log line."""
+    """A message on the content topic is unusable. `detail` is a text for a log line."""
 
     why: Unusable
     detail: str
@@ -182,10 +182,10 @@ class UnusableMessage(_Event, frozen=True):
 
 
 class LimitReached(_Event, frozen=True):
-    """A full buffer dropped its oldest entry.
+    """A buffer was full and dropped its oldest entry.
 
     Attributes:
-        limit: The option with the limit.
+        limit: The option that sets the limit.
         message_id: Id of the dropped entry; empty if it has no id.
     """
 
@@ -217,4 +217,4 @@ LIP_173_NAMES = {
     EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR: "send-error",
     EventName.RETRIES_EXHAUSTED: "delivery-error",
 }
-"""Event names of LIP-173, the later version of the API, which has no other events."""
+"""Names of events in LIP-173, the later version of the API. It has no other events."""

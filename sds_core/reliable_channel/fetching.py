@@ -1,4 +1,4 @@
-"""Queries a store: by hash for missing messages, by time after a connection.
+"""Queries a store, by hash for missing messages and by time after connecting.
 
 At most one query of each kind runs at a time, which limits the load on stores. Source:
 RELIABLE-CHANNEL-API, "Missing message retrieval".
@@ -26,16 +26,16 @@ def hashes_to_query(
     most: int,
     now_ms: int,
 ) -> tuple[tuple[bytes, ...], dict[str, int]]:
-    """Return at most `most` hashes, and the new `asked_ms`.
+    """Return at most `most` hashes to query, and the updated `asked_ms`.
 
-    The least recently queried messages come first.
+    The messages whose last query is oldest come first.
 
     Args:
-        missing: Hints of each missing message, newest first. A message without a hint
-            of 32 bytes cannot be queried.
+        missing: Hints of each missing message, newest message first. Only hints of 32
+            bytes can be queried.
         asked_ms: See `FetchingState`.
         most: Maximum number of hashes.
-        now_ms: Unix ms.
+        now_ms: Current time, Unix ms.
     """
     hashes = {
         message_id: usable
@@ -54,11 +54,11 @@ def hashes_to_query(
 
 
 class FetchingState(msgspec.Struct, array_like=True):
-    """State for a snapshot; a number identifies each running query.
+    """State for a snapshot. A number identifies each running query.
 
     Attributes:
         retrieval_ms: When the next query by hash is due, Unix ms; inf while stopped.
-        asked_ms: When each missing message was last queried, by id, Unix ms; 0 if
+        asked_ms: When each missing message, by id, was last queried, Unix ms; 0 if
             never.
     """
 
@@ -72,10 +72,10 @@ class FetchingState(msgspec.Struct, array_like=True):
 
 
 class Fetching:
-    """Makes queries, and processes the answers.
+    """Makes queries to a store, and processes the answers.
 
     Attributes:
-        state: What a snapshot stores.
+        state: State for a snapshot.
     """
 
     def __init__(self, options: ReliableChannelOptions, inward: Inward) -> None:
@@ -93,7 +93,7 @@ class Fetching:
         return min(retrieval_ms, self._on_connect.next_ms)
 
     def start(self, now_ms: int) -> None:
-        """Begin to query."""
+        """Start to make queries."""
         if self._options.retrieval.uses_store:
             self.state.retrieval_ms = now_ms + self._options.retrieve_frequency_ms
         self._on_connect.reconnected()
@@ -106,7 +106,7 @@ class Fetching:
         self.state.has_store = False
 
     def connected(self, *, has_store: bool, was_offline: bool) -> None:
-        """Record whether a store can be queried."""
+        """Record whether a store can be queried now."""
         if has_store and (was_offline or not self.state.has_store):
             self._on_connect.reconnected()
         self.state.has_store = has_store
@@ -114,7 +114,7 @@ class Fetching:
     def make_due(
         self, missing: Mapping[str, Sequence[bytes]], now_ms: int, out: Output
     ) -> None:
-        """Make the queries that are due, with all hints of missing messages."""
+        """Make the queries that are due. `missing` has the missing messages' hints."""
         state, options = self.state, self._options
         if not state.has_store:
             return
@@ -135,7 +135,7 @@ class Fetching:
     def answered(self, answer: StoreAnswered, out: Output) -> bool:
         """Process an answer; return whether it belongs to one of our queries.
 
-        If the next page is necessary, query for it.
+        If necessary, query for the next page.
         """
         if answer.number == self.state.retrieval_number:
             self.state.retrieval_number = None
@@ -154,7 +154,7 @@ class Fetching:
         return True
 
     def failed(self, number: int) -> None:
-        """Record that a query received no answer; it is repeated later."""
+        """Record that a query received no answer. The query is repeated later."""
         if number == self.state.retrieval_number:
             self.state.retrieval_number = None
         elif number == self.state.connect_number:

@@ -1,7 +1,7 @@
-"""Inputs of a channel: the application's calls, and results from node and store.
+"""Inputs of a channel: calls of the application, and results from node and store.
 
-An input is a plain value, so a journal can store it. The same inputs at the same times,
-applied to the same state, give the same state.
+An input is a plain value, so a journal can store it. If the same inputs are applied to
+the same state at the same times, the results are the same.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from sds_core.waku import WakuMessage
 
 
 class _Input(msgspec.Struct, frozen=True, tag=True, array_like=True):
-    """Base of all inputs; the tag names the type in a journal."""
+    """Base of all inputs. In a journal, the tag names the input's type."""
 
 
 class Start(_Input, frozen=True):
-    """The application starts the channel; no effect if it is started."""
+    """The application starts the channel. No effect if the channel is started."""
 
 
 class Stop(_Input, frozen=True):
-    """The application stops the channel; no effect if it is stopped."""
+    """The application stops the channel. No effect if the channel is stopped."""
 
 
 class Send(_Input, frozen=True):
     """The application sends a message.
 
     Attributes:
-        message_id: An id that is unique among this sender's messages, for example from
-            `ReliableChannelCore.new_message_id`. If `message_id` is empty, the channel
-            makes an id.
+        message_id: Id that is unique among this sender's messages, for example from
+            `ReliableChannelCore.new_message_id`. If it is empty, the channel makes an
+            id.
     """
 
     payload: bytes
@@ -56,16 +56,16 @@ class Arrived(_Input, frozen=True):
 
 
 class Dispatched(_Input, frozen=True):
-    """The network accepted a dispatch."""
+    """The network accepted a dispatched message."""
 
     number: int
 
 
 class DispatchFailed(_Input, frozen=True):
-    """The network did not accept a dispatch.
+    """The network did not accept a dispatched message.
 
     Attributes:
-        error: Why every later attempt would fail; None if a later attempt may succeed.
+        error: Why every later attempt will fail; None if a later attempt may succeed.
         detail: Text for a log line.
     """
 
@@ -87,7 +87,7 @@ class StoreAnswered(_Input, frozen=True):
 
 
 class StoreFailed(_Input, frozen=True):
-    """A store gave no answer to a query."""
+    """A store did not answer a query."""
 
     number: int
 
@@ -105,7 +105,7 @@ class ConnectionChanged(_Input, frozen=True):
 
 
 class Advance(_Input, frozen=True):
-    """Time has passed: the channel does everything that is due."""
+    """Time has passed, so the channel does everything that is due."""
 
 
 class Restarted(_Input, frozen=True):

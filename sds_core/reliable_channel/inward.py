@@ -1,9 +1,8 @@
 """The receiving path: decrypts Waku messages and passes their frames to SDS.
 
-SDS delivers payloads or their segments in causal order. Ephemeral messages have no
-order, and SDS does not remember them, so this module recognises their copies. This
-module compares Waku hashes, because deployed libraries give equal contents the same SDS
-id.
+SDS delivers payloads, or their segments, in causal order. SDS does not remember
+ephemeral messages, so this module recognises their copies. It compares Waku hashes,
+because deployed libraries give equal contents the same SDS id.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from sds_core.wire import Frame, FrameKind, UndecodableFrame, decode
 
 
 class Intake:
-    """A queue of messages from the network, emptied at most once in an interval.
+    """A queue of messages from the network, which is emptied at most once per interval.
 
-    Document, "Performance considerations": the SDS process task runs at most once in
-    `process_task_min_elapse_ms`.
+    The interval is `process_task_min_elapse_ms` (document, "Performance
+    considerations").
 
     Attributes:
-        processed_ms: When the queue was processed last, Unix ms; -inf if never.
+        processed_ms: When the queue was last emptied, Unix ms; -inf if never.
     """
 
     def __init__(self, options: ReliableChannelOptions) -> None:
@@ -40,7 +39,7 @@ class Intake:
 
     @property
     def next_ms(self) -> float:
-        """When the queue is processed next, Unix ms; inf if it is empty."""
+        """When the queue may be emptied next, Unix ms; inf if the queue is empty."""
         return self.processed_ms + self._min_elapse_ms if self._queue else inf
 
     def add(self, arrived: Arrived) -> int:
@@ -54,14 +53,14 @@ class Intake:
         return dropped
 
     def take(self, now_ms: int) -> list[Arrived]:
-        """Return all messages in order of arrival, if the interval has passed."""
+        """If the interval has passed, empty the queue and return its messages."""
         if self.next_ms > now_ms:
             return []
         self.processed_ms = now_ms
         return [self._pop() for _ in range(len(self._queue))]
 
     def state(self) -> list[Arrived]:
-        """Return all messages, for a snapshot."""
+        """Return all queued messages, for a snapshot."""
         return list(self._queue)
 
     def restore(self, queue: list[Arrived]) -> None:
@@ -76,7 +75,7 @@ class Intake:
 
 
 class Inward:
-    """Reads messages of the content topic; `limit` is `Limits.ephemerals`."""
+    """Reads messages of the content topic. `limit` is that of `Limits.ephemerals`."""
 
     def __init__(
         self,
@@ -97,7 +96,7 @@ class Inward:
     def receive(
         self, arrived: Arrived, now_ms: int
     ) -> tuple[Sequence[sds.Event], UnusableMessage | None]:
-        """Pass a message to SDS; return the events, or why the message is unusable."""
+        """Pass a message to SDS; return its events, or why the message is unusable."""
         if arrived.message.content_topic != self._content_topic:
             return (), None
         try:
@@ -118,7 +117,7 @@ class Inward:
         return step.events, None
 
     def is_ephemeral(self, arrived: Arrived) -> bool:
-        """Return whether a message is ephemeral, so that it waits for no others.
+        """Return whether a message is ephemeral, and so waits for no other messages.
 
         The result depends on the frame. The flag of the Waku message is not used,
         because repairs also have this flag.
@@ -127,10 +126,10 @@ class Inward:
         return frame is not None and frame.kind is FrameKind.EPHEMERAL
 
     def is_of_channel(self, arrived: Arrived) -> bool:
-        """Return whether a message is of another participant and has a causal history.
+        """Return whether another participant sent the message with a causal history.
 
-        A query on connect stops at another participant's message that has a causal
-        history, because SDS finds the earlier messages.
+        A query on connect stops at such a message, because SDS then finds earlier
+        messages.
         """
         frame = self._read(arrived)
         return (
@@ -157,7 +156,7 @@ class Inward:
             return None
 
     def _is_copy(self, arrived: Arrived) -> bool:
-        """Return whether an ephemeral message has arrived before, and remember it."""
+        """Return whether an ephemeral message is a copy, and remember its hash."""
         # The hash is computed here, because not every copy arrives with a hash.
         message_hash = arrived.message.hash_on(self._pubsub_topic)
         if message_hash in self._ephemerals:

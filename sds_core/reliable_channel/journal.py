@@ -1,10 +1,10 @@
-"""A channel that resumes after its process was killed.
+"""Stores a channel, so that it can resume after its process was killed.
 
-The journal stores every input before the outputs are executed. The whole state may be a
-hundred times as long as an input. So the state replaces the journal only from time to
-time. A restart loads the last state and applies the later inputs again. The restart
-discards the outputs of these inputs: an output was executed already, or `Restarted`
-causes the output again.
+The journal stores every input before its outputs are executed. The whole state may be a
+hundred times as long as an input, so it replaces the journal only from time to time. A
+restart loads the last state and applies the later inputs again. It discards the outputs
+of these inputs, because each output was already executed, or the input `Restarted`
+causes it again.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from sds_core.reliable_channel.inputs import Input
 from sds_core.reliable_channel.outputs import Output
 
 CHECKPOINT_ENTRIES = 500
-"""Number of entries after which the state replaces the journal."""
+"""If the journal has this number of entries, the state replaces the journal."""
 
 CHECKPOINT_BYTES = 16 * 1024 * 1024
-"""If the entries reach this size, the state replaces the journal."""
+"""If the journal's entries reach this size, the state replaces the journal."""
 
 
 class Stored(NamedTuple):
-    """What a storage holds.
+    """What a storage has stored for one channel.
 
     Attributes:
-        state: The last whole state.
-        entries: The journal's entries since the last whole state, in order.
+        state: The whole state that was stored last.
+        entries: The journal's entries since then, in order.
     """
 
     state: bytes
@@ -40,7 +40,7 @@ class Stored(NamedTuple):
 
 
 class ChannelStorage(Protocol):
-    """Stores one channel; after a call returns, its data survives the process."""
+    """Stores one channel. When a call has returned, its data is durable."""
 
     def load(self) -> Stored | None:
         """Return the stored content; None if nothing is stored."""
@@ -49,7 +49,7 @@ class ChannelStorage(Protocol):
         """Add an entry to the journal."""
 
     def replace(self, state: bytes) -> None:
-        """Store a state and empty the journal, atomically."""
+        """Store a state and empty the journal in one atomic step."""
 
 
 class _Entry(msgspec.Struct, array_like=True, frozen=True):
@@ -62,10 +62,10 @@ _decoder = msgspec.msgpack.Decoder(_Entry)
 
 
 class StoredChannel:
-    """A channel whose state is stored; use this class instead of the core.
+    """A channel whose state is stored. Use this class instead of the core.
 
     Attributes:
-        core: The channel. Apply inputs to this object, not to the core.
+        core: The channel. Apply inputs to the `StoredChannel`, not to the core.
         unconfirmed: Events of the last input before a restart. The process may have
             ended before or after the application received the events.
     """
@@ -88,7 +88,7 @@ class StoredChannel:
     ) -> StoredChannel:
         """Resume a stored channel, or create one.
 
-        If the channel is resumed, pass `unconfirmed` to the application, then apply
+        After a resumption, pass `unconfirmed` to the application, and then apply
         `Restarted`.
 
         Raises:
@@ -126,13 +126,13 @@ class StoredChannel:
         return self.core.next_deadline_ms
 
     def apply(self, event: Input, now_ms: int) -> Output:
-        """Apply and store one input; the caller then executes the output.
+        """Apply and store one input. Execute the returned output afterwards.
 
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # The checkpoint comes before the input, because a later checkpoint would delete
-        # the input's entry. A restart recovers the events from this entry.
+        # The journal is replaced before the input, because a restart recovers the
+        # input's events from its entry.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)
@@ -143,7 +143,7 @@ class StoredChannel:
         return output
 
     def checkpoint(self) -> None:
-        """Replace the journal by the state."""
+        """Replace the journal by the whole state."""
         self._storage.replace(self.core.snapshot())
         self._entries = 0
         self._bytes = 0

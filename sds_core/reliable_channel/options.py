@@ -1,6 +1,6 @@
 """Options of a channel (RELIABLE-CHANNEL-API, "Create reliable channel").
 
-The first eleven options and their defaults are from the document.
+The first eleven options and their defaults are those of the document.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""Interval that disables a participant's timer, because the channel has a timer."""
+"""Interval that disables a timer of the SDS participant; the channel has its own."""
 
 _ENVELOPE_BYTES: Final = 1_024
-"""Bytes reserved around a frame: encryption, content topic, RLN proof, protobuf."""
+"""Bytes reserved around a frame for encryption, content topic, RLN proof, protobuf."""
 
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -38,29 +38,29 @@ class RetrievalStrategy(StrEnum):
 
     @property
     def uses_store(self) -> bool:
-        """Whether a store is queried."""
+        """Whether missing messages are fetched from a store."""
         return self in (RetrievalStrategy.BOTH, RetrievalStrategy.STORE)
 
     @property
     def uses_repair(self) -> bool:
-        """Whether repairs are requested from other participants, and answered."""
+        """Whether repairs are requested from others, and requests are answered."""
         return self in (RetrievalStrategy.BOTH, RetrievalStrategy.SDS_R)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on everything that a channel tracks (document, "Resource exhaustion").
+    """Limits on all that a channel tracks (document, "Resource exhaustion").
+
+    The attributes say what is dropped or refused if a limit is exceeded.
 
     Attributes:
-        messages: Maximum number of own messages whose events are tracked; the oldest is
-            dropped.
+        messages: Own messages that are tracked to report events; the oldest is dropped.
         retries, retries_bytes: Own chunks that may be sent again; the oldest is
             dropped.
         queue, queue_bytes: Frames that wait to be sent. If the queue is full, the
-            oldest retry is dropped; if no retry waits, a new message is refused.
-        intake, intake_bytes: Received messages that wait to be processed. If too many
-            messages wait, the oldest message is dropped, and SDS later finds this
-            message missing.
+            oldest retry is dropped. If no retry waits, a new message is refused.
+        intake, intake_bytes: Received messages that wait to be processed; the oldest is
+            dropped, and SDS later notices that it is missing.
         ephemerals: Received ephemeral messages whose copies are recognised; the oldest
             is dropped.
     """
@@ -74,7 +74,7 @@ class Limits:
     intake_bytes: int = 67_108_864
     ephemerals: int = 1_000
     missing: int = 10_000
-    # At most this number of hashes fits into URL and headers of a node's REST request.
+    # More hashes do not fit into the URL and the headers of a REST request to a node.
     hashes_per_query: int = 50
     pages_per_query: int = 100
     page_size: int = 20  # js-waku's
@@ -86,30 +86,34 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReliableChannelOptions:
-    """Options of a channel; times in ms.
+    """Options of a channel. Times are in ms.
 
     Attributes:
-        sync_min_interval_ms: Minimum time between sync messages of all participants
-            together; 0: no sync messages.
+        sync_min_interval_ms: Minimum time between two sync messages in the channel,
+            whoever sends them. With 0, no sync messages are sent.
         retry_interval_ms: Time until an unacknowledged message is sent again.
         retrieve_frequency_ms: Time between queries for missing messages.
         sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
-        query_on_connect: Whether to query a store after connecting to one.
-        process_task_min_elapse_ms: Minimum time between two processings of received
-            messages.
-        timeout_for_lost_messages_ms: Time after which a missing message counts as lost.
-            With None or 0, no message counts as lost.
-        possible_acks_threshold: Number of filters that acknowledge a message.
-        segmentation: How payloads are split; with None, each payload is sent in one
-            message. If a frame cannot hold a segment of the configured size, segments
-            are shorter.
-        query_on_connect_after_ms: A query on connect is repeated after this time.
+        query_on_connect: Whether to query a store after the node has connected to it.
+        process_task_min_elapse_ms: Minimum time from one processing of received
+            messages to the next.
+        timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
+            None or 0 for never.
+        possible_acks_threshold: Number of filters that are enough to acknowledge a
+            message.
+        segmentation: How payloads are split. If None, each payload is sent in one
+            message. If a segment of the configured size does not fit into a frame,
+            segments are shorter.
+        query_on_connect_after_ms: Time after which a query on connect is repeated.
         query_on_connect_range_ms: Maximum age of the messages that a query on connect
             requests.
-        max_message_bytes: Largest Waku message; the routing layer's limit is 150 KiB.
+        max_message_bytes: Maximum length of a Waku message. The routing layer's limit
+            is 150 KiB.
         meta: `meta` of every sent Waku message, at most 64 bytes. logos-delivery drops
-            messages without `RELIABLE_CHANNEL_META`; this channel accepts any value.
-        profile: Profile of the SDS participant. The options above override the profile.
+            messages with another value than `RELIABLE_CHANNEL_META`; this channel
+            accepts any value.
+        profile: Profile of the SDS participant. The options above override the
+            profile's values.
     """
 
     sync_min_interval_ms: int = 30_000
@@ -142,7 +146,7 @@ class ReliableChannelOptions:
     limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a value that would cause an error much later."""
+        """Raise ValueError now if a value would cause an error later."""
         at_least = {
             "sync_min_interval_ms": 0,
             "retry_interval_ms": 1,
@@ -163,14 +167,15 @@ class ReliableChannelOptions:
                 "allowed"
             )
             raise ValueError(message)
-        # This call checks segmentation and profile; their errors name the options.
+        # This call checks segmentation and profile. Its errors name the wrong option.
         self.fitting_segmentation()
 
     def fitting_segmentation(self) -> SegmentationOptions | None:
-        """Return how payloads are split so that each segment fits into a frame.
+        """Return options for segmentation with which each segment fits into a frame.
 
         Raises:
-            ValueError: The participant does not allow a value, or a frame is too small.
+            ValueError: The SDS participant does not allow a value, or a frame is too
+                small.
         """
         longest = self.participant_profile().max_content_bytes - HEADER_ROOM_BYTES
         segmentation = self.segmentation
@@ -181,11 +186,11 @@ class ReliableChannelOptions:
     def participant_profile(self) -> Profile:
         """Return the options of the SDS participant.
 
-        The participant's timers of retries and sync messages never expire. The channel
-        has its own timers, which consider the connection and the rate limit.
+        The participant's timers for retries and sync messages never expire. The
+        channel's own timers consider the connection and the rate limit.
 
         Raises:
-            ValueError: The participant does not allow a value.
+            ValueError: The SDS participant does not allow a value.
         """
         return replace(
             self.profile,
@@ -206,8 +211,8 @@ class ReliableChannelOptions:
     def js_waku(cls) -> ReliableChannelOptions:
         """Return options that behave like `ReliableChannel` in `@waku/sdk` 0.0.36.
 
-        `ReliableChannel` does not split messages. After each sync message,
-        `ReliableChannel` doubles the wait for the next one.
+        `ReliableChannel` does not split messages. After each own sync message, it
+        doubles the wait for the next sync message.
         """
         return cls(
             segmentation=None,
@@ -217,7 +222,7 @@ class ReliableChannelOptions:
 
     @classmethod
     def lip_173(cls) -> ReliableChannelOptions:
-        """Return the defaults of the API's later version (LIP-173).
+        """Return the default options of LIP-173, a later version of the API.
 
         `LIP_173_NAMES` contains the event names of LIP-173.
         """

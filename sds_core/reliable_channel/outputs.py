@@ -11,10 +11,10 @@ from sds_core.waku import WakuMessage
 
 
 class Dispatch(NamedTuple):
-    """A message to send; answer with `Dispatched` or `DispatchFailed`.
+    """A message to send. Answer it with the input `Dispatched` or `DispatchFailed`.
 
     Attributes:
-        number: Identifies the dispatch in the answer.
+        number: Identifies the dispatch in its answer.
         message_hash: Deterministic hash of the message, 32 bytes.
     """
 
@@ -25,13 +25,13 @@ class Dispatch(NamedTuple):
 
 
 class StoreRequest(NamedTuple):
-    """A query for one page; answer with `StoreAnswered` or `StoreFailed`.
+    """A query for one page. Answer it with the input `StoreAnswered` or `StoreFailed`.
 
     Attributes:
-        hashes: Hashes of the messages, of 32 bytes; empty for a query by time.
-        start_ms, end_ms: First and last sender time to find, Unix ms; 0 for a query by
+        hashes: Hashes to find, 32 bytes each; empty in a query by time.
+        start_ms, end_ms: First and last sender's time to find, Unix ms; 0 in a query by
             hash.
-        cursor: Cursor of the previous page; None for the first page.
+        cursor: Cursor from the previous page; None to query the first page.
     """
 
     number: int
@@ -44,11 +44,11 @@ class StoreRequest(NamedTuple):
 
 @dataclass(slots=True)
 class Output:
-    """Result of one input; each list is in order.
+    """The outputs of one input. Each list is in order.
 
     Attributes:
         message_id: Id of the message that was sent; otherwise empty.
-        ciphertexts: Results of the encryption, for the journal.
+        ciphertexts: Ciphertexts, to be stored in the journal.
     """
 
     dispatches: list[Dispatch] = field(default_factory=list)

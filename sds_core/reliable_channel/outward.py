@@ -1,11 +1,10 @@
-"""The sending path: dispatches messages in order when node and rate limit allow it.
+"""The sending path: dispatches messages in order, when node and rate limit allow it.
 
-The document puts the rate limiter above SDS. In this module, the limiter is below SDS,
-because retries, sync messages and repairs begin in SDS and use the same budget. New
-content gets its frame only when it is dispatched, because its causal history needs the
-final hashes of the previous messages. A message also gets its time and its Waku hash
-when it is dispatched, because stores refuse messages whose time is wrong by more than
-20 s.
+In the document, the rate limiter is above SDS. Here, it is below SDS, because SDS
+creates retries, sync messages and repairs, which use the same budget. New content gets
+its frame only when it is dispatched, because the frame's causal history needs the final
+hashes of the previous messages. A message also gets its time and its Waku hash when it
+is dispatched, because stores refuse messages whose time is wrong by more than 20 s.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _URGENCY = {
 
 
 class Queued(msgspec.Struct, array_like=True, frozen=True):
-    """A frame that waits for its dispatch.
+    """A frame that waits to be dispatched.
 
     Attributes:
-        sds_id: The id inside the frame.
-        payload: The frame, encrypted.
+        sds_id: The SDS message id in the frame.
+        payload: The encrypted frame.
     """
 
     cause: Cause
@@ -48,10 +47,10 @@ class Queued(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Unframed(msgspec.Struct, array_like=True, frozen=True):
-    """A chunk of a message of ours that has no frame yet.
+    """A chunk of one of our messages, which has no frame yet.
 
     Attributes:
-        message_id: The id that `send` returned.
+        message_id: The id that the application knows.
     """
 
     message_id: str
@@ -60,7 +59,7 @@ class Unframed(msgspec.Struct, array_like=True, frozen=True):
 
 
 class OutwardState(msgspec.Struct, array_like=True):
-    """State for a snapshot; `under_way` has frames without an answer, by number."""
+    """State for a snapshot. `under_way` has the unanswered dispatches by number."""
 
     first: list[Queued]
     again: list[Queued]
@@ -73,7 +72,8 @@ class Outward:
     """Queues and dispatches frames.
 
     Attributes:
-        waits_for_budget: Whether frames had to wait for the budget at the last release.
+        waits_for_budget: Whether frames had to wait for the budget at the last call of
+            `release`.
     """
 
     def __init__(
@@ -104,20 +104,20 @@ class Outward:
         return len(self._first) + len(self._unframed) + len(self._again)
 
     def next_ms(self, now_ms: int) -> float:
-        """When the budget next allows waiting frames, Unix ms; inf if never."""
+        """When the budget next allows a waiting frame, Unix ms; inf if never."""
         if not self.is_online or not len(self):
             return inf
         return self._budget.renewed_ms(now_ms)
 
     def has_room(self, frames: int, size_bytes: int) -> bool:
-        """Return whether the queue has room for further frames."""
+        """Return whether the queue has room for these further frames."""
         return (
             len(self) + frames <= self._limits.queue
             and self._bytes + size_bytes <= self._limits.queue_bytes
         )
 
     def allows(self, cause: Cause, now_ms: int) -> bool:
-        """Return whether a frame would be dispatched at once; does not use budget."""
+        """Return whether a frame would be dispatched now. No budget is used."""
         return (
             self.is_online
             and not len(self)
@@ -125,16 +125,16 @@ class Outward:
         )
 
     def has_unframed(self, message_id: str) -> bool:
-        """Return whether chunks of a message wait for their frames."""
+        """Return whether a message has chunks that wait for their frames."""
         return any(chunk.message_id == message_id for chunk in self._unframed)
 
     def wait(self, unframed: Unframed) -> None:
-        """Queue a chunk; it gets its frame later."""
+        """Queue a chunk, which gets its frame when it is dispatched."""
         self._bytes += len(unframed.content)
         self._unframed.append(unframed)
 
     def encrypted(self, cause: Cause, sds_id: str, frame: bytes) -> Queued:
-        """Return a frame in the form in which it is dispatched.
+        """Encrypt a frame, and return it in the form for dispatch.
 
         Raises:
             EncryptionError: The frame cannot be encrypted.
@@ -142,7 +142,7 @@ class Outward:
         return Queued(cause, sds_id, self._encryption.encrypt(frame))
 
     def submit(self, cause: Cause, sds_id: str, frame: bytes) -> str | None:
-        """Encrypt and queue a frame; return the id of a retry that a full queue drops.
+        """Encrypt and queue a frame; return the SDS id of a retry dropped for it.
 
         Raises:
             EncryptionError: The frame cannot be encrypted.
@@ -159,9 +159,9 @@ class Outward:
         return dropped
 
     def withdraw(self, sds_id: str) -> None:
-        """Remove waiting retries of a message that needs no more retries.
+        """Remove the waiting retries of a message that needs no more retries.
 
-        A repair stays, because the participant that requested it still lacks the
+        A repair is kept, because the participant that requested it still lacks the
         message.
         """
         kept = [
@@ -176,9 +176,9 @@ class Outward:
     def release(
         self, now_ms: int, frame: Callable[[Unframed], Queued | None]
     ) -> Iterator[Dispatch]:
-        """Yield what the node and the budget allow to dispatch now, in order.
+        """Yield the dispatches that node and budget allow now, in order.
 
-        `frame` returns the frame of a chunk; None if the chunk cannot be sent.
+        `frame` makes the frame of a chunk; it returns None if the chunk cannot be sent.
         """
         self.waits_for_budget = False
         while self.is_online and len(self):
@@ -206,7 +206,7 @@ class Outward:
         return frame(unframed)
 
     def sds_id(self, number: int) -> str:
-        """Return the id of a dispatched frame by its number.
+        """Return the SDS id of a dispatched frame; `number` is that of the dispatch.
 
         Raises:
             KeyError: The dispatch was answered already.
@@ -214,11 +214,11 @@ class Outward:
         return self._under_way[number][0].sds_id
 
     def ended(self, number: int) -> tuple[Queued, bytes] | None:
-        """Remove and return a dispatched frame and its hash; its answer has arrived."""
+        """Remove and return an answered dispatch: the frame and the message's hash."""
         return self._under_way.pop(number, None)
 
     def requeue(self) -> None:
-        """After a restart, requeue the dispatched frames that have no answer."""
+        """After a restart, queue the frames of unanswered dispatches again."""
         for queued, _ in reversed(self._under_way.values()):
             if queued.cause is Cause.CONTENT:
                 self._bytes += len(queued.payload)
@@ -258,8 +258,8 @@ class Outward:
             self._content_topic,
             now_ms * _NS_PER_MS,
             meta=self._meta,
-            # Ephemeral: stores need not keep these messages, as no participant fetches
-            # them later.
+            # Stores need not keep ephemeral messages, because no participant fetches
+            # them.
             ephemeral=queued.cause is Cause.EPHEMERAL,
         )
         message_hash = message.hash_on(self._pubsub_topic)

@@ -1,4 +1,4 @@
-"""Drives the SDS participant of a channel with the time, and handles its events."""
+"""Calls the SDS participant of a channel when it is due, and handles its events."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from sds_core.wire import HistoryEntry
 
 
 class ParticipantDriver:
-    """Executes sweeps, repairs and sync messages of a participant when they are due.
+    """Executes a participant's sweeps, repairs and sync messages when they are due.
 
     Attributes:
-        sweep_ms, repair_ms: When the sweeps of missing messages and of repairs are due,
-            Unix ms; inf before the first start.
+        sweep_ms, repair_ms: When the sweeps of the incoming buffer and of the repairs
+            are next due, Unix ms; inf before the first start.
     """
 
     def __init__(
@@ -59,18 +59,18 @@ class ParticipantDriver:
 
     @property
     def next_ms(self) -> float:
-        """When something is due, Unix ms."""
+        """When something is next due, Unix ms."""
         return min(self._sync_ms, self.sweep_ms, self.repair_ms)
 
     def start(self, now_ms: int) -> None:
-        """Begin all intervals."""
+        """Start all intervals."""
         self.is_started = True
         self.sweep_ms = now_ms + self._options.sweep_in_buf_interval_ms
         self.repair_ms = now_ms + self._options.profile.repair_sweep_ms
         self.sync_timer.restart(self._options.sync_multipliers.content_sent, now_ms)
 
     def stop(self) -> None:
-        """Stop all activity until the next `start`; no sync message is planned."""
+        """Stop until the next `start`. No sync message is planned any more."""
         self.is_started = False
         self.sync_timer.stop()
 
@@ -86,8 +86,8 @@ class ParticipantDriver:
             self.report(step.events, now_ms, out)
         if self.repair_ms <= now_ms:
             self.repair_ms = now_ms + self._options.profile.repair_sweep_ms
-            # While the node is offline, repairs are discarded, because they would be
-            # sent too late.
+            # While the node is offline, repairs are discarded: they would be sent too
+            # late.
             step = self._participant.sweep_repairs(now_ms)
             if self._outward.is_online:
                 self._sending.submit(step.broadcasts, now_ms, out)
@@ -100,12 +100,12 @@ class ParticipantDriver:
         if self._sync_ms > now_ms:
             return
         multipliers = self._options.sync_multipliers
-        # Frames that are due at the same moment are sent before the sync message.
+        # Other frames that are due now are sent before the sync message.
         self._sending.release(now_ms, out)
         if not self._outward.allows(Cause.SYNC, now_ms):
             self._restart_sync(multipliers.sync_failed, now_ms)
-            # Repair requests wait for the next sync message, because they would
-            # otherwise wake the channel repeatedly.
+            # Repair requests wait for the next sync message. Otherwise, they would wake
+            # the channel repeatedly.
             self.sync_timer.requests_ms = self.sync_timer.next_ms
             return
         step = self._participant.sync(now_ms)
@@ -134,7 +134,7 @@ class ParticipantDriver:
             return None
 
     def report(self, events: Iterable[sds.Event], now_ms: int, out: Output) -> None:
-        """Handle events of the participant, and emit events of the channel."""
+        """Handle events of the SDS participant, and emit the channel's events."""
         multipliers = self._options.sync_multipliers
         for event in events:
             match event:
@@ -147,7 +147,8 @@ class ParticipantDriver:
                 case sds.PossiblyAcknowledged(message_id):
                     self._sending.possibly_acknowledged(message_id, out)
                 case sds.Delivered(_, sender_id, _, content):
-                    # After a restore from an older state, our own messages can arrive.
+                    # If the channel was restored from an older state, our own messages
+                    # can arrive.
                     if sender_id != self._participant.participant_id:
                         plain = self._decrypted(content, out)
                         if plain is not None:

@@ -1,8 +1,8 @@
-"""When to query a store for messages missed while offline ("Query on connect").
+"""Decides when to query a store for messages missed offline ("Query on connect").
 
-A query reads backwards in time, page by page. If a page has another participant's
-message with a causal history, the query stops. SDS finds earlier missing messages
-through this history.
+A query reads backwards in time, page by page. It stops at a page with another
+participant's message that has a causal history, through which SDS finds earlier missing
+messages.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ import msgspec
 from sds_core.reliable_channel.options import ReliableChannelOptions
 
 _CLOCK_DRIFT_MS = 20_000
-"""Maximum clock error of senders that stores accept (logos-delivery), ms.
+"""Maximum clock error of a sender that stores accept (logos-delivery), ms.
 
-For `_CLOCK_DRIFT_MS` after a query, a store may still receive messages of the queried
-period.
+For this time after a query, a store may still receive messages of the queried period.
 """
 
 
 class TimeRange(NamedTuple):
-    """First and last sender time that a query covers, Unix ms."""
+    """The first and the last sender's time that a query covers, Unix ms."""
 
     start_ms: int
     end_ms: int
 
 
 class QueryState(msgspec.Struct, array_like=True):
-    """For a snapshot.
+    """State for a snapshot.
 
     Attributes:
         is_wanted: Whether a query is due regardless of the time since the last query.
-        done_ms: End of the covered time, Unix ms; None before the first query.
-        range: Time that the running query covers; None if no query runs.
+        done_ms: End of the time that complete queries cover, Unix ms; None before the
+            first.
+        range: The time that the running query covers; None if no query runs.
     """
 
     is_wanted: bool = True
@@ -46,10 +46,10 @@ class QueryState(msgspec.Struct, array_like=True):
 
 
 class QueryOnConnect:
-    """Decides when a query begins, which time it covers, and when it ends.
+    """Decides when a query begins, what time it covers, and when it ends.
 
     Attributes:
-        state: What a snapshot stores.
+        state: State for a snapshot.
     """
 
     def __init__(self, options: ReliableChannelOptions, state: QueryState) -> None:
@@ -58,10 +58,10 @@ class QueryOnConnect:
 
     @property
     def next_ms(self) -> float:
-        """When an available store must be queried, Unix ms; inf while a query runs."""
+        """When to query a store, if any is available, Unix ms; inf during a query."""
         if not self._options.query_on_connect or self.state.range is not None:
             return inf
-        # Connections may flap.
+        # Connections may flap, so queries have a minimum interval.
         earliest_ms = self.state.began_ms + self._options.retrieve_frequency_ms
         if self.state.is_wanted:
             return earliest_ms
@@ -85,7 +85,7 @@ class QueryOnConnect:
         return covered
 
     def wants_more(self, *, found_channel: bool, has_next: bool) -> bool:
-        """Process one page, and return whether to query for the next."""
+        """Process one page; return whether to query for the next page."""
         if self.state.range is None:
             return False
         self.state.pages_left -= 1

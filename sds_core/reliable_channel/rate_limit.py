@@ -1,17 +1,16 @@
 """A budget of messages per epoch (RELIABLE-CHANNEL-API, "Rate limit management").
 
-Every message counts: each segment, retry, sync message and repair takes one slot of the
-budget that RLN gives a member. A message that exceeds the budget waits in `Outward`, or
-is dropped.
+Every segment, retry, sync message and repair uses one slot of the budget that RLN gives
+a member. A message that exceeds the budget waits in `Outward`, or is dropped.
 
     `drop_reason`          first sendings   retries, syncs, repairs   ephemeral messages
     None                   sent             sent                      sent
     RATE_LIMIT_APPROACHED  sent             wait                      dropped
     RATE_LIMIT_REACHED     wait             wait                      dropped
 
-The three classes of messages are the priorities critical, normal and optional in the
-rate limit manager's requirements (logos-co/roadmap,
-furps/application/rate_limit_manager.md).
+In the rate limit manager's requirements (logos-co/roadmap,
+furps/application/rate_limit_manager.md), the three classes of messages are the
+priorities critical, normal and optional.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from sds_core.reliable_channel.errors import StateError
 from sds_core.reliable_channel.events import DropReason
 
 _SHARE_STEPS = 1_000_000
-"""Shares are rounded to multiples of 1 / this number, so that 0.7 of 10 is 7."""
+"""Shares are rounded to multiples of 1 / this number, so 0.7 of 10 is exactly 7."""
 
 
 class Window(StrEnum):
     """The period to which the budget applies.
 
-    EPOCH: Epochs begin at multiples of their length since 1970, as for RLN. At the
-        change of epochs, two budgets can be spent within a moment.
-    SLIDING: The budget applies to any period that is as long as an epoch.
+    EPOCH: As for RLN, epochs begin at multiples of their length since 1970. When an
+    epoch ends, two budgets can be spent within a moment. SLIDING: The budget applies to
+    every period that is as long as an epoch.
     """
 
     EPOCH = "epoch"
@@ -45,11 +44,11 @@ class Window(StrEnum):
 
 
 class Urgency(Enum):
-    """What happens to a frame when the budget runs low.
+    """What happens to a frame if the budget is nearly or completely spent.
 
-    FIRST: A first sending; queued if the budget is spent. AGAIN: A retry, repair or
-    sync message; queued if the limit is approached. DROPPABLE: An ephemeral message;
-    dropped if the limit is approached.
+    FIRST: A first sending, which waits if the budget is spent. AGAIN: A retry, repair
+    or sync message, which waits if the limit is approached. DROPPABLE: An ephemeral
+    message, which is dropped if the limit is approached.
     """
 
     FIRST = auto()
@@ -58,14 +57,14 @@ class Urgency(Enum):
 
 
 class Budget:
-    """Limits the number of messages per period; this base class has no limit."""
+    """Limits the number of messages per period. This base class has no limit."""
 
     def allows(self, urgency: Urgency, now_ms: int) -> bool:
-        """Return whether a message may be sent now."""
+        """Return whether a message of this urgency may be sent now."""
         return True
 
     def take(self, urgency: Urgency, now_ms: int) -> bool:
-        """Count a message if it may be sent now; return whether it may be sent."""
+        """If a message may be sent now, count it; return whether it may be sent."""
         return True
 
     def drop_reason(self, now_ms: int) -> DropReason | None:
@@ -73,11 +72,11 @@ class Budget:
         return None
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return the next time when messages may be sent, Unix ms; inf if never."""
+        """Return when messages that must wait may be sent, Unix ms; inf if never."""
         return inf
 
     def state(self) -> bytes:
-        """Return the state for `restore` of the same kind of budget."""
+        """Return the state, which `restore` of the same kind of budget reads."""
         return b""
 
     def restore(self, state: bytes) -> None:
@@ -89,8 +88,8 @@ class RateLimitOptions:
     """Options of `RateLimit`.
 
     Attributes:
-        messages_per_epoch: Maximum number of messages in an epoch; with 0, nothing is
-            sent.
+        messages_per_epoch: Maximum number of messages in an epoch. If it is 0, nothing
+            is sent.
         approached_share: If this share of the budget, in (0, 1], is spent, the limit
             counts as approached.
     """
@@ -105,7 +104,7 @@ class RateLimitOptions:
     def __post_init__(self) -> None:
         """Raise ValueError if an option is out of its range."""
         check_least(self, {"messages_per_epoch": 0, "epoch_ms": 1})
-        # If the share were 0, retries would wait forever.
+        # With a share of 0, retries would wait forever.
         if not 0 < self.approached_share <= 1:
             share = self.approached_share
             message = f"approached_share is {share}, but must be above 0 and up to 1"
@@ -113,7 +112,7 @@ class RateLimitOptions:
 
     @property
     def approached_messages(self) -> int:
-        """If this number of messages has been sent, the limit counts as approached."""
+        """The limit counts as approached if this number of messages has been sent."""
         share = Fraction(round(self.approached_share * _SHARE_STEPS), _SHARE_STEPS)
         return ceil(share * self.messages_per_epoch)
 
@@ -121,13 +120,14 @@ class RateLimitOptions:
 class RateLimit(Budget):
     """Counts messages against the budget, for all channels of an RLN member.
 
-    Times are Unix ms and never decrease within a run. After a restart, stored times
-    more than an epoch in the future come from a wrong clock and count as now.
+    Times are Unix ms and never decrease while the process runs. A restored time more
+    than an epoch in the future comes from a wrong clock and counts as now.
     """
 
     def __init__(self, options: RateLimitOptions) -> None:
         self._options = options
-        # Times of the messages in the window; ascending unless the clock was set back.
+        # Times of the messages in the window. They are ascending, unless the clock was
+        # set back.
         self._times_ms: deque[int] = deque()
 
     def used(self, now_ms: int) -> int:
@@ -165,9 +165,9 @@ class RateLimit(Budget):
         return None
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return when the next class of messages may be sent, Unix ms; inf if never.
+        """Return when a class that must wait may be sent, Unix ms; inf if never.
 
-        The returned time ends the current `drop_reason`.
+        At this time, the current `drop_reason` ends.
         """
         used = self.used(now_ms)
         budget = self._options.messages_per_epoch
@@ -182,7 +182,7 @@ class RateLimit(Budget):
         return msgspec.msgpack.encode(list(self._times_ms))
 
     def restore(self, state: bytes) -> None:
-        """Continue with the result of `state`; the options may have changed.
+        """Continue with the result of `state`, even if the options have changed.
 
         Raises:
             StateError: The bytes are not a result of `state`.

@@ -1,8 +1,8 @@
-"""When to send our messages again (document, "Message retries").
+"""Decides when to send our messages again (document, "Message retries").
 
 A message is sent again at a fixed interval, up to the maximum number of retries. The
-interval begins when the network accepts the message. A message that waits for the rate
-limit is therefore not queued twice.
+interval begins when the network accepts the message, so a message that waits for the
+rate limit is not queued twice.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class Retry(msgspec.Struct, array_like=True):
     """One message that is not acknowledged.
 
     Attributes:
-        frame: The message's SDS frame, equal in all sendings.
-        due_ms: When the message will be sent again, Unix ms; None while it is queued or
-            being sent.
+        frame: The message's SDS frame, the same for each retry.
+        due_ms: When the message will be sent again, Unix ms; None while the message is
+            queued or being sent.
     """
 
     frame: bytes
@@ -30,7 +30,7 @@ class Retry(msgspec.Struct, array_like=True):
 
 
 class Retries:
-    """The retry timers of all our messages; a limit drops the oldest message."""
+    """Retry timers of our messages. Beyond a limit, the oldest is dropped."""
 
     def __init__(self, options: ReliableChannelOptions) -> None:
         self._interval_ms = options.retry_interval_ms
@@ -38,7 +38,7 @@ class Retries:
         self._limits = options.limits
         self._retries: dict[str, Retry] = {}
         self._bytes = 0
-        # A time in the heap may be outdated; `Retry.due_ms` is the valid time.
+        # Times in the heap may be outdated. `Retry.due_ms` is the valid time.
         self._heap: list[tuple[int, str]] = []
 
     @property
@@ -50,7 +50,7 @@ class Retries:
         return heap[0][0] if heap else inf
 
     def add(self, sds_id: str, frame: bytes) -> list[str]:
-        """Add a message whose first sending begins; return ids that the limit drops."""
+        """Add a message that is sent for the first time; return the dropped ids."""
         self._retries[sds_id] = Retry(frame)
         self._bytes += len(frame)
         dropped, limits = [], self._limits
@@ -65,22 +65,22 @@ class Retries:
         return self._retries[sds_id].frame
 
     def sending_ended(self, sds_id: str, now_ms: int) -> None:
-        """Begin the interval after a sending that succeeded or failed."""
+        """Start the interval after the message was sent, successfully or not."""
         retry = self._retries.get(sds_id)
         if retry is not None:
             retry.due_ms = now_ms + self._interval_ms
             heappush(self._heap, (retry.due_ms, sds_id))
 
     def stop(self, sds_id: str) -> None:
-        """Stop retries of a message; does nothing if it is not tracked."""
+        """Stop the retries of a message, if the message is tracked."""
         retry = self._retries.pop(sds_id, None)
         if retry is not None:
             self._bytes -= len(retry.frame)
 
     def take_due(self, now_ms: int) -> tuple[list[str], list[str]]:
-        """Return the ids to send again now, and the ids whose retries have ended.
+        """Return the ids to send again now, and the ids that have no retries left.
 
-        Call `take_due` only while the node is online, because a retry counts as an
+        Call `take_due` only while the node is online, because each retry counts as an
         attempt.
         """
         to_send: list[str] = []

@@ -42,11 +42,11 @@ _MOST_ID_CHARACTERS = 256
 
 
 class Sending:
-    """Sends messages, retries if necessary, and reports the state of each chunk.
+    """Sends messages, sends them again if necessary, and reports each chunk's state.
 
     Attributes:
-        chunks: Messages whose chunks can still change their state.
-        retries: Timers of chunks that are not acknowledged.
+        chunks: Our messages whose chunks can still change their state.
+        retries: Retry timers of the chunks that are not acknowledged.
         waits_for_budget: Whether an event reported that frames wait for the rate limit.
     """
 
@@ -74,7 +74,7 @@ class Sending:
     # -- calls by the application
 
     def new_id(self, payload: bytes, now_ms: int, random: Random) -> str:
-        """Return an id that depends on the payload, but differs for equal payloads."""
+        """Return a new id for a payload, even if it equals another payload."""
         return hash_of_parts(
             self._participant.channel_id.encode(),
             self._participant.participant_id.encode(),
@@ -84,7 +84,7 @@ class Sending:
         )
 
     def check_id(self, message_id: str) -> None:
-        """Check an id that the application gives to a message.
+        """Check an id that the application has chosen for a message.
 
         Raises:
             MessageIdRefused: The id is too long, is not valid text, or belongs to
@@ -94,13 +94,13 @@ class Sending:
             check_name("message_id", message_id, _MOST_ID_CHARACTERS)
         except ValueError as error:
             raise MessageIdRefused(message_id, str(error)) from error
-        # Chunks of a message may still wait when the message is no longer tracked.
+        # Chunks may still wait when their message is no longer tracked.
         is_taken = self.chunks.get(message_id) is not None
         if is_taken or self._outward.has_unframed(message_id):
             raise MessageIdRefused(message_id, "another message has this id")
 
     def send(self, payload: bytes, given_id: str, now_ms: int, out: Output) -> None:
-        """Split a message into chunks, which wait for `release`."""
+        """Split a message into chunks, and queue them until `release` sends them."""
         message_id = given_id or self.new_id(payload, now_ms, self._random)
         out.message_id = message_id
         error, detail, contents = None, "", [payload]
@@ -133,7 +133,7 @@ class Sending:
     def send_ephemeral(
         self, payload: bytes, given_id: str, now_ms: int, out: Output
     ) -> None:
-        """Put a message into a frame that is dispatched now or dropped."""
+        """Put a message into one frame, which is dispatched now or dropped."""
         out.message_id = given_id or self.new_id(payload, now_ms, self._random)
         error, detail = None, ""
         if not self._assembly.is_one_chunk(payload):
@@ -141,8 +141,7 @@ class Sending:
             detail = f"{len(payload)} bytes; an ephemeral message is never segmented"
         else:
             try:
-                # Empty content is not encrypted, so that `send_ephemeral` can refuse
-                # empty content.
+                # Empty content is not encrypted, so that the participant can refuse it.
                 content = payload and self._contents.encrypt(payload)
                 step = self._participant.send_ephemeral(content, now_ms)
             except sds.EmptyContent:
@@ -159,12 +158,12 @@ class Sending:
         (broadcast,) = step.broadcasts
         reason = self._budget.drop_reason(now_ms)
         if reason is None and not self._outward.allows(Cause.EPHEMERAL, now_ms):
-            # This message would overtake chunks that wait already.
+            # If the message were sent now, it would overtake waiting chunks.
             reason = DropReason.RATE_LIMIT_REACHED
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        # The application's id replaces the frame's id, because only events use this id.
+        # The application's id replaces the frame's, because only events use it.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS sends, and its results
@@ -172,12 +171,12 @@ class Sending:
     def submit(
         self, broadcasts: Iterable[sds.Broadcast], now_ms: int, out: Output
     ) -> None:
-        """Queue sync messages and repairs for `release`."""
+        """Queue sync messages and repairs, which `release` sends."""
         for broadcast in broadcasts:
             self._submit(broadcast, now_ms, out)
 
     def retry(self, now_ms: int, out: Output) -> None:
-        """Repeat messages that are due; call it only while the node is online."""
+        """Queue retries that are due. Call `retry` only while the node is online."""
         to_send, exhausted = self.retries.take_due(now_ms)
         for sds_id in to_send:
             frame = self.retries.frame(sds_id)
@@ -186,13 +185,13 @@ class Sending:
             self._give_up(sds_id, out)
 
     def release(self, now_ms: int, out: Output) -> None:
-        """Dispatch what the node and the rate limit allow."""
+        """Dispatch the queued frames that the node and the rate limit allow now."""
         frame = partial(self._frame, now_ms, out)
         for dispatch in self._outward.release(now_ms, frame):
             out.dispatches.append(dispatch)
             sds_id = self._outward.sds_id(dispatch.number)
             if dispatch.cause is Cause.CONTENT:
-                # The channel's next messages contain the hash as retrieval hint.
+                # The next messages contain this hash as a retrieval hint.
                 self._participant.note_retrieval_hint(sds_id, dispatch.message_hash)
             if dispatch.cause in (Cause.CONTENT, Cause.RETRY):
                 self._mark(SendingMessage, Stage.SENDING, sds_id, out)
@@ -207,7 +206,7 @@ class Sending:
         """Record that the network accepted a frame."""
         sds_id = queued.sds_id
         if queued.cause in (Cause.CONTENT, Cause.RETRY):
-            # A retry has a new time and a new hash; stores find the retry by this hash.
+            # A retry has a new time and thus a new hash, by which stores find it.
             self._participant.note_retrieval_hint(sds_id, message_hash)
             self._mark(MessageSent, Stage.SENT, sds_id, out)
             self.retries.sending_ended(sds_id, now_ms)
@@ -231,7 +230,7 @@ class Sending:
     def possibly_acknowledged(self, sds_id: str, out: Output) -> None:
         """Record that another participant's filter seems to hold a chunk."""
         tracked = self.chunks.find(sds_id)
-        # Only the first filter that holds a chunk causes an event.
+        # Only the first filter that seems to hold a chunk causes an event.
         stage = Stage.POSSIBLY_ACKNOWLEDGED
         if tracked is not None and tracked[1] not in tracked[0].stages[stage]:
             self._mark(MessagePossiblyAcknowledged, stage, sds_id, out)
@@ -246,13 +245,13 @@ class Sending:
     def _split(self, payload: bytes) -> list[bytes]:
         """Return the contents of a message's chunks.
 
-        If a message has one chunk, the final frame may still turn out too large. If a
-        message has several chunks, every chunk must fit into a frame.
+        Each of several chunks fits into a frame. With only one chunk, the final frame
+        may still be too large.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.
-            FrameTooLarge: No frame holds the content.
-            EncryptionError: A content could not be encrypted.
+            FrameTooLarge: The content does not fit into any frame.
+            EncryptionError: A chunk could not be encrypted.
         """
         segments = self._assembly.split(payload)
         contents = [self._contents.encrypt(segment) for segment in segments]
@@ -273,7 +272,8 @@ class Sending:
             return None
         (broadcast,) = step.broadcasts
         sds_id = broadcast.message_id
-        # If a message is no longer tracked, it is sent once, without events.
+        # If a message is no longer tracked, its chunks are sent once and cause no
+        # events.
         if message is not None:
             self.chunks.name(message, chunk, sds_id)
             for dropped in self.retries.add(sds_id, broadcast.value):
@@ -303,7 +303,7 @@ class Sending:
             return
         if dropped is not None:
             out.events.append(LimitReached("queue", dropped))
-            # The retry happens one interval later.
+            # The dropped retry is tried again one interval later.
             self.retries.sending_ended(dropped, now_ms)
 
     def _mark(

@@ -1,7 +1,7 @@
-"""The state of a channel as bytes.
+"""Encodes the state of a channel as bytes.
 
-It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. Every
-other change needs a new version.
+The bytes have a version and a checksum (`sds_core.sealed`). Append new fields at the
+end, with a default. Every other change needs a new version.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from sds_core.reliable_channel.outward import OutwardState
 from sds_core.reliable_channel.retries import Retry
 from sds_core.sealed import Seal
 
-# Our messages and the state of their chunks, for `chunk_info`. Every chunk is an SDS
-# message with its own id. Events carry the id of the whole message, and list the chunks
-# cumulatively (document, "Event lifecycle").
+# Our messages and the states of their chunks. Every chunk is an SDS message with its
+# own id. An event has the id of the whole message, and lists all chunks that have
+# reached its stage (document, "Event lifecycle").
 
 
 class Stage(IntEnum):
-    """A stage of a chunk; the value is its index in `Message.stages`."""
+    """A stage that a chunk reaches. The value is its index in `Message.stages`."""
 
     SENDING = 0
     SENT = 1
@@ -37,12 +37,12 @@ class Stage(IntEnum):
 
 
 class Message(msgspec.Struct, array_like=True):
-    """One message of ours.
+    """One of our messages.
 
     Attributes:
-        message_id: Id for the application.
+        message_id: The id that the application knows.
         sds_ids: SDS ids of the message's chunks, by index; empty for a chunk without a
-            frame yet.
+            frame.
         stages: For each `Stage`, the chunks that have reached it.
     """
 
@@ -59,7 +59,7 @@ class Message(msgspec.Struct, array_like=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing can change any more: each chunk is acknowledged or failed."""
+        """Whether each chunk is acknowledged or failed, so nothing can change."""
         done = self.stages[Stage.ACKNOWLEDGED] | self.stages[Stage.FAILED]
         return len(done) == len(self.sds_ids)
 
@@ -92,7 +92,7 @@ class Chunks:
         return self._messages.get(message_id)
 
     def find(self, sds_id: str) -> tuple[Message, int] | None:
-        """Return the message and the index of a chunk; None for an untracked chunk."""
+        """Return a chunk's message and index; None if the chunk is not tracked."""
         return self._message_of.get(sds_id)
 
     def drop(self, message: Message) -> None:
@@ -130,17 +130,17 @@ class RunningState(msgspec.Struct, array_like=True, kw_only=True):
     sync_ms: int | float
     latest_sync_ms: int | float
     fetching: FetchingState
-    # States before 0.15.0 lack this time, so the value is inf until the next frame.
+    # States of releases before 0.15.0 lack this time; it is inf until the next frame.
     requests_sync_ms: int | float = inf
 
 
 class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
-    """Everything that a channel remembers.
+    """The whole state of a channel.
 
     Attributes:
         seed: Seed of all later random values.
         retries: Chunks that may be sent again, by SDS id.
-        running: A replay of the journal starts with these timers and connections.
+        running: Timers and connections at the start of a replay of the journal.
         ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """
 

@@ -1,12 +1,12 @@
-"""When the next sync message is due (document, "Synchronisation messages").
+"""Decides when to send the next sync message (document, "Synchronisation messages").
 
-Participants share the work: each participant draws a random time for its sync message.
-Traffic of others replaces the sync message, and the participant draws again. Other
-participants do not send our repair requests, so nothing delays a sync message that
-carries requests (SDS-R guide, "Periodic Sync Messages").
+Participants share the work. Each participant draws a random time for its next sync
+message. If another participant sends earlier, the participant draws again instead. But
+only we send our repair requests, so traffic of others does not delay a sync message
+with requests (SDS-R guide, "Periodic Sync Messages").
 
-This timer replaces the timer of the SDS participant (`sds_core.message_channel.sync`).
-The SDS participant's timer cannot stop, and its limit grows with the group.
+This timer replaces the timer of the SDS participant (`sds_core.message_channel.sync`),
+which cannot be stopped, and whose limit grows with the group.
 """
 
 from __future__ import annotations
@@ -16,27 +16,26 @@ from math import inf
 from random import Random
 
 MOST_POSTPONEMENT = 2
-"""Maximum number of intervals by which traffic delays a sync message.
+"""Maximum number of intervals by which traffic of others delays a sync message.
 
-Without a limit, a participant that only listens to a steady sender would never
+Without this limit, a participant that only listens to a steady sender would never
 acknowledge anything.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncMultipliers:
-    """Factors on the drawn time, by cause of the draw, with the document's defaults.
+    """Factors by which a drawn time is multiplied. The defaults are the document's.
 
     Attributes:
-        content_received: The next sync message is earlier than usual, because it
-            acknowledges the content.
-        content_sent: The next sync message is later than usual, because our content
-            carried our history.
-        sync_received: The next sync message is later than usual, because another
-            participant's sync message replaces ours.
+        content_received: Factor after content arrived, which a sync message should soon
+            acknowledge.
+        content_sent: Factor after we sent content, which already carried our history.
+        sync_received: Factor after another participant's sync message, which replaces
+            ours.
         sync_sent: Factor after our own sync message; js-waku uses 2.
-        sync_failed: The next sync message is later, because the network fails or the
-            budget is spent.
+        sync_failed: Factor after a sync message that could not be sent, because the
+            network failed or the budget is spent.
     """
 
     content_received: float = 0.5
@@ -57,15 +56,15 @@ class ChannelSyncTimer:
     """Draws the time of the next sync message.
 
     Args:
-        requests_factor: The drawn time, multiplied by this factor, is the minimum time
-            between our last frame and a sync message with repair requests.
+        requests_factor: The minimum time from our last frame to a sync message with
+            repair requests is the drawn time, multiplied by this factor.
 
     Attributes:
         next_ms: When the next sync message is due, Unix ms; inf if never.
-        latest_ms: Latest time to which traffic of others may delay the sync message,
+        latest_ms: Latest time to which traffic of others can delay the sync message,
             Unix ms.
-        requests_ms: When a sync message may first be sent for repair requests, Unix ms;
-            inf if never.
+        requests_ms: Earliest time of a sync message with repair requests, Unix ms; inf
+            if never.
     """
 
     def __init__(
@@ -88,23 +87,22 @@ class ChannelSyncTimer:
             return
         drawn_ms = self._drawn_ms(multiplier)
         self.next_ms = now_ms + drawn_ms
-        # Less than 1 ms would cause an endless loop.
+        # A time of less than 1 ms would cause an endless loop.
         self.requests_ms = now_ms + max(1, int(drawn_ms * self._requests_factor))
         self.latest_ms = max(
             self.next_ms, now_ms + MOST_POSTPONEMENT * self._interval_ms
         )
 
     def stop(self) -> None:
-        """Plan no sync message."""
+        """Cancel the planned sync message."""
         self.next_ms = self.latest_ms = self.requests_ms = inf
 
     def put_off(self, multiplier: float, now_ms: int) -> None:
-        """Draw a new time after a frame of another participant, within the limit."""
+        """Draw a new time, up to the limit, after another participant's frame."""
         if self._interval_ms:
             drawn_ms = now_ms + self._drawn_ms(multiplier)
             self.next_ms = min(drawn_ms, self.latest_ms)
 
     def _drawn_ms(self, multiplier: float) -> int:
-        # A timer that is always due would cause an endless loop, so the minimum is 1
-        # ms.
+        # At least 1 ms: a timer that is always due would cause an endless loop.
         return 1 + int(self._random.random() * self._interval_ms * multiplier)

@@ -1,7 +1,7 @@
-"""Encryption whose results a journal stores: a replay gives the same ciphertexts.
+"""Records ciphertexts for a journal, so that a replay gives the same ciphertexts.
 
-Ciphers draw a new nonce each time. A retry after a restart must have the hash that
-others store as retrieval hint, so a replay uses the recorded ciphertexts.
+Each encryption draws a new nonce. After a restart, a retry must have the hash that
+others store as a retrieval hint, so a replay uses the recorded ciphertexts.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from sds_core.reliable_channel.encryption import Encryption
 
 
 class TapedEncryption:
-    """Encrypts with a cipher, or returns the results of a previous run.
+    """Encrypts with a cipher, or replays the ciphertexts of a previous run.
 
-    If no cipher is set, frames do not change.
+    Without a cipher, frames are not changed.
     """
 
     def __init__(self, encryption: Encryption | None) -> None:
@@ -28,7 +28,7 @@ class TapedEncryption:
         self._replayed = deque(ciphertexts)
 
     def take_recorded(self) -> list[bytes]:
-        """Return the ciphertexts since the last call, for a journal."""
+        """Return the ciphertexts since the last call, which a journal stores."""
         recorded, self._recorded = self._recorded, []
         return recorded
 

@@ -1,4 +1,4 @@
-"""State of the simulator: members of channels, channels, transmissions in transit."""
+"""State of the simulator: channels, their members, and transmissions in transit."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ class Member:
         index: Index of the participant in the population.
         position: Index among the channel's members.
         library_syncs_every_ms: Interval of the sync messages that the application sends
-            through the library; None if no such message is sent.
-        sds: SDS state; None before the participant joins, and while the state is stored
-            as a snapshot.
-        snapshot: State that is stored while the participant is offline.
+            through the library; None if the application sends none.
+        sds: SDS state. None before the participant joins, and while the state is in
+            `snapshot`.
+        snapshot: The stored SDS state while the participant is offline.
         fetch_after_ms: Time from a return until the participant fetches missed
-            messages; None: never.
+            messages; None if it fetches none.
         missed: Messages that the participant missed while offline and will fetch.
-        wake_ms: Simulation time at which the participant must be called next.
+        wake_ms: Simulation time at which the participant's SDS state must be called
+            next.
         wake_reading_ms: Reading of the participant's clock at `wake_ms`.
     """
 
@@ -60,7 +61,7 @@ class Member:
 
 @dataclass(slots=True, eq=False)
 class Channel:
-    """One channel."""
+    """A channel and its members."""
 
     channel_id: str
     group: ChannelGroup
@@ -76,17 +77,16 @@ class Channel:
 class Flight:
     """A transmission that has not reached all its receivers yet.
 
-    All receivers share one object, because a thousand transmissions to a hundred
-    receivers may be in transit at a time.
+    All receivers share one object, because a thousand transmissions, each to a hundred
+    receivers, may be in transit at a time.
 
     Attributes:
-        frame, value: The frame that libraries receive, and its bytes. If the
-            application removed the content, the transmission has a different frame and
-            different bytes.
-        receivers: Members that the transmission has not reached yet; the last element
-            is reached next.
-        times_ms: Arrival time at each member of `receivers`, in the order of
-            `receivers`.
+        frame, value: The frame that the receivers' libraries get, and its bytes. If the
+            application removed the content, they differ from the frame and the bytes in
+            the transmission.
+        receivers: Members that the transmission has not reached yet. It reaches the
+            last of them next.
+        times_ms: For each member in `receivers`, in the same order, the arrival time.
     """
 
     transmission: Transmission

@@ -13,7 +13,7 @@ _MILLION = 1_000_000
 
 
 class Jump(NamedTuple):
-    """A change of a clock by `by_ms`, at a simulation time in Unix ms."""
+    """A change of a clock by `by_ms` at a simulation time, Unix ms."""
 
     at_ms: int
     by_ms: int
@@ -24,11 +24,11 @@ class Clock(NamedTuple):
 
     Attributes:
         offset_ms: Milliseconds by which the clock is ahead at the start.
-        drift_ppm: Millionths by which the clock runs too fast.
-        jumps: Jumps in order of time; a negative jump sets the clock back.
-        never_back: Whether the clock stands still at a negative jump until it has
-            caught up. The clocks of participants must never decrease, so these clocks
-            set `never_back`.
+        drift_ppm: Drift: millionths by which the clock runs too fast.
+        jumps: Jumps in order of time. A negative jump sets the clock back.
+        never_back: Whether the clock stands still after a negative jump until time has
+            caught up. Participants' clocks must never decrease, so they set
+            `never_back`.
     """
 
     start_ms: int
@@ -41,7 +41,7 @@ class Clock(NamedTuple):
     def drawn(
         cls, start_ms: int, skew: ClockSkew, random: Random, length_ms: int = 0
     ) -> Clock:
-        """Return one participant's clock."""
+        """Return one participant's clock, with errors drawn from `skew`."""
         wrong = random.random() < skew.share
         offset_ms = random.randint(-skew.offset_ms, skew.offset_ms)
         drift_ppm = random.uniform(-skew.drift_ppm, skew.drift_ppm)
@@ -58,7 +58,7 @@ class Clock(NamedTuple):
         drift_ppm: float,
         jumps: Iterable[ClockJump],
     ) -> Clock:
-        """Return a clock whose reading can decrease at a jump."""
+        """Return a clock with the given errors. Its reading can decrease at a jump."""
         moments = [
             Jump(start_ms + round(one.at_s * 1_000), one.by_ms)
             for one in sorted(jumps, key=lambda one: one.at_s)
@@ -68,7 +68,7 @@ class Clock(NamedTuple):
     def reading(self, at_ms: int) -> int:
         """Return the clock's reading at a simulation time."""
         if not self.jumps:
-            # Each arrival reads a clock, and most clocks have no jumps.
+            # A short cut: each arrival reads a clock, and most clocks have no jumps.
             return self._without_jumps(at_ms)
         set_by_ms = 0
         latest_ms = -math.inf
@@ -104,8 +104,7 @@ class Clock(NamedTuple):
         if not self.drift_ppm:
             return due_ms
         elapsed_ms = (due_ms - self.start_ms) / (1 + self.drift_ppm / _MILLION)
-        # `reading` returns a rounded time, so the search starts one ms early and counts
-        # up.
+        # `reading` rounds times, so the search starts one ms early and counts up.
         due_ms = self.start_ms + math.floor(elapsed_ms) - 1
         while self._without_jumps(due_ms) < reading_ms:
             due_ms += 1

@@ -1,4 +1,4 @@
-"""Comparison of a simulation's truth with a report."""
+"""Compares the truth about a simulation with a monitor's report."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A figure's true value and the monitor's value.
+    """A figure's true value and the value in the monitor's report.
 
     Attributes:
         channel: Channel id, or name of a group; empty for the totals.
-        figure: Name in the report; dots join nested names.
+        figure: Name in the report. Names of nested objects are joined by dots.
     """
 
     channel: str
@@ -23,14 +23,14 @@ class Comparison:
 
     @property
     def same(self) -> bool:
-        """Whether the monitor's value is right."""
+        """Whether the monitor's value equals the true value."""
         return self.truth == self.found
 
 
 def compare(
     truth: Mapping[str, Any], report: Mapping[str, Any]
 ) -> Iterator[Comparison]:
-    """Return all figures of a truth with the report's values, totals first."""
+    """Yield each figure of a truth with the report's value. Totals come first."""
     if "channels" in truth:
         yield from _compared_channels(truth, report)
     for prefix, views in truth.get("views", {}).items():
@@ -62,8 +62,8 @@ def _compared(
 ) -> Iterator[Comparison]:
     for figure, value in _flat(truth):
         if figure == "ack_latencies":
-            # The truth lists each value; a report without detail has only count and
-            # sum.
+            # The truth lists all values. A report without details has only their count
+            # and sum.
             yield Comparison(
                 channel,
                 "ack_latency_ms.definite.sum",

@@ -1,4 +1,4 @@
-"""Distributions of the delay of a frame."""
+"""Distributions from which delays of frames are drawn."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from sds_core.reading import Table, contradiction
 
-# Maximum: one hour; a longer delay would count as a loss.
+# The maximum is one hour, because a longer delay would count as a loss.
 Milliseconds = Annotated[float, Meta(ge=0, le=3_600_000)]
 _PositiveMilliseconds = Annotated[float, Meta(gt=0, le=3_600_000)]
 
 
 class _Distribution(Table, frozen=True, kw_only=True, tag_field="distribution"):
-    """Base of all distributions: a table with the key `distribution`."""
+    """Base of all distributions. The key `distribution` selects one of them."""
 
 
 class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
@@ -39,7 +39,7 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
 
 
 class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
-    """`least_ms` plus an exponentially distributed time; the mean is `mean_ms`."""
+    """`least_ms` plus an exponentially distributed time, with the mean `mean_ms`."""
 
     mean_ms: _PositiveMilliseconds
     least_ms: Milliseconds = 0.0
@@ -57,11 +57,11 @@ class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
 
 
 class Lognormal(_Distribution, frozen=True, kw_only=True, tag="lognormal"):
-    """Log-normal distribution: many short delays, few long ones.
+    """Log-normal distribution: many short delays and few long delays.
 
     Attributes:
-        median_ms: median; half of the delays are shorter.
-        sigma: standard deviation of the logarithm; at 0.5, one delay in a hundred
+        median_ms: median. Half of the delays are shorter.
+        sigma: standard deviation of the logarithm. With 0.5, one delay in a hundred
             exceeds three times the median.
     """
 

@@ -1,4 +1,4 @@
-"""Links: whether a transmission arrives, and when."""
+"""Decides whether a transmission arrives over a link, and when."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Delays = NDArray[np.int64]
 class Links:
     """Links from senders to receivers, with equal settings and independent draws.
 
-    Loss and delay are drawn for every link, even if nothing uses the drawn values. The
-    random streams therefore do not depend on who is present.
+    Loss and delay are drawn for every link, even if they are not used. So the random
+    streams do not depend on which participants are present.
 
-    An index identifies each sender and receiver. `name` is the purpose of the random
+    Senders and receivers are given by their index. `name` is the purpose of the random
     streams.
     """
 
@@ -40,10 +40,10 @@ class Links:
     def carry(
         self, sender: int, receivers: Indices, elapsed_ms: int
     ) -> tuple[Flags, Delays]:
-        """Send over the links to some receivers.
+        """Send a transmission over the links from a sender to some receivers.
 
-        `elapsed_ms` never decreases between calls. For each receiver, the result has
-        two values: whether the transmission arrives, and its delay in ms, at least 1.
+        `elapsed_ms` never decreases between calls. Two results per receiver: whether
+        the transmission arrives, and its delay in ms, at least 1.
         """
         count = len(receivers)
         loss: float | NDArray[np.float64] = self._loss
@@ -54,7 +54,7 @@ class Links:
 
 
 def delay_draws(delay: Delay, generator: Generator) -> Draws[np.int64]:
-    """Return a source of delays in whole ms, each at least 1."""
+    """Return a source of random delays in whole ms. Each is at least 1."""
 
     def whole_ms(count: int) -> Delays:
         drawn = np.rint(delay.draw(generator, count)).astype(np.int64)
@@ -66,8 +66,8 @@ def delay_draws(delay: Delay, generator: Generator) -> Draws[np.int64]:
 class BurstyLinks:
     """Tracks which links are in the bad state of the Gilbert-Elliott model.
 
-    The states follow a Markov chain in continuous time. When a state is needed, it is
-    drawn with its exact probability, given the last drawn state.
+    The states follow a Markov chain in continuous time. A needed state is drawn with
+    its exact probability, given the last drawn state.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class BurstyLinks:
         """Return which links from a sender are in the bad state at a time."""
         known_ms, bad = self._known_ms[sender], self._bad[sender]
         since_ms = elapsed_ms - known_ms[receivers]
-        # How much the last state still counts, in [0, 1].
+        # Weight of the last drawn state, in [0, 1].
         memory = np.exp(self._decay_per_ms * since_ms)
         chance = self._share_bad + (bad[receivers] - self._share_bad) * memory
         now_bad: Flags = self._chances.take(len(receivers)) < chance

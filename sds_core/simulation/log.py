@@ -1,8 +1,8 @@
 """The log of a simulation: everything that happens, as values.
 
-The simulator yields entries in order of time. Records of taps and the truth are derived
-from the entries. Times are Unix ms by the simulation's clock, unless an attribute names
-the clock of a participant or tap.
+The simulator yields entries in order of time. The taps' records and the truth are both
+derived from the entries. Times are Unix ms according to the simulation's clock, unless
+an attribute names the clock of a participant or tap.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ _SPEC = Profile.spec()
 
 PUBSUB_TOPIC = "/waku/2/rs/1/0"
 META = b""
-"""Parts of the Waku message around each frame."""
+"""The pubsub topic and `meta` of the Waku message around each frame."""
 
 
 class Transmission(NamedTuple):
-    """One sending of one frame to all participants of its channel.
+    """A frame that is sent once to all participants of its channel.
 
     Attributes:
         number: Number of the transmission, counted from 0.
-        by: Participant that sent the frame. For a repair, the frame names the original
+        by: Participant that sent the frame. In a repair, the frame names the message's
             sender instead.
-        cause: Why the frame was sent; outside a simulation, only the sender knows this.
+        cause: Why the frame was sent. Outside of a simulation, only the sender knows
+            this.
         frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, the
-            sender's library treats the frame as a message: all its sendings have the
-            same id, and the id enters causal histories.
-        value: The frame's bytes, which are equal in all sendings of one message.
-        waku_hash: Waku message hash of this sending, `0x` and 64 hex digits.
-        waku_timestamp_ns: the time in the Waku message, by the sender's clock.
+            sender's library treats it as a message: its id stays the same, and enters
+            causal histories.
+        value: The frame's bytes, the same whenever the message is sent.
+        waku_hash: Waku message hash of this transmission, `0x` and 64 hex digits.
+        waku_timestamp_ns: the time in the Waku message, according to the sender's
+            clock.
     """
 
     number: int
@@ -49,7 +51,7 @@ class Transmission(NamedTuple):
 
     @property
     def is_of_message(self) -> bool:
-        """Whether the frame's library remembers and repairs the frame."""
+        """Whether the sender's library remembers and repairs the frame as a message."""
         return self.cause not in (Cause.SYNC, Cause.EPHEMERAL)
 
 
@@ -71,7 +73,7 @@ class Happening(NamedTuple):
 
 
 class Presence(NamedTuple):
-    """A participant with a profile joined a channel or left it (churn).
+    """A participant joined a channel or left it (churn).
 
     Attributes:
         is_new: Whether the participant has no state from an earlier presence.
@@ -86,12 +88,12 @@ class Presence(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A tap recorded a transmission; further records of a transmission are replicas.
+    """A tap recorded a transmission. If it had recorded it before, this is a replica.
 
     Attributes:
-        at_ms: event time of the record, by the tap's clock.
-        seq: sequence number from the tap, from 1; records that are lost on the way to
-            Kafka have numbers too.
+        at_ms: event time of the record, according to the tap's clock.
+        seq: sequence number from the tap, from 1 on. Records lost on the way to Kafka
+            have numbers too.
     """
 
     at_ms: int
@@ -104,8 +106,8 @@ class Heartbeat(NamedTuple):
     """A tap reports that it is running.
 
     Attributes:
-        at_ms: time by the tap's clock.
-        seq: the last sequence number of a frame; 0 if none.
+        at_ms: time according to the tap's clock.
+        seq: sequence number of the tap's last frame; 0 if it had none.
     """
 
     at_ms: int
@@ -114,7 +116,7 @@ class Heartbeat(NamedTuple):
 
 
 class GapCause(enum.StrEnum):
-    """Why a tap did not record what was sent.
+    """Why a tap did not record transmissions.
 
     DOWN: The tap did not run, and sent no heartbeats. DEAF: The tap ran, but received
     nothing. RECORD_LOST: A record of the tap did not reach the topic.
@@ -126,14 +128,14 @@ class GapCause(enum.StrEnum):
 
 
 class TapGap(NamedTuple):
-    """A period in which a tap recorded nothing; logged when it begins.
+    """A period in which a tap recorded nothing. It is logged when it begins.
 
-    Losses on the links to the tap are no gaps, because the links to participants also
-    lose messages.
+    Losses on links to the tap are no gaps, because links to participants lose messages
+    too.
 
     Attributes:
-        at_ms: start of the period, by the tap's clock.
-        until_ms: end of the period, by the tap's clock; the end is not included.
+        at_ms: start of the period, according to the tap's clock.
+        until_ms: exclusive end of the period, according to the tap's clock.
     """
 
     at_ms: int

@@ -1,4 +1,4 @@
-"""Profiles of participants in a scenario: a named profile with changed options."""
+"""Profiles of participants in a scenario: named profiles with changed options."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from sds_core.wire import BloomParameters
 
 
 class ProfileShare(Table, frozen=True, kw_only=True):
-    """The profile of a share of a channel's participants.
+    """A profile, and the share of a channel's participants that have it.
 
     Attributes:
-        base: the profile's name. To reproduce the traffic of published figures,
-            acknowledgements are as in versions up to 0.14 (`possible_acks_capped`). For
-            the same purpose, "spec" also has the repair options of "default".
-            `overrides` can restore the profile's own values.
-        share: weight relative to the other shares.
-        overrides: values that replace fields of the base profile; `bloom` is a table
-            with capacity and error_rate.
-        library_syncs_every_s: time between two sync messages of the application; if
-            omitted, it sends none. The application sends an ordinary message through
-            its library, and removes the content before the broadcast. To the library,
-            these sync messages are ordinary: their ids enter causal histories, and
-            other participants repair the messages. Applications of nim-sds send such
-            sync messages, and the library sends no others, so also override
-            `sync_interval_ms`. Give each participant of a channel the same setting.
+        base: the name of the base profile. To reproduce published figures,
+            acknowledgements are as in versions up to 0.14 (`possible_acks_capped`), and
+            "spec" has the repair options of "default". `overrides` can restore the
+            profile's own values.
+        share: weight of this share relative to the other shares.
+        overrides: values that replace fields of the base profile. `bloom` is a table
+            with `capacity` and `error_rate`.
+        library_syncs_every_s: time between two sync messages of the application. If
+            omitted, the application sends none. The application sends an ordinary
+            message through its library, and removes the content before the broadcast.
+            The library treats it as an ordinary message: its id enters causal
+            histories, and other participants repair it. Applications of nim-sds do
+            this, and nim-sds itself sends no sync messages, so also override
+            `sync_interval_ms`. All participants of a channel must have the same
+            setting.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"
@@ -84,9 +85,9 @@ _CHECKED: dict[Any, Any] = {
     int: Annotated[int, Meta(ge=0)],
     float: Annotated[float, Meta(ge=0)],
 }
-# TOML has no null, but other sources of mappings do.
+# Allow None, because mappings may have it, although TOML does not.
 _CHECKED |= {plain | None: checked | None for plain, checked in _CHECKED.items()}
-"""Types of the fields of `Profile` in a table; `Profile` checks the values later."""
+"""Types of `Profile`'s fields in a table. `Profile` checks the values later."""
 
 _TYPES = get_type_hints(Profile)
 _OVERRIDES = msgspec.defstruct(
@@ -99,4 +100,4 @@ _OVERRIDES = msgspec.defstruct(
     kw_only=True,
     forbid_unknown_fields=True,
 )
-"""Every field of `Profile`; UNSET if the table lacks it."""
+"""Every field of `Profile`; UNSET if the table omits it."""

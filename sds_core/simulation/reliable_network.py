@@ -1,4 +1,4 @@
-"""Reliable channels on one simulated network with a store, in virtual time."""
+"""Simulates reliable channels on one network with a store, in virtual time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NS_PER_MS = 1_000_000
 
 
 class Emitted(NamedTuple):
-    """An event of a channel."""
+    """An event that a channel emitted."""
 
     at_ms: int
     by: str
@@ -46,7 +46,7 @@ class Transmission(NamedTuple):
 
 
 class Reception(NamedTuple):
-    """A message that reached a participant, from its sender or from the store."""
+    """A message that reached a participant from its sender or from the store."""
 
     at_ms: int
     by: str
@@ -54,11 +54,11 @@ class Reception(NamedTuple):
 
 
 Loss = Callable[[Transmission, str], bool]
-"""Takes a participant's name; returns whether a transmission to it is lost."""
+"""Returns whether a transmission to a participant, given by its name, is lost."""
 
 
 class SimulatedStore:
-    """Messages of a store node, which answers by hash and by time."""
+    """A store node, which answers queries by hash and by time."""
 
     def __init__(self) -> None:
         self._messages: dict[bytes, WakuMessage] = {}
@@ -73,7 +73,7 @@ class SimulatedStore:
             self._messages[message_hash] = message
 
     def page(self, request: StoreRequest, content_topic: str) -> StoreAnswered:
-        """Return a page; for a query by time, newest messages first."""
+        """Return a page. If the query is by time, the newest messages come first."""
         if request.hashes:
             found = [one for one in request.hashes if one in self._messages]
         else:
@@ -98,17 +98,17 @@ class SimulatedStore:
 
 
 class ReliableNetwork:
-    """Carries messages of channels, with loss and delay, and runs their timers.
+    """Carries messages between channels with loss and delay, and runs their timers.
 
     Attributes:
         now_ms: Virtual time, Unix ms.
         events: All events of channels, in order.
         transmissions: All messages that were sent, in order.
-        receptions: All messages that reached a participant, in order, with repeats.
-            Messages from a store to attached participants (`attach`) are not included.
-        losses: A transmission to a participant is lost if any of these functions
-            returns True.
-        keeps: Whether the store receives sent messages.
+        receptions: All messages that reached a participant, in order and with repeats,
+            except messages from a store to attached participants (`attach`).
+        losses: If any of these functions returns True, a transmission to a participant
+            is lost.
+        keeps: Whether the store receives the messages that are sent.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class ReliableNetwork:
         self._start_ms = start_ms
         self._agenda = Agenda()
         streams = Streams(seed)
-        # The last receiver is the store.
+        # The store is the last receiver.
         self._links = Links(
             link, participants, participants + 1, streams, "reliable channels"
         )
@@ -140,7 +140,7 @@ class ReliableNetwork:
         return self._channels[name]
 
     def join(self, name: str, channel: ReliableChannelCore) -> None:
-        """Connect a participant, or a new process of a participant."""
+        """Connect a participant, or the new process of a restarted participant."""
         self._channels[name] = channel
         self._index.setdefault(name, len(self._index))
         self.connect(name)
@@ -148,8 +148,8 @@ class ReliableNetwork:
     def attach(self, name: str, receive: Callable[[Arrived], None]) -> None:
         """Connect a participant that runs outside of this network.
 
-        The network passes the participant's messages to `receive`. To send messages of
-        the participant, call `transmit`.
+        The network passes messages for the participant to `receive`. To send the
+        participant's messages, call `transmit`.
         """
         self._outside[name] = receive
         self._index.setdefault(name, len(self._index))
@@ -165,7 +165,7 @@ class ReliableNetwork:
         self.apply(name, ConnectionChanged(is_online=True, has_store=has_store))
 
     def disconnect(self, name: str) -> None:
-        """Take a participant's node offline: it neither sends nor receives."""
+        """Take a participant's node offline, so that it neither sends nor receives."""
         self._online.discard(name)
         self.apply(name, ConnectionChanged(is_online=False, has_store=False))
 
@@ -193,7 +193,7 @@ class ReliableNetwork:
         self.now_ms = end_ms
 
     def transmit(self, name: str, dispatch: Dispatch) -> None:
-        """Carry a message of a participant to the others and to the store."""
+        """Carry a participant's message to the other participants and to the store."""
         sent = Transmission(self.now_ms, name, dispatch)
         self.transmissions.append(sent)
         elapsed_ms = self.now_ms - self._start_ms
@@ -241,7 +241,7 @@ class ReliableNetwork:
             self._later(wait_ms, partial(self._advance, name, channel))
 
     def _advance(self, name: str, channel: ReliableChannelCore, _: int) -> None:
-        # An outdated plan has no effect, because a newer plan exists.
+        # If a newer plan has replaced this plan, do nothing.
         is_present = self._channels.get(name) is channel
         if is_present and channel.next_deadline_ms <= self.now_ms:
             self.apply(name, Advance())

@@ -1,8 +1,8 @@
 """A scenario: all settings of a simulation except its seed and its start.
 
 A scenario is read from a mapping, for example from a TOML file. Keys that end in `_s`
-are seconds from the start or durations in seconds. Keys that end in `_ms` are
-milliseconds, and shares are in [0, 1].
+are durations in seconds, or seconds from the start. Keys that end in `_ms` are
+milliseconds. Shares are in [0, 1].
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.text import shown
 
-# Thirty days: a longer time probably has a wrong unit, and TOML allows infinity.
+# Thirty days: longer times probably have a wrong unit, or are infinite (TOML allows
+# this).
 LONGEST_S = 2_592_000
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
@@ -31,19 +32,19 @@ LEAST_ABOVE_MOST = "the minimum must not exceed the maximum"
 
 
 class Span(Table, frozen=True, kw_only=True):
-    """A period of the simulation, including `from_s` and excluding `until_s`."""
+    """A period of the simulation. It includes `from_s` and excludes `until_s`."""
 
     from_s: Seconds
     until_s: PositiveSeconds
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the span is empty."""
+        """Raise ValueError if the period is empty."""
         if self.from_s >= self.until_s:
             rule = "from_s must be before until_s"
             raise contradiction(rule, from_s=self.from_s, until_s=self.until_s)
 
     def holds(self, elapsed_ms: int) -> bool:
-        """Return whether a time since the simulation's start lies in the span."""
+        """Return whether a time since the simulation's start is in the period."""
         return self.from_s * 1_000 <= elapsed_ms < self.until_s * 1_000
 
 
@@ -51,25 +52,26 @@ class Spell(Span, frozen=True, kw_only=True):
     """A period in which the rate of messages differs from the usual rate.
 
     Attributes:
-        rate: factor on the usual rate; 0 is silence.
+        rate: factor on the usual rate. With 0, no messages are sent.
     """
 
     rate: Annotated[float, Meta(ge=0, le=1_000)]
 
 
 class Traffic(Table, frozen=True, kw_only=True):
-    """Senders, numbers and times of messages.
+    """Who sends messages, when, and how many.
 
     Attributes:
-        mean_interval_s: mean time between two occasions to send; exponentially
+        mean_interval_s: mean time between two occasions to send, exponentially
             distributed.
-        per: `participant`: every participant has separate occasions; `channel`: an
-            occasion is for one random participant that is present.
-        burst: number of messages at an occasion.
+        per: With `participant`, every participant has its own occasions. With
+            `channel`, one random present participant sends at each occasion.
+        burst: number of messages sent at an occasion.
         burst_spacing_ms: time between messages of a burst.
-        spells: periods with more or less traffic; if two overlap, their rates multiply.
-        payload_least_bytes, payload_most_bytes: range of the content's length,
-            uniformly distributed.
+        spells: periods with more or less traffic. If two overlap, their rates are
+            multiplied.
+        payload_least_bytes, payload_most_bytes: minimum and maximum length of the
+            content, which is uniformly distributed.
         ephemeral_share: share of messages that are ephemeral.
     """
 
@@ -92,13 +94,13 @@ class Traffic(Table, frozen=True, kw_only=True):
 
 
 class LostTail(Table, frozen=True, kw_only=True):
-    """The last messages of a channel; no other participant ever receives them.
+    """Messages at the end of a channel that no other participant ever receives.
 
-    A participant that is present sends the messages when the scenario's duration ends.
+    A present participant sends these messages when `duration_s` ends.
 
     Attributes:
-        messages: number of messages that no other participant receives.
-        sender_leaves: whether the sender stops sending afterwards. If the sender stays,
+        messages: number of these messages.
+        sender_leaves: whether the sender sends nothing afterwards. If the sender stays,
             its sync messages and retries show the others which messages they lack.
         seen_by_taps: whether taps can receive these messages.
     """
@@ -109,16 +111,17 @@ class LostTail(Table, frozen=True, kw_only=True):
 
 
 class ChannelGroup(Table, frozen=True, kw_only=True):
-    """One channel, or several with the same settings.
+    """One channel, or several channels with the same settings.
 
     Attributes:
-        name: the channel's id; with several channels `name-1`, `name-2` and so on.
+        name: the channel's id. Several channels have the ids `name-1`, `name-2` and so
+            on.
         count: number of channels.
-        participants: number of participants in each channel, drawn from the population;
-            if omitted, all.
+        participants: number of participants in each channel, drawn from the population.
+            If omitted, all participants.
         traffic: traffic of each channel.
-        profiles: profiles in each channel; if omitted, the profiles of the scenario.
-        lost_tail: lost tail of each channel; if omitted, none.
+        profiles: profiles in each channel. If omitted, the scenario's profiles.
+        lost_tail: lost messages at the end of each channel. If omitted, none.
     """
 
     name: Name
@@ -138,7 +141,7 @@ class ChannelGroup(Table, frozen=True, kw_only=True):
 class Bursts(Table, frozen=True, kw_only=True):
     """Loss in bursts: the Gilbert-Elliott model, in continuous time.
 
-    Each link alternates between a good and a bad state, independently of others.
+    Each link alternates between a good and a bad state, independently of other links.
 
     Attributes:
         mean_good_s: mean duration of the good state, in which the link's `loss`
@@ -157,8 +160,8 @@ class Link(Table, frozen=True, kw_only=True):
 
     Attributes:
         loss: share of transmissions that are lost, independently of each other.
-        bursts: loss in bursts; if omitted, no bursts occur.
-        delay: distribution of the delay; a delay is at least 1 ms.
+        bursts: loss in bursts. If omitted, no bursts occur.
+        delay: distribution of the delay. A delay is at least 1 ms.
     """
 
     loss: Share = 0.0
@@ -172,9 +175,10 @@ class Partition(Span, frozen=True, kw_only=True):
     The taps stay connected to all participants.
 
     Attributes:
-        participants: number of participants that are cut off, drawn by the seed.
-        direction: traffic that is cut off: `both` directions, only traffic from the
-            participants (`outgoing`), or only traffic to them (`incoming`).
+        participants: number of participants that are cut off. The seed decides which
+            ones.
+        direction: which traffic of these participants is cut off: `outgoing`,
+            `incoming`, or `both`.
     """
 
     participants: Count
@@ -182,12 +186,12 @@ class Partition(Span, frozen=True, kw_only=True):
 
 
 class Network(Link, frozen=True, kw_only=True):
-    """The links between participants: equal settings, independent draws.
+    """The links between participants. They have equal settings, but separate draws.
 
     Attributes:
         partitions: periods in which participants are cut off.
-        lossless_until_s: the links lose nothing before this time, which counts from the
-            start.
+        lossless_until_s: until this time, counted from the start, the links lose
+            nothing.
     """
 
     partitions: tuple[Partition, ...] = ()
@@ -198,19 +202,20 @@ class Absences(Table, frozen=True, kw_only=True):
     """Participants that are sometimes offline, in all their channels at the same time.
 
     Attributes:
-        share: share of the participants.
-        mean_present_s: mean time until a participant leaves.
+        share: share of all participants.
+        mean_present_s: mean time until a present participant leaves.
         mean_away_s: mean time until an absent participant returns.
-        lengths: distribution of the times: `exponential`, or `regular`. With `regular`,
-            every time equals its mean; only the first presence has a random length.
-        least_away_s, most_away_s: limits of the time offline; a drawn time outside is
-            set to the nearer limit.
+        lengths: distribution of these times: `exponential` or `regular`. With
+            `regular`, every time equals its mean, but the first presence has a random
+            length.
+        least_away_s, most_away_s: minimum and maximum time offline. A drawn time
+            outside is set to the nearer limit.
         fetch_after_s: time from the return until the participant fetches the missed
-            messages from a Store node; if omitted, never.
-        state: state after the return. `restored`: the participant resumes from a
-            snapshot of its departure, as after a restart. `kept`: the state does not
-            change, as when a phone sleeps. `lost`: the state is empty, but the id does
-            not change.
+            messages from a Store node. If omitted, never.
+        state: SDS state after the return. `restored`: the participant resumes from a
+            snapshot made when it left, as after a restart. `kept`: the state does not
+            change, as when a phone sleeps. `lost`: the state is empty, but the
+            participant's id is the same.
     """
 
     share: Share
@@ -235,8 +240,8 @@ class Churn(Table, frozen=True, kw_only=True):
     Attributes:
         joining_share: share of participants that join after the start.
         leaving_share: share of participants that leave forever.
-        absences: participants that leave and return: one table, or several with
-            distinct participants; if omitted, none.
+        absences: participants that leave and return: one table, or several for distinct
+            participants. If omitted, none.
     """
 
     joining_share: Share = 0.0
@@ -245,7 +250,7 @@ class Churn(Table, frozen=True, kw_only=True):
 
     @property
     def patterns(self) -> tuple[Absences, ...]:
-        """The tables of `absences`."""
+        """The tables of `absences`, as a tuple."""
         patterns = self.absences
         return (patterns,) if isinstance(patterns, Absences) else patterns
 
@@ -269,10 +274,9 @@ class ClockSkew(Table, frozen=True, kw_only=True):
         offset_ms: maximum offset in either direction, uniformly distributed.
         drift_ppm: maximum drift in either direction, millionths, uniformly distributed.
         mean_jump_interval_s: mean time between two jumps of a clock, exponentially
-            distributed; if omitted, no clock jumps.
+            distributed. If omitted, no clock jumps.
         jump_ms: maximum jump in either direction, uniformly distributed. After a
-            negative jump, the participant sees a constant time until the clock has
-            caught up.
+            negative jump, the clock stands still until time has caught up.
         share: share of participants with wrong clocks.
     """
 
@@ -284,21 +288,22 @@ class ClockSkew(Table, frozen=True, kw_only=True):
 
 
 class Tap(Link, frozen=True, kw_only=True):
-    """An observer that writes what it receives into Kafka.
+    """An observer that writes the frames that it receives to Kafka.
 
     Attributes:
         name: observer id.
         start_s: time when the tap starts.
         heartbeat_interval_s: time between two heartbeats.
-        blackouts: periods in which the tap is down and sends no records or heartbeats.
-            After a blackout, the tap's sequence numbers continue.
-        deaf: periods in which the tap runs but receives nothing. The tap sends
-            heartbeats, and no sequence number is missing.
+        blackouts: periods in which the tap is down: it sends neither records nor
+            heartbeats. Its sequence numbers continue afterwards.
+        deaf: periods in which the tap runs but receives nothing. It still sends
+            heartbeats, and no sequence numbers are missing.
         record_loss: share of the tap's records that are lost on the way to the topic,
             so that sequence numbers are missing.
         replica_share: share of frames that the tap records twice.
         clock_offset_ms: offset of the tap's clock; positive if the clock is ahead.
-        clock_drift_ppm: drift of its clock in millionths; positive if it is too fast.
+        clock_drift_ppm: drift of the tap's clock, millionths; positive if the clock is
+            too fast.
         clock_jumps: jumps of the tap's clock.
     """
 
@@ -315,14 +320,14 @@ class Tap(Link, frozen=True, kw_only=True):
 
 
 class BaseScenario(Table, frozen=True, kw_only=True):
-    """Settings of all protocols; the module's docstring has the units.
+    """Settings for all protocols. The module's docstring has the units.
 
     Attributes:
         name: name of the scenario.
         description: purpose of the scenario, in one sentence.
         duration_s: length of the period in which new messages are sent.
-        settle_s: length of the last period, in which participants only retry, repair
-            and sync.
+        settle_s: length of the period after `duration_s`, in which participants only
+            retry, repair and sync.
         network: links between participants.
         taps: the observers.
     """
@@ -336,7 +341,7 @@ class BaseScenario(Table, frozen=True, kw_only=True):
 
     @property
     def duration_ms(self) -> int:
-        """Time in which new messages are sent, ms."""
+        """Length of the period in which new messages are sent, ms."""
         return round(self.duration_s * 1_000)
 
     @property
@@ -350,9 +355,9 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
 
     Attributes:
         participants: the population from which channels draw their participants.
-        channels: groups of channels, at least one.
-        profiles: profiles for groups that name no profiles. The profiles' shares apply
-            in every channel.
+        channels: groups of channels. At least one is needed.
+        profiles: profiles of the participants in groups without `profiles`. The shares
+            apply in every channel.
         churn: participants that join and leave.
         clocks: errors of the participants' clocks.
     """
@@ -370,7 +375,7 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: the mapping is not a scenario; the error has position, value and
+            TableError: the mapping is not a scenario. The error has position, value and
                 allowed values.
         """
         scenario = read(mapping, cls)

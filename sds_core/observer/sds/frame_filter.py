@@ -1,4 +1,4 @@
-"""The bloom filter of one frame, in which a view looks up ids."""
+"""Looks up message ids in the bloom filter of a frame."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sds_core.wire import (
 )
 
 _probes = lru_cache(maxsize=8_192)(probes)
-"""Cached, because the same few ids are looked up in every frame's filter."""
+"""Cached, because every frame's filter is searched for the same few ids."""
 
 
 _spec_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.SPEC))
 _nim_hashes = lru_cache(maxsize=16_384)(partial(id_hashes, dialect=Dialect.NIM))
-"""The cache's key has no filter size, so varying sizes cannot fill the cache."""
+"""The filter's size is not in the cache's key, so many sizes cannot fill the cache."""
 
 _SPEC = Dialect.SPEC
 _MOST = (1 << 63) - 1
@@ -33,9 +33,9 @@ class Filter:
     """The bloom filter of one frame.
 
     Attributes:
-        dialect: Determines hash function and bit order.
-        bits: Encoded bits. Use a filter only before `frames_of` yields the next frame,
-            because the next frame changes the bits in place.
+        dialect: Determines the hash function and the bit order.
+        bits: Encoded bits. When `frames_of` yields the next frame, it overwrites the
+            bits, so do not keep a filter.
     """
 
     dialect: Dialect
@@ -60,7 +60,7 @@ class Filter:
         self.bits_set = bits_set
 
     def with_fill(self, dialect: Dialect, bits_set: int) -> Filter:
-        """A copy of this filter with its dialect and its number of set bits."""
+        """A copy of this filter with the given dialect and number of set bits."""
         one: Filter = Filter.__new__(Filter)
         one.dialect, one.m_bits, one.k = dialect, self.m_bits, self.k
         one.bits, one.octets, one.bits_set = self.bits, self.octets, bits_set
@@ -85,8 +85,8 @@ class Filter:
 
     def _holds(self, hash_a: int, hash_b: int, message_id: str) -> bool:
         if hash_a < -_MOST or hash_b < -_MOST:
-            # The minimum integer has no positive counterpart, so its remainder in the
-            # libraries is negative.
+            # The smallest integer has no positive counterpart, so the libraries compute
+            # a negative remainder.
             return self._holds_least(message_id)
         m_bits: int = self.m_bits
         index: int = (hash_a if hash_a >= 0 else -hash_a) % m_bits
@@ -108,14 +108,14 @@ class Filter:
         return True
 
     def false_positive_rate(self) -> float:
-        """Probability of a false positive, computed from the fill, in [0, 1]."""
+        """Probability of a false positive in [0, 1], from the share of set bits."""
         return false_positive_rate(self.bits_set, self.m_bits, self.k)
 
 
 def usable_filter(frame: Frame) -> Filter | None:
     """The frame's filter; None if the frame has no valid filter.
 
-    `bits_set` is 0, because the bits are not counted.
+    The set bits are not counted, so `bits_set` is 0.
     """
     if not frame.bloom_filter:
         return None
@@ -123,7 +123,7 @@ def usable_filter(frame: Frame) -> Filter | None:
         bits, m_bits, k = filter_bits(frame.dialect, frame.bloom_filter)
     except BloomError:
         return None
-    # A hostile sender may send many unused words. Both libraries send all full words
-    # and one additional word.
+    # Both libraries send this number of 64-bit words. A hostile sender may append many
+    # words, which are ignored.
     words = m_bits // 64 + 1
     return Filter(frame.dialect, m_bits, k, bits[: 8 * words], 0)

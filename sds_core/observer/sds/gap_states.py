@@ -1,4 +1,4 @@
-"""States of an id that is named but not seen, as a table (docs/figures.md, 6).
+"""A table of the states of an id that is named but not seen (docs/figures.md, 6).
 
 `TRANSITIONS` gives, for a state and an event, the next state and the totals that
 change. docs/make_gap_states.py draws the diagram in docs/figures.md from `TRANSITIONS`.
@@ -13,24 +13,24 @@ from typing import NamedTuple
 
 
 class GapState(enum.IntEnum):
-    """State of an id that is named but not seen. Values are stored in the state."""
+    """State of an id that is named but not seen. Stored states contain the values."""
 
     NOTED = 0
     """The id is named only during the warm-up, in which no gap opens."""
     BEFORE_START = 1
-    """The message was sent before the channel was first seen, and never counts."""
+    """The message was sent before the monitor saw the channel, so it never counts."""
     SETTLING = 2
-    """The message is missing for less than the settle time."""
+    """The message has been missing for less than the settle time."""
     OPEN = 3
-    """A gap that may still be filled."""
+    """The message is missing, but its deadline has not passed."""
     LOST = 4
     """At the deadline, no evidence showed that the network had the missing message."""
     TAP_GAP = 5
-    """The network had the message, but the tap missed it until the deadline."""
+    """The network had the message, but no tap mirrored it before the deadline."""
 
 
 WAITING = frozenset({GapState.SETTLING, GapState.OPEN})
-"""States with a pending deadline."""
+"""States whose deadline has not passed."""
 
 AFTER_START = frozenset(
     {GapState.SETTLING, GapState.OPEN, GapState.LOST, GapState.TAP_GAP}
@@ -44,25 +44,25 @@ class GapEvent(enum.IntEnum):
     NAMED_IN_WARM_UP = 0
     """A causal history names the id during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """In a history, no message that was sent after the start precedes the id."""
+    """A history names the id, but before it no message from after the start."""
     NAMED_AFTER_START = 2
-    """In a history, a message that was sent after the start precedes the id."""
+    """A history names the id, and before it a message from after the start."""
     SETTLE_TIME_PASSED = 3
     """The settle time passes."""
     DEADLINE_PASSED = 4
-    """The deadline passes, and no evidence shows that the network had the message."""
+    """The deadline passes without evidence that the network had the message."""
     DEADLINE_PASSED_WITH_EVIDENCE = 5
-    """The deadline passes, and participants other than the sender had the message."""
+    """The deadline passes with evidence that the network had the message."""
     ARRIVED = 6
-    """The first copy arrives; no participant requested the message."""
+    """The first copy arrives, and no participant had requested the message."""
     ARRIVED_AFTER_REQUEST = 7
     """The first copy arrives within the repair window of the latest request."""
     ARRIVED_AFTER_REPAIR_WINDOW = 8
     """The first copy arrives after the repair window of the latest request."""
     ARRIVED_AFTER_HORIZON = 9
-    """The first copy arrives after the deadline and after the retention window."""
+    """The first copy arrives after both the deadline and the retention window."""
     FORGOTTEN = 10
-    """No history named the id within the window, or the entry limit evicts it."""
+    """The id was not named in the retention window, or the entry limit evicts it."""
 
 
 NAMINGS = (
@@ -84,7 +84,7 @@ ARRIVALS = (
 
 
 class Transition(NamedTuple):
-    """Effect of an event.
+    """Effect of an event on an id.
 
     Attributes:
         next: The next state; None if the id is no longer tracked.
@@ -96,7 +96,7 @@ class Transition(NamedTuple):
 
 
 class NoTransition(ValueError):
-    """An event cannot occur in a state: `TRANSITIONS` lacks the pair."""
+    """An event cannot occur in a state, because `TRANSITIONS` lacks the pair."""
 
     def __init__(self, state: GapState, event: GapEvent) -> None:
         super().__init__(f"{event.name} cannot happen in state {state.name}")
@@ -112,7 +112,7 @@ _GONE = Transition(None)
 _DROPPED = dict.fromkeys((*ARRIVALS, GapEvent.FORGOTTEN), _GONE)
 
 TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
-    # A deadline is obsolete if its entry was dropped and the id was then named again.
+    # In NOTED, only the deadline of an earlier, dropped entry can pass.
     GapState.NOTED: {
         **_stays(GapState.NOTED, GapEvent.NAMED_IN_WARM_UP, *DEADLINES),
         GapEvent.NAMED_BEFORE_START: Transition(GapState.BEFORE_START),
@@ -147,7 +147,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: Transition(
             None, {"gaps_open": -1, "gaps_recovered_late": 1}
         ),
-        # No evidence shows that the message was lost.
+        # Counts as a tap gap, because nothing shows that the message was lost.
         GapEvent.FORGOTTEN: Transition(None, {"gaps_open": -1, "gaps_tap_gap": 1}),
     },
     GapState.LOST: {
@@ -166,7 +166,7 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
 _ROWS = tuple(
     tuple(TRANSITIONS[state].get(event) for event in GapEvent) for state in GapState
 )
-"""`TRANSITIONS` with numbers as keys, because enums are slow keys."""
+"""`TRANSITIONS`, indexed by numbers, because a look-up by enum is slow."""
 
 
 def transition(state: GapState, event: GapEvent) -> Transition:

@@ -1,4 +1,4 @@
-"""Ids that are named but not seen, and their encoded form."""
+"""Message ids that histories name but no tap has seen, and their encoded form."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from sds_core.wire import Dialect
 
 
 class Gap(msgspec.Struct, array_like=True, gc=False):
-    """One id that is named but not seen. The state stores the fields by position.
+    """One id that is named but not seen. States store the fields by their positions.
 
     Attributes:
         named_ms: Event time of the naming that opened the gap.
-        since_ms: The channel's clock when the gap began, from which deadlines count.
+        since_ms: The channel's clock when the gap began. Deadlines count from this
+            time.
         last_named_ms: The channel's clock when the id was last named.
         sender: Sender according to the history: participant index or `UNKNOWN`.
-        mentions: For each of the first two participants that named the id: participant
-            index, and event time of the first naming.
-        witnesses: Participants that had the message, except the named sender.
+        mentions: The first two participants that named the id: participant index, and
+            event time of the participant's first naming.
+        witnesses: Indices of the participants that had the message, without the named
+            sender.
         message_id: The id, while it waits or is lost; otherwise empty.
         naming: Dialect and Lamport timestamp of the frame at which the gap began. The
-            filter of a later frame could already hold the id.
+            filter of a frame with a higher timestamp could already hold the id.
         lacking: Participants known to lack the message, with the event time of the
-            first frame that showed the lack. `MOST_LACKING` limits the participants,
-            because untrusted senders may invent names.
+            first frame that showed the lack; at most `MOST_LACKING`, because untrusted
+            senders may invent names.
         hint: A retrieval hint for the id; empty if none exists.
     """
 
@@ -78,13 +80,13 @@ class _GapCodec(Codec[Gap]):
 
 @native
 class GapTable(Table[Gap]):
-    """Ids that are named but not seen, by fingerprint."""
+    """Ids that histories name but no tap has seen, by fingerprint."""
 
     def __init__(self, packed: PackedTable) -> None:
         super().__init__(_GapCodec(_PACKINGS, _LAST_NAMED), packed)
 
     def waiting(self) -> list[tuple[int, int, bool]]:
-        """Key and `since_ms` of each waiting gap, and whether it still settles."""
+        """Key and `since_ms` of each waiting gap, and whether the gap is SETTLING."""
         self.flush()
         found: list[tuple[int, int, bool]] = []
         row: int

@@ -1,4 +1,4 @@
-"""Tracks missing dependencies: ids named but not seen (docs/figures.md, 6)."""
+"""Tracks missing dependencies: ids that are named but not seen (docs/figures.md, 6)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from sds_core.observer.sds.totals import ChannelTotals
 @native
 @dataclass(slots=True)
 class Gaps:
-    """Tracks each id that is named but not seen.
+    """Tracks each id that a causal history names but no tap has seen.
 
-    States and counts follow `gap_states.TRANSITIONS`.
+    `gap_states.TRANSITIONS` defines their states and what is counted.
     """
 
     _settings: RuleSettings
@@ -58,13 +58,13 @@ class Gaps:
         return MOST_UNSEEN if len(self._gaps) >= MANY_UNSEEN else MANY_UNSEEN
 
     def follows(self, key: int) -> bool:
-        """Whether an id was named but not seen."""
+        """Whether an id is tracked here."""
         return key in self._gaps
 
     def named(
         self, named: Named, event: GapEvent, frame: SeenFrame, by: int, clock_ms: int
     ) -> None:
-        """Record that a causal history names an id that was not seen."""
+        """Record that a causal history names an id that no tap has seen."""
         key = named.fingerprint
         gap = self._gaps.get(key)
         if gap is None:
@@ -95,14 +95,14 @@ class Gaps:
                 self._searched[key] = None
 
     def after_start_since_ms(self, key: int) -> int | None:
-        """Clock at which an id became a gap, Unix ms; None if it is not a gap."""
+        """Clock at which an id became a gap, Unix ms; None if the id is not a gap."""
         gap = self._gaps.get(key)
         if gap is None or gap.state not in AFTER_START:
             return None
         return gap.since_ms
 
     def named_by_other_ms(self, key: int, by: int) -> int | None:
-        """Event time at which another participant first named an unseen id, or None."""
+        """Event time at which a participant except `by` first named an id, or None."""
         gap = self._gaps.get(key)
         mentions = [] if gap is None else gap.mentions
         return min([ms for who, ms in mentions if who != by], default=None)
@@ -110,10 +110,9 @@ class Gaps:
     def search_filter(
         self, frame: SeenFrame, filter_: Filter, by: int, is_first_copy: bool
     ) -> None:
-        """Look up waiting gaps in a participant's filter.
+        """Look up the ids of waiting gaps in a participant's filter.
 
-        A rebroadcast has an old filter, which shows what its owner had, but not what
-        the owner lacks.
+        A rebroadcast has an old filter, which does not show what its owner lacks now.
         """
         if by == UNKNOWN or not self._searched:
             return
@@ -136,9 +135,9 @@ class Gaps:
                 gap.lacking.setdefault(by, frame.time_ms)
 
     def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
-        """Open a gap after its settle time; return whether it is open.
+        """Open a gap when its settle time has passed; return whether the gap is open.
 
-        An obsolete deadline has no effect.
+        A deadline that the gap no longer has is ignored.
         """
         gap = self._gaps.get(key)
         if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
@@ -149,7 +148,7 @@ class Gaps:
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
         """Decide the outcome of a gap; return whether the message is now lost.
 
-        An obsolete deadline has no effect.
+        A deadline that the gap no longer has is ignored.
         """
         gap = self._gaps.get(key)
         if gap is None or self._deadline_of(gap) != deadline_ms:
@@ -237,7 +236,7 @@ class Gaps:
     def _could_have(self, frame: SeenFrame, gap: Gap) -> bool:
         """Whether a filter without the id proves that its owner lacked the message.
 
-        An unseen message is earlier than the frame that names it.
+        The unseen message is earlier than the frame that first named it.
         """
         return (
             gap.naming is not None

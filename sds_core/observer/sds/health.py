@@ -1,4 +1,4 @@
-"""Verdict on a channel over a sliding window (docs/figures.md, 8)."""
+"""Judges a channel by the events in a sliding window (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -25,47 +25,44 @@ from sds_core.observer.verdict import Verdict
 _BUCKET_MS = 1_000
 
 _MOST_LOSSES = 2_000
-"""Number of the latest losses of each kind that are kept.
+"""For each kind of loss, at least this number of the latest losses is kept.
 
-A single loss in the window decides the verdict.
+One lost message in the window is enough for the verdict FAILING.
 """
 
 _MOST_NAMED = 10
-"""Maximum number of participants that the evidence names."""
+"""Maximum number of participants that the evidence of a verdict names."""
 
 _MOST_RETRIED = 200
-"""Maximum number of messages whose retries are counted; the latest are kept."""
+"""Maximum number of messages whose retries are counted: the latest retried ones."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
-    """Events in the window, and the verdict. Times are clocks in Unix ms.
+    """Events in the window, and the verdict. Times are in the channel's clock, Unix ms.
 
     Attributes:
-        first_ms: Clock at the channel's first record; None before it.
+        first_ms: Clock at the channel's first record; None before the first record.
         last_content_ms: Clock at the latest content frame; None if the window has no
             content frame.
-        last_expired_ms: When the latest repair episode expired; None if the window has
-            none.
-        losses: When each lost message was found, by the message's fingerprint.
+        last_expired_ms: When the latest repair episode expired; None if none did in the
+            window.
+        losses: When each message was found to be lost, by the message's fingerprint.
             Retracted losses are excluded.
-        ended: For each second of deadlines, ascending: the number of messages, and the
-            number of unacknowledged messages. The keys of `ended` are the ends of
-            seconds.
-        undelivered: When each lost delivery was found, excluding retracted losses. The
-            key is the message's order and the participant's index.
-        last_recovered_ms: When the latest delivery recovered; None if the window has
-            none.
-        saturated: Event time of each newest filter that exceeds the limit of the
-            false-positive rate. The key is the participant's index.
-        since_ms: When the verdict began; None before the first.
-        pairs: For each step, the number of deliveries that ended in it. The keys are
-            the ends of the steps, ascending.
-        lacked: For each of `undelivered`, when a frame first showed that the
-            participant lacked the message. In states of releases before 0.8, this field
-            is empty.
-        recovered, expired: Latest start of a recovered delivery, or of an expired
-            repair episode, in each step. The key is the step's end, ascending.
-        newest_gap_ms: When the id of the latest gap was first named.
+        ended: By end of second, ascending: number of messages whose deadline passed in
+            this second, and number of unacknowledged messages among them.
+        undelivered: When each delivery was found to be lost, by the message's order and
+            the participant's index. Retracted losses are excluded.
+        last_recovered_ms: When the latest delivery recovered; None if none did in the
+            window.
+        saturated: By participant index: event time of the participant's newest filter,
+            if its false-positive rate exceeds the limit.
+        since_ms: When the current verdict began; None before the first verdict.
+        pairs: By end of step, ascending: number of deliveries that ended in the step.
+        lacked: For each delivery in `undelivered`, when a frame first showed the lack.
+            Empty in states of releases before 0.8.
+        recovered, expired: By end of step, ascending: latest start of a delivery that
+            recovered, or of a repair episode that expired, in the step.
+        newest_gap_ms: When a history first named the id of the latest gap.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
         retries: For each message, the number of retries and the time of the latest
@@ -98,7 +95,7 @@ _LATEST = (
     "last_expired_ms",
     "last_recovered_ms",
 )
-"""Fields that are None if the window has no event of their kind."""
+"""Fields of `HealthState` that are None if the window has no such event."""
 
 
 @native
@@ -125,14 +122,15 @@ class Health:
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
         self._pairs = sum(state.pairs.values())
-        # Number of lost deliveries for each pair of start and end, rounded to steps.
+        # Number of lost deliveries, by the start and the end of the lack, both rounded
+        # to steps.
         self._undelivered = Counter(
             self._span_of(order, by, found_ms)
             for order, lost_to in state.undelivered.items()
             for by, found_ms in lost_to.items()
         )
         self._undelivered_count = self._undelivered.total()
-        # Number of lost dependencies in each step, by the end of the step.
+        # Number of dependencies found lost in each step, by the end of the step.
         self._lost = Counter([step_after(ms) for ms in state.losses.values()])
         self.edge_ms = self.next_edge_ms()
 
@@ -161,7 +159,8 @@ class Health:
         self._state.ended[end_ms] = (messages + 1, missed + unacknowledged)
         self._messages += 1
         self._missed += unacknowledged
-        # If any message leaves the window, the share of unacknowledged ones changes.
+        # When a message leaves the window, the share of unacknowledged messages
+        # changes.
         self._leaves_after(next(iter(self._state.ended)))
 
     def lost(self, key: int, time_ms: int) -> None:
@@ -170,8 +169,8 @@ class Health:
         self.retracted(key)
         losses[key] = time_ms
         self._lost[step_after(time_ms)] += 1
-        # Many losses are deleted at once, because each search for the first entry steps
-        # over all deleted entries.
+        # Old losses are deleted in large groups, because a search for the first entry
+        # steps over all deleted entries.
         if len(losses) > 2 * _MOST_LOSSES:
             for old in list(islice(losses, _MOST_LOSSES)):
                 self.retracted(old)
@@ -184,7 +183,7 @@ class Health:
             _subtract(self._lost, step_after(found_ms))
 
     def retried(self, key: int, clock_ms: int) -> None:
-        """Record a retry of a message; this affects no verdict."""
+        """Record a retry of a message. Retries do not affect the verdict."""
         retries = self._state.retries
         count, _ = retries.pop(key, (0, 0))
         retries[key] = count + 1, clock_ms
@@ -196,21 +195,21 @@ class Health:
             del retries[oldest]
 
     def gap_opened(self, named_ms: int) -> None:
-        """Record that a gap has opened; its id was first named at `named_ms`."""
+        """Record that a gap has opened whose id was first named at `named_ms`."""
         self._state.newest_gap_ms = max(self._state.newest_gap_ms, named_ms)
 
     def pairs_ended(self, count: int, time_ms: int) -> None:
-        """Record that `count` deliveries ended, whether or not they are lost."""
+        """Record that `count` deliveries ended, lost or not."""
         if not count:
             return
         pairs, end_ms = self._state.pairs, step_after(time_ms)
         pairs[end_ms] = pairs.get(end_ms, 0) + count
         self._pairs += count
-        # If a delivery leaves the window, the share of lost deliveries changes.
+        # When a delivery leaves the window, the share of lost deliveries changes.
         self._leaves_after(next(iter(pairs)))
 
     def undelivered(self, order: int, by: int, time_ms: int, lacked_ms: int) -> None:
-        """Record a message that is lost to a participant."""
+        """Record that a message counts as lost to a participant."""
         undelivered = self._state.undelivered
         self.delivered(order, by)
         undelivered.setdefault(order, {})[by] = time_ms
@@ -253,7 +252,7 @@ class Health:
         self._leaves_after(time_ms)
 
     def filter(self, by: int, time_ms: int, rate: float) -> None:
-        """Record the false-positive rate of a participant's newest filter, a ratio."""
+        """Record the false-positive rate (0 to 1) of a participant's newest filter."""
         if rate > self._settings.saturated_rate:
             self._state.saturated[by] = time_ms
             self._leaves_after(time_ms)
@@ -261,7 +260,7 @@ class Health:
             self._state.saturated.pop(by, None)
 
     def judge(self, clock_ms: int, gaps_open: int) -> None:
-        """Update the verdict to the clock. Call `judge` after every event."""
+        """Update the verdict to a time of the clock. Call `judge` after every event."""
         has_left = clock_ms > self.edge_ms
         if has_left:
             self._forget(clock_ms)
@@ -279,7 +278,7 @@ class Health:
         state, settings = self._state, self._settings
         if state.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
             return None
-        # `judge` may keep old events that do not affect the verdict.
+        # `judge` may have kept old events, because they did not affect the verdict.
         self._forget(clock_ms)
         ack_ms, gap_ms = settings.ack_deadline_ms, settings.gap_deadline_ms
         gaps: list[Found] = []
@@ -356,7 +355,7 @@ class Health:
         self.edge_ms = min(self.edge_ms, edge_ms)
 
     def next_edge_ms(self) -> int:
-        """Deadline after which the verdict may change by itself; `NEVER` if never."""
+        """Time after which the verdict may change without a new event, or `NEVER`."""
         state = self._state
         latest = (getattr(state, name) for name in _LATEST)
         times = [ms for ms in latest if ms is not None]

@@ -1,7 +1,8 @@
 """Remembers where participants' causal histories began (docs/figures.md, 6).
 
-A participant's log of messages only grows. Let an earlier history have n entries and
-begin with e. Then none of the last n entries of a later history precedes e in the log.
+A causal history is the end of a participant's log of messages, and the log only grows.
+Assume that a history has n entries and begins with entry e. Then, in the participant's
+later histories, none of the last n entries precedes e.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from sds_core.wire import Dialect, FrameKind
 
 
 class HistoryHead(msgspec.Struct, array_like=True):
-    """The causal history of a participant's newest first copy.
+    """The start of the causal history in a participant's newest first copy.
 
     Attributes:
         dialect, lamport: Dialect and Lamport timestamp of the frame.
-        first: Fingerprint of the first entry; 0 if none exists.
+        first: Fingerprint of the first entry; 0 if the history is empty.
     """
 
     dialect: Dialect
@@ -34,7 +35,7 @@ class HistoryHead(msgspec.Struct, array_like=True):
 @native
 @dataclass(slots=True)
 class HistoryHeads:
-    """Remembers the head of the newest causal history of each participant."""
+    """Remembers how the newest causal history of each participant began."""
 
     _settings: RuleSettings
     _participants: Participants
@@ -48,13 +49,13 @@ class HistoryHeads:
         Args:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
-            has_rolled: Whether the frame's filter shows that the participant restarted,
-                so that the earlier history proves nothing.
+            has_rolled: Whether the frame's filter shows that the participant restarted.
+                After a restart, the earlier history proves nothing.
 
         Returns:
-            The sender's previous history, if the new history's last entries do not
-            precede the previous history's first entry. The previous history must have
-            the same dialect, be older and not be longer. Otherwise None.
+            The sender's previous history, if it has the same dialect, is older and is
+            not longer; otherwise None. Then, the new history's last entries do not
+            precede the previous history's first entry.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None

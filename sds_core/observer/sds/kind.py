@@ -1,4 +1,4 @@
-"""Registers SDS in the monitor: its kind of view, and its protocol."""
+"""Registers SDS in the monitor, with its kind of view and its protocol."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CHANNELS: Kind[ChannelDigest, ChannelTotals, ChannelEvent] = Kind(
     is_audited=True,
     excused=excused_findings,
 )
-"""A view for each SDS channel, by its id."""
+"""The kind of view for SDS channels. A view's name is its channel's id."""
 
 
 def _decode(value: bytes, _: Headers) -> Frame:

@@ -1,6 +1,6 @@
-"""Limits on the cost of a frame; only hostile traffic reaches them.
+"""Limits on the cost of a frame, which only hostile traffic reaches.
 
-Dropped entries are counted (docs/figures.md, 2).
+Entries dropped by a limit are counted (docs/figures.md, 2).
 """
 
 from __future__ import annotations
@@ -8,33 +8,33 @@ from __future__ import annotations
 from enum import StrEnum
 
 MOST_HISTORY = 500
-"""Maximum number of last entries of a history that are read; js-waku sends 200."""
+"""Only this number of last entries of a history is read; js-waku sends 200."""
 
 MOST_REQUESTS = 100
-"""Maximum number of repair requests read from a frame; libraries send three."""
+"""Maximum number of repair requests read from a frame; libraries send up to three."""
 
 MANY_UNSEEN = 5_000
 """If a channel has this number of unseen ids, a frame adds at most `MOST_UNSEEN`."""
 
 MOST_UNSEEN = 20
-"""From `MANY_UNSEEN` on, a frame adds at most this number of unseen ids.
+"""If a channel has `MANY_UNSEEN` unseen ids, a frame adds at most this number.
 
 A tap that misses 95 % of a channel's messages sees 19 unseen ids in each frame.
 """
 
 MOST_SEGMENT_SETS = 100
-"""Maximum segmented messages of a channel that are tracked until they are complete.
+"""Maximum number of incomplete segmented messages that a channel tracks.
 
-Complete messages have a separate limit with the same number. nim-segmentation also
-reassembles at most this number of messages at the same time.
+Complete messages have a separate limit with the same number, which nim-segmentation
+also uses for incomplete messages.
 """
 
 MOST_TAPS = 50
-"""Maximum number of taps that are distinguished per channel within the window."""
+"""Maximum number of taps that a channel distinguishes in the retention window."""
 
 
 class LeftOut(StrEnum):
-    """Kinds of dropped entries: keys of `ChannelTotals.left_out`."""
+    """Kinds of entries that limits drop, used as keys of `ChannelTotals.left_out`."""
 
     HISTORY = "history_entry"
     UNSEEN = "unseen_id"

@@ -20,28 +20,30 @@ class Message:
     """One content message.
 
     Attributes:
-        order: Number of earlier messages of the channel.
+        order: Number of the channel's messages whose first copy came earlier.
         t0_ms: Event time of the first copy, Unix ms.
-        seen_ms: The channel's clock at the first copy, from which deadlines count.
+        seen_ms: The channel's clock at the first copy. Deadlines count from this time.
         latest_ms: The channel's clock when the message was last seen or named.
-        witnesses_needed: Number of witnesses that make a probable acknowledgement.
+        witnesses_needed: Number of witnesses that are enough for a probable
+            acknowledgement.
         definite, probable: Whether the message is definitely, or probably,
             acknowledged.
         overdue: Whether the message's deadline has passed.
         in_time: Whether the message was acknowledged, definitely or probably, by its
             deadline.
-        opportunity: Whether another participant could have acknowledged the message.
-        witnesses: Participants whose filters held the message before a definite
+        opportunity: Whether another participant's frame could have acknowledged the
+            message.
+        witnesses: Participants whose filters held the message before its definite
             acknowledgement.
         witness_rate: Product of the false-positive rates of the witnesses' filters.
-        message_id: The id. The text is empty if no later frame can need the id.
-        waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown or if
-            the id is empty.
+        message_id: The id; empty if no later frame can need the id.
+        waku_hash: Waku message hash of the first copy, 32 bytes; empty if unknown, or
+            if `message_id` is empty.
         was_named_before: Whether the message was named before any tap saw it.
-        hint: Retrieval hint from a causal history; empty if unknown or if the id is
-            empty.
-        hashed_for, hash_a, hash_b: Hashes of the message id, and the dialect for which
-            the hashes are valid.
+        hint: Retrieval hint from a causal history; empty if unknown, or if `message_id`
+            is empty.
+        hashed_for, hash_a, hash_b: The id's hashes for a filter, and the dialect for
+            which they are valid.
     """
 
     key: int
@@ -74,7 +76,7 @@ class Message:
         return self.overdue and self.opportunity and not self.in_time
 
 
-# States store these bits: a new flag is the last one.
+# States store these bits, so append a new flag at the end.
 (
     DEFINITE,
     PROBABLE,
@@ -95,10 +97,10 @@ _NEVER = -(1 << 62)
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, list[int], float])
-"""The part of a message that is not in columns.
+"""Decodes the part of a message that is not in columns.
 
-Id, Waku hash, hint, witnesses and `witness_rate`. A hexadecimal id is stored as bytes,
-another id in UTF-8. A hint that equals the hash is empty.
+It has id, Waku hash, hint, witnesses and `witness_rate`. A hexadecimal id is stored as
+bytes, another id in UTF-8. A hint equal to the hash is empty.
 """
 
 
@@ -167,12 +169,12 @@ class MessageTable(Table[Message]):
         self._added_by_order = {}
 
     def add(self, message: Message) -> None:
-        """Append a message, whose order is greater than all others."""
+        """Append a message. Its order must be greater than all stored orders."""
         self[message.key] = message
         self._added_by_order[message.order] = message
 
     def order_of(self, key: int) -> int:
-        """Order of the message with this key; -1 if it is not remembered."""
+        """Order of the message with this key; -1 if the message is not remembered."""
         row: int = self._row(key)
         if row >= 0:
             return self._cells[_ORDER, row]
@@ -190,7 +192,7 @@ class MessageTable(Table[Message]):
         return message.sender
 
     def by_order(self, order: int) -> Message | None:
-        """The message with this order; None if it is not remembered."""
+        """The message with this order; None if the message is not remembered."""
         if self._added_by_order:
             message = self._added_by_order.get(order)
             if message is not None:
@@ -201,7 +203,7 @@ class MessageTable(Table[Message]):
         return None
 
     def seen_of(self, order: int) -> int:
-        """`seen_ms` of the message with this order; -2**62 if it is not remembered."""
+        """`seen_ms` of the message with this order; -2**62 if none is remembered."""
         row: int = self._row_from(_ORDER, order)
         if row < self._rows and self._cells[_ORDER, row] == order:
             if row < self._first or (self._gone and row in self._gone):
@@ -234,8 +236,8 @@ class MessageTable(Table[Message]):
     def name_settled(self, key: int, hint: bytes, clock_ms: int) -> bool:
         """Update `latest_ms` of a message without decoding the message.
 
-        The call returns False and changes nothing in three cases: the message is not
-        remembered, is not definitely acknowledged, or lacks the hint.
+        The call returns False and changes nothing if the message is not remembered, is
+        not definitely acknowledged, or would get its first hint.
         """
         row: int = self._row(key)
         if row < 0:
@@ -267,7 +269,7 @@ class MessageTable(Table[Message]):
     def sent_since(self, first: int, end: int) -> list[tuple[int, int, int]]:
         """Order, event time and sender of messages with orders in `[first, end)`.
 
-        All messages from `first` on must still be remembered.
+        The table must still have all messages from `first` on.
         """
         sent: list[tuple[int, int, int]] = []
         order: int = first
@@ -287,7 +289,7 @@ class MessageTable(Table[Message]):
     def new_to(
         self, by: int, after_ms: int, until_ms: int, first: int, end: int
     ) -> list[int]:
-        """Return the orders of messages that other participants sent in a period.
+        """Return the orders of messages that participants except `by` sent in a period.
 
         The orders are in `[first, end)`. The period of event times excludes `after_ms`
         and includes `until_ms`, Unix ms.
@@ -316,31 +318,30 @@ class MessageTable(Table[Message]):
         return self._added_by_order.get(order)
 
     def first_seen_since(self, clock_ms: int) -> int | None:
-        """Order of the first message seen at or after this clock, or None."""
+        """Order of the first message seen at or after `clock_ms`, or None."""
         self.flush()
         row: int = self._row_from(_SEEN, clock_ms)
         return self._cells[_ORDER, row] if row < self._rows else None
 
     def not_overdue(self) -> list[tuple[int, int]]:
-        """Key and `seen_ms` of the messages whose deadline has not passed."""
+        """Key and `seen_ms` of each message whose deadline has not passed."""
         return self._with_state(OVERDUE, 0, _SEEN)
 
     def unacknowledged(self, since_ms: int) -> list[int]:
-        """Keys of unacknowledged messages that were seen since a clock."""
+        """Keys of unacknowledged messages seen at or after a time of the clock."""
         found = self._with_state(DEFINITE | PROBABLE, 0, _SEEN)
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
-        """Keys of the messages that are not judged yet.
+        """Keys of messages that are neither successful nor failed yet.
 
-        An unjudged message has neither an acknowledgement nor an opportunity, and is
-        not overdue.
+        They have neither an acknowledgement nor an opportunity, and are not overdue.
         """
         judged = DEFINITE | PROBABLE | OVERDUE | OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
 
     def in_flight(self) -> list[tuple[int, int]]:
-        """Key and event time of unacknowledged messages that are not overdue."""
+        """Key and event time of each unacknowledged message that is not overdue."""
         return self._with_state(DEFINITE | PROBABLE | OVERDUE, 0, _T0)
 
     def _with_state(self, mask: int, state: int, number: int) -> list[tuple[int, int]]:

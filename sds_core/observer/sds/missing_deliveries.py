@@ -1,4 +1,4 @@
-"""Tracks which participants lack which message, and records incidents."""
+"""Tracks which participants lack each message, and records incidents."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from sds_core.observer.sds.receivers import Receiver
 @native
 @dataclass(slots=True)
 class MissingDeliveries:
-    """An index of the receivers by the messages that they lack.
+    """Finds the receivers that lack a message.
 
-    Messages are identified by their order, receivers by their participant index.
+    A message is given as its order, a receiver as its participant index.
     """
 
     _participants: Participants
@@ -40,14 +40,15 @@ class MissingDeliveries:
                 self._lost.setdefault(order, {})[by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
-        """Return participants that lack a message, and the number of unnamed ones.
+        """Return the participants that lack a message, and the number of others.
 
-        Only `MOST_LACKING` participants are named, each with the start of its lack.
+        At most `MOST_LACKING` participants are returned, each with the time of the
+        first frame that showed the lack.
         """
         return self._named(self._missing.get(message.order, {}))
 
     def missing(self, order: int, by: int, missing_ms: int) -> None:
-        """Record the event time of the first frame that showed the lack."""
+        """Record that a receiver lacks a message, as a frame of `missing_ms` showed."""
         self._missing.setdefault(order, {})[by] = missing_ms
 
     def lost(self, message: Message, by: int, clock_ms: int) -> None:
@@ -60,7 +61,7 @@ class MissingDeliveries:
         self.record_incident(message, clock_ms)
 
     def end(self, order: int, by: int) -> None:
-        """Record that a receiver has a message, or is no longer tracked."""
+        """Record that a receiver now has a message, or is no longer tracked."""
         for index in (self._missing, self._lost):
             if order in index:
                 index[order].pop(by, None)
@@ -68,17 +69,17 @@ class MissingDeliveries:
                     del index[order]
 
     def forget_before(self, order: int) -> None:
-        """Drop what is recorded about lost messages whose order is below `order`."""
+        """Drop the lost messages whose order is below `order`."""
         for earlier in [one for one in self._undelivered if one < order]:
             del self._undelivered[earlier]
 
     def record_incident(self, message: Message, clock_ms: int) -> None:
-        """Record the incident of a message that is, or was, lost to participants."""
+        """Record the incident of a message that is or was lost to participants."""
         since_ms, found_ms = self._undelivered[message.order]
         lost_to = self._lost.get(message.order, {})
         count = len(lost_to)
-        # Above `MOST_LACKING` receivers, an incident is recorded only if their number
-        # is a power of two.
+        # Above `MOST_LACKING` receivers, record the incident only when their number is
+        # a power of two.
         if count > MOST_LACKING and count & (count - 1):
             return
         lacking, others = self._named(lost_to)

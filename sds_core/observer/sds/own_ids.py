@@ -1,4 +1,4 @@
-"""Relates a broadcast to earlier broadcasts with its id (docs/figures.md, 2)."""
+"""Relates a broadcast to earlier broadcasts with the same id (docs/figures.md, 2)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sds_core.wire import Dialect, FrameKind
 
 
 class Sight(enum.Enum):
-    """How a broadcast relates to earlier broadcasts with its id."""
+    """How a broadcast relates to earlier broadcasts with the same id."""
 
     FIRST = enum.auto()
     FIRST_AFTER_NAMING = enum.auto()
@@ -40,9 +40,9 @@ class Sight(enum.Enum):
 @native
 @dataclass(slots=True)
 class OwnIds:
-    """Tracks the id of each broadcast: first copies, rebroadcasts, responses.
+    """Classifies each broadcast by its id, such as a first copy or a rebroadcast.
 
-    All arguments are parts of the channel's model.
+    The constructor gets the parts of the channel's model that this class uses.
     """
 
     _settings: RuleSettings
@@ -64,9 +64,9 @@ class OwnIds:
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
-            # By the specification, histories name only content messages, and
-            # participants repair only content messages. Remembering the sync frames of
-            # js-waku would nearly double the state.
+            # The specification allows histories and repairs of content messages only,
+            # so other ids are not remembered. The sync frames of js-waku would nearly
+            # double the state.
             return Sight.FIRST
         key = frame.named.fingerprint
         known = self._acknowledgements.get(key)
@@ -84,7 +84,7 @@ class OwnIds:
         return self._age(known.seen_ms, clock_ms)
 
     def knows(self, key: int) -> bool:
-        """Whether an id was seen, and is not a message."""
+        """Whether an id was seen, but belongs to no tracked message."""
         return key in self._seen_ids
 
     def was_seen(self, key: int, clock_ms: int) -> bool:
@@ -101,7 +101,7 @@ class OwnIds:
         self._forgotten.add(message.seen_ms, message.sender, message.lamport)
 
     def forget_seen_id(self, key: int) -> None:
-        """Drop an id that is not a message."""
+        """Drop a seen id that does not belong to a tracked message."""
         seen = self._seen_ids[key]
         self._forgotten.add(seen.seen_ms, seen.sender, seen.lamport)
         self._seen_ids.remove(key)
@@ -125,11 +125,11 @@ class OwnIds:
         return Sight.FIRST if gap is None else Sight.FIRST_AFTER_NAMING
 
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
-        """If a frame is a rebroadcast of a forgotten message, count it and return True.
+        """Count a rebroadcast of a forgotten message; return whether the frame is one.
 
-        Only a requested message, or a message that returned before, counts. If every
-        message counted, a hostile sender's high Lamport timestamp could turn all frames
-        of a participant into rebroadcasts.
+        It counts only if the message was requested, or returned earlier. Otherwise, a
+        hostile sender's high Lamport timestamp could turn all frames of a participant
+        into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)
@@ -144,7 +144,7 @@ class OwnIds:
         ):
             return False
         else:
-            # The id may be recorded as sent before the start.
+            # The table of gaps may list the id as sent before the start.
             self._gaps.arrived(frame, clock_ms)
             self._seen_ids[key] = SeenId(
                 0,
@@ -204,7 +204,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # To check the response's time, every participant must be tested.
+                # The check must test every participant, which takes too long here.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

@@ -1,8 +1,8 @@
-"""Figures of single participants, for the page of a channel (docs/figures.md, 5).
+"""Figures of each participant, for the page of a channel (docs/figures.md, 5).
 
-The job emits the figures with the totals, in encoded form and for a limited number of
-participants. For thousands of channels, decoded figures would take more memory than the
-totals. Only the page and the API decode the figures.
+The job publishes the figures of a limited number of participants in the channel's
+totals. Only the page and the API decode them, because decoded figures of thousands of
+channels would take more memory than the totals.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from sds_core.observer.sds.participants import Participants
 from sds_core.observer.sds.totals import BloomGauge
 
 MOST_PARTICIPANTS = 100
-"""Maximum number of participants of a channel with figures of their own.
+"""Maximum number of participants per channel that have figures of their own.
 
-Participants that lack most messages come first, then participants that sent last.
+Participants with the most undelivered messages have priority, then participants that
+lack the most messages, then participants that sent the latest first copies.
 """
 
 
@@ -29,8 +30,8 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
     Attributes:
         heard_ms: Time of the participant's latest first copy.
         lacks: Number of messages that the participant lacks according to its frames.
-        lacks_since_ms: Time of the first frame that showed that the participant lacks a
-            message; None if the participant lacks none.
+        lacks_since_ms: Time of the first frame that showed the lack of one of these
+            messages; None if the participant lacks none.
         undelivered: Number of lacked messages that count as undelivered, because their
             deadline has passed.
         failed: Number of deliveries to the participant that count as lost and are not
@@ -55,10 +56,10 @@ class ParticipantTable(msgspec.Struct, array_like=True, frozen=True):
     """Figures of the participants of a channel.
 
     Attributes:
-        participants: At most `MOST_PARTICIPANTS` participants; the participant that
-            lacks most messages is first.
-        others: Number of further participants that ever sent a frame. `others` includes
-            participants that have been silent for two retention windows.
+        participants: At most `MOST_PARTICIPANTS` participants, in descending order of
+            `undelivered` and then of `lacks`.
+        others: Number of other participants that ever sent a frame, including those
+            that have been silent for two retention windows.
     """
 
     participants: list[ParticipantFigures] = []

@@ -1,4 +1,4 @@
-"""Participants of a channel."""
+"""The participants of a channel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNKNOWN = -1
 
 
 class Participant(msgspec.Struct, array_like=True):
-    """One participant."""
+    """One participant, with the event times of its first and last first copy."""
 
     name: str
     first_ms: int | None = None
@@ -21,7 +21,7 @@ class Participant(msgspec.Struct, array_like=True):
 
 @native
 class Participants:
-    """All participants of a channel, indexed in order of first mention."""
+    """All participants of a channel. Indices follow the order of first mention."""
 
     _horizon_ms: int
     _limit: int
@@ -34,16 +34,16 @@ class Participants:
         self._limit = settings.remembered
         self._all = state
         self._index = {participant.name: i for i, participant in enumerate(state)}
-        # Participants that have sent frames, the latest senders last.
+        # Participants that have sent first copies; the latest sender is last.
         spoken = [one for one in enumerate(state) if one[1].first_ms is not None]
         self._spoken = dict(sorted(spoken, key=lambda one: one[1].last_ms))
 
     def __len__(self) -> int:
-        """Number of participants that sent a frame or were named."""
+        """Number of participants that sent a frame or were named in one."""
         return len(self._all)
 
     def index(self, name: str) -> int:
-        """Index of a participant id, added if new; `UNKNOWN` if the id is empty.
+        """Index of a participant id. A new id is added; an empty id is `UNKNOWN`.
 
         New ids beyond `RuleSettings.remembered` are `UNKNOWN` too.
         """
@@ -66,11 +66,10 @@ class Participants:
         return [participant.name for participant in self._all]
 
     def active_span(self, index: int) -> tuple[int, int]:
-        """For messages with a t0 in this range, the participant is active.
+        """The range of t0 in which a message finds the participant active.
 
-        A participant is active for a message if it sent a first copy before t0. In
-        addition, the participant's latest first copy must not be more than one
-        retention window before t0.
+        It is active if its earliest first copy is before t0, and its latest first copy
+        is at most one retention window before t0.
 
         Returns:
             The range excludes its start and includes its end, Unix ms; (0, 0) if no
@@ -82,7 +81,7 @@ class Participants:
         return participant.first_ms, participant.last_ms + self._horizon_ms
 
     def active_others(self, sender: int, time_ms: int, enough: int) -> int:
-        """Number of other participants active at an event time, at most `enough`."""
+        """Number of other participants active at an event time, up to `enough`."""
         found: int = 0
         for index, participant in reversed(self._spoken.items()):
             if found >= enough:
@@ -109,14 +108,14 @@ class Participants:
         return sum(p.last_ms >= time_ms for p in self._spoken.values())
 
     def next_silence_ms(self, time_ms: int) -> int | None:
-        """Minimum of all `last_ms` at or after this event time; None if none exists."""
+        """The smallest `last_ms` that is at or after this event time, or None."""
         return min(
             (p.last_ms for p in self._spoken.values() if p.last_ms >= time_ms),
             default=None,
         )
 
     def spoke(self, index: int, time_ms: int) -> bool:
-        """Record a first copy; return whether it is the participant's first one."""
+        """Record a first copy; return whether the participant had sent none before."""
         if index == UNKNOWN:
             return False
         participant = self._all[index]

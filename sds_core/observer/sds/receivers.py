@@ -10,19 +10,19 @@ from sds_core.native import native
 from sds_core.observer.columns import pack_set, unpack_set
 
 WATCHED = 4
-"""Number of watched ids, which show a roll-over even if the fill increases.
+"""Number of watched ids of a filter; their loss shows a roll-over.
 
-The first three watched ids are the oldest ids, which a filter drops first. The last
-watched id is the newest id. After a restart with an old state, the filter lacks the
-newest id."""
+A roll-over can also occur while the fill increases. The first three watched ids are the
+oldest, which a filter drops first. The last is the newest. If a participant restarts
+with an old state, its filter lacks the newest id."""
 
 
 @native
 @dataclass(slots=True)
 class Receiver:
-    """What one participant has received, as far as its frames show.
+    """What one participant has received according to its frames.
 
-    Messages are identified by their order.
+    Each message is given as its order.
 
     Attributes:
         checked_to: Order of the first message after the participant's latest first
@@ -31,13 +31,13 @@ class Receiver:
             the first frame that showed the lack.
         lost: The waiting messages that count as lost to the participant.
         watched: At most `WATCHED` messages that the participant's newest filter held.
-        returns: Event times of the latest two returns, the latest first; 0 if none
-            exists. A return is a first copy that ends a silence longer than the
+        returns: Event times of the latest two returns, the latest first; 0 for a
+            missing return. A return is a first copy that ends a silence longer than the
             deadline.
         failed: Number of deliveries to the participant that count as lost and are not
             retracted.
-        first, bitmap: The encoded form, see `PackedReceiver`; invalid if `unpacked` is
-            set.
+        first, bitmap: The waiting messages in encoded form, see `PackedReceiver`;
+            invalid if `unpacked` is set.
         unpacked: The waiting messages; None before their first use, because a batch
             concerns few receivers.
     """
@@ -55,7 +55,7 @@ class Receiver:
 
     @property
     def waiting(self) -> set[int]:
-        """Messages before `checked_to` that the participant may lack."""
+        """Orders below `checked_to` of the messages that the participant may lack."""
         if self.unpacked is None:
             self.unpacked = unpack_set(self.first, self.bitmap)
         return self.unpacked
@@ -73,7 +73,7 @@ class PackedReceiver(msgspec.Struct, array_like=True):
 
     Attributes:
         checked_to, missing, lost, watched, returns, delivered, failed: See `Receiver`.
-        first: Minimum order of the waiting messages.
+        first: The smallest order of the waiting messages.
         waiting: Bitmap of the waiting messages, from `first` on.
     """
 

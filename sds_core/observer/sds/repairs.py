@@ -1,4 +1,4 @@
-"""Tracks repair requests, their episodes and responses (docs/figures.md, 7)."""
+"""Tracks repair requests, repair episodes and responses (docs/figures.md, 7)."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Repairs:
         time_ms: int,
         clock_ms: int,
     ) -> bool:
-        """Record a participant's request for an id; return whether it is the first.
+        """Record a request; return whether it is the participant's first for the id.
 
-        `held` means that the filter of the same frame holds the id.
+        `held` says whether the filter of the requesting frame holds the id.
         """
         self._totals.repair_requests += 1
         self._totals.repair_requests_for_received += held
@@ -68,12 +68,12 @@ class Repairs:
         return is_first and by in request.requesters
 
     def requests_ms(self, key: int) -> list[int]:
-        """Event times of the latest requests for an id, at most `REMEMBERED`."""
+        """Event times of the latest requests for an id, up to `REMEMBERED` of them."""
         request = self._requests.get(key)
         return [] if request is None else request.requests_ms
 
     def responded(self, key: int, time_ms: int, clock_ms: int) -> bool:
-        """Record a broadcast of the id; return whether it responds to a request."""
+        """Record a broadcast of an id; return whether it answers a request."""
         request = self._requests.get(key)
         if request is None or not _within_window(request, clock_ms):
             return False
@@ -99,18 +99,18 @@ class Repairs:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Minimum of `Request.latest_ms`; None if no request is remembered."""
+        """The smallest `Request.latest_ms`; None if no request is remembered."""
         return self._requests.oldest_ms
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop ids whose latest request is before this clock, Unix ms."""
+        """Drop ids whose latest request is before this time of the clock, Unix ms."""
         while (oldest_ms := self._requests.oldest_ms) is not None:
             if oldest_ms >= clock_ms:
                 return
             self._requests.remove(self._requests.first())
 
     def evict(self) -> None:
-        """Drop the oldest requests beyond the limit; open requests expire."""
+        """Drop the oldest requests if the limit is exceeded; open episodes expire."""
         while len(self._requests) > self._settings.remembered:
             key = self._requests.first()
             self._totals.repair_expired += self._requests.is_open(key)

@@ -10,24 +10,24 @@ from sds_core.native import Int64Rows, native
 from sds_core.observer.table import SIGNED, UNSIGNED, Codec, PackedTable, Table
 
 REMEMBERED = 32
-"""Maximum number of participants, and of requests, that are remembered per id.
+"""Maximum number of participants per id, and of requests per id.
 
-The checks of repair times need no larger number.
+More are not needed to check the times of requests and responses.
 """
 
 
 class Request(msgspec.Struct, array_like=True, gc=False):
-    """Repair requests for one message id. The state stores the fields by position.
+    """Repair requests for one message id. States store the fields by position.
 
     Attributes:
         first_ms: Event time of the first request of the newest episode, Unix ms.
         latest_ms: The channel's clock at the latest request, Unix ms.
-        window_ms: If a broadcast follows the latest request within this time, it
+        window_ms: Repair window: a broadcast within this time after the latest request
             answers the request.
         is_open: Whether the newest episode has no answer and has not expired.
         requesters: The first `REMEMBERED` participants that requested the message.
-        requests_ms: Event times of the latest requests for the id, at most
-            `REMEMBERED`.
+        requests_ms: Event times of the latest requests for the id, at most `REMEMBERED`
+            of them.
     """
 
     first_ms: int
@@ -39,7 +39,7 @@ class Request(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def end_ms(self) -> int:
-        """Until this clock, Unix ms, a broadcast answers the request."""
+        """Time of the clock until which a broadcast answers the request, Unix ms."""
         return self.latest_ms + self.window_ms
 
 
@@ -70,7 +70,7 @@ class RequestTable(Table[Request]):
         super().__init__(_RequestCodec(_PACKINGS, _LATEST), packed)
 
     def open_until(self) -> list[tuple[int, int]]:
-        """`Request.end_ms` and key of the requests whose episode is open."""
+        """`Request.end_ms` and key of each request whose episode is open."""
         self.flush()
         found: list[tuple[int, int]] = []
         row: int
@@ -90,7 +90,7 @@ class RequestTable(Table[Request]):
 
     @property
     def oldest_ms(self) -> int | None:
-        """Minimum of `Request.latest_ms`; None if no request is remembered."""
+        """The smallest `Request.latest_ms`; None if no request is remembered."""
         if self._first < self._rows:
             return self._cells[_LATEST, self._first]
         for one in self._added.values():

@@ -1,4 +1,4 @@
-"""The frames of a digest, as a view reads them."""
+"""Reads the frames of a digest for a view."""
 
 from __future__ import annotations
 
@@ -50,16 +50,16 @@ class SeenFrame:
         clock_ms, partition, offset: Position of the frame in the channel; see `order`.
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
-        code: Index of the pair of kind and dialect in `COUNTED`.
-        kind, dialect, sender, lamport: See `Frame`. An unknown sender is empty; a
-            Lamport timestamp that the kind lacks is 0.
+        code: Index of the frame's kind and dialect in `COUNTED`.
+        kind, dialect, sender, lamport: See `Frame`. An unknown sender is empty. If
+            frames of a kind have no Lamport timestamp, it is 0.
         history: Ids in the causal history, in the frame's order.
-        requests: Pairs: an id that the frame's repair requests name, and whether the
+        requests: For each repair request in the frame, the requested id and whether the
             frame's filter holds the id.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.
-        history_left_out, requests_left_out: Number of history entries and of requests
-            that limits drop.
+        history_left_out, requests_left_out: Number of history entries, and of requests,
+            that limits dropped.
         segment: The segment in the content; None if the content is no segment.
     """
 
@@ -90,14 +90,14 @@ class SeenFrame:
     def order(self) -> tuple[int, int, int]:
         """Sort key of the frames of one channel.
 
-        Within one partition, the key gives the order of offsets. The key stays valid if
-        partitions are added and the channel moves to another partition.
+        In one partition, frames are in order of their offsets. If partitions are added
+        and the channel moves to another partition, the order is still right.
         """
         return self.clock_ms, self.partition, self.offset
 
 
 def frames_of(digest: ChannelDigest) -> Iterator[SeenFrame]:
-    """Yields the frames of a digest in order of offsets, with their filters.
+    """Yield the frames of a digest in order of offsets, with their filters.
 
     Raises:
         DamagedDigest: A row refers to something that the digest does not contain.
@@ -195,7 +195,7 @@ class _FilterReader:
     _digest: ChannelDigest
     _positions: ReadUint32s
     _changes: ReadUint64s
-    # Numbers of whole filters and of changed words that were read.
+    # Number of whole filters that were read, and number of changed words.
     _whole: int
     _read: int
     _filter: Filter | None

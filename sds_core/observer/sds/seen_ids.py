@@ -18,10 +18,11 @@ from sds_core.wire import Dialect
 @native
 @dataclass(slots=True)
 class SeenId:
-    """The newest first copy of an id.
+    """The newest first copy with an id.
 
     Attributes:
-        seen_ms: 0 for a message that returned after it was forgotten.
+        seen_ms: The channel's clock at the first copy; 0 for a message that returned
+            after it was forgotten.
         latest_ms: The channel's clock when the id was last seen or named, Unix ms.
         lamport: Lamport timestamp, in the dialect's unit.
         is_content: Whether the id belongs to a content message that returned after it

@@ -1,12 +1,12 @@
-"""The information that a view needs about a segment of a larger payload.
+"""Extracts what a view needs to know about a segment of a larger payload.
 
-Segments have no mark of their own, so other content may look like a segment. The checks
-here are stricter than `read_segment_header`, and refuse headers that no sender of
-segments writes (docs/figures.md, 13).
+Segments have no mark, so other content may look like a segment. The checks here are
+stricter than `read_segment_header`: they refuse headers that no sender of segments
+writes (docs/figures.md, 13).
 
-If a payload has only one data segment, the segment is the whole payload, so its hash is
-checked. The check takes 6 us plus 3 us per kB on one core, measured with pycryptodome
-4.4. Only a segment with a whole payload is hashed.
+If a payload has only one data segment, the segment is the whole payload. Only in this
+case, the hash is checked. The check takes 6 us plus 3 us per kB on one core, measured
+with pycryptodome 4.4.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class SeenSegment(NamedTuple):
     """One segment, without its bytes.
 
     Attributes:
-        payload: Fingerprint of two values: the sender, and the whole payload's hash.
-        place: Index among the data segments or parity segments, in [0, 256).
-        is_parity: Whether the segment is a parity segment; otherwise, it is a data
-            segment.
-        data_count, parity_count: Number of segments of each kind, at most 256 together;
-            None if the segment does not state the number.
+        payload: Fingerprint of the whole payload's hash and the sender.
+        place: Index among the segments of its kind (data or parity), in [0, 256).
+        is_parity: Whether it is a parity segment, not a data segment.
+        data_count, parity_count: Number of data segments and of parity segments, at
+            most 256 together. A number that the segment does not state is None.
         whole_bytes: Length of the whole payload; None if the segment does not state it.
-        has_wrong_hash: Whether the segment is the whole payload, but the hash differs.
+        has_wrong_hash: Whether the segment is the whole payload but does not have the
+            payload's stated hash.
     """
 
     payload: int
@@ -59,7 +59,8 @@ def segment_row(offset: int, content: bytes, sender_id: bytes) -> SegmentRow | N
     if header is None or not _is_plausible(header):
         return None
     segment = SeenSegment(
-        # The hash has a fixed length, so different pairs always give different bytes.
+        # The hash has a fixed length, so different pairs of hash and sender give
+        # different bytes.
         fingerprint(header.payload_hash + sender_id),
         header.index,
         header.is_parity,
@@ -78,7 +79,7 @@ def _has_wrong_hash(header: SegmentHeader) -> bool:
 
 def _is_plausible(header: SegmentHeader) -> bool:
     if not header.payload_hash.translate(None, _PRINTABLE):
-        # The hash is text, such as a hexadecimal id. One of 10^13 real hashes looks
+        # Text, such as a hexadecimal id, is no hash. One of 10^13 real hashes looks
         # like text.
         return False
     size, whole, count = len(header.payload), header.whole_bytes, header.data_count

@@ -1,4 +1,4 @@
-"""Tracks messages that are sent in segments (docs/figures.md, 13)."""
+"""Tracks larger messages that are sent in segments (docs/figures.md, 13)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ class SegmentSet(msgspec.Struct, array_like=True):
     """The segments of one message. The state stores the fields by position.
 
     Attributes:
-        data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None while no
-            segment has stated the value.
-        data, parity: Bitmap of the seen segments: bit i for index i, little-endian.
+        data_count, parity_count, whole_bytes: See `SeenSegment`; 0 or None until a
+            segment states the value.
+        data, parity: Little-endian bitmaps of the seen segments: bit i is set if the
+            segment with index i was seen.
         latest_ms: The channel's clock at the latest segment, Unix ms.
     """
 
@@ -36,12 +37,12 @@ class SegmentSet(msgspec.Struct, array_like=True):
         return self.data_count is not None and seen >= self.data_count
 
     def has(self, segment: SeenSegment) -> bool:
-        """Whether this segment was seen before."""
+        """Whether a segment of this kind and index was seen before."""
         seen = _bits(self.parity if segment.is_parity else self.data)
         return seen >> segment.place & 1 == 1
 
     def agrees(self, segment: SeenSegment) -> bool:
-        """Whether a segment agrees with the seen segments."""
+        """Whether a segment states the same numbers as the seen segments."""
         return (
             _agree(self.data_count, segment.data_count)
             and _agree(self.parity_count, segment.parity_count)
@@ -65,7 +66,7 @@ class SegmentsState(msgspec.Struct, array_like=True):
 
     Attributes:
         open: The segments of each incomplete message.
-        complete: The segments of each complete message; more segments may arrive.
+        complete: The segments of each complete message. More segments may arrive.
     """
 
     open: dict[int, SegmentSet] = {}
@@ -104,7 +105,7 @@ class Segments:
         if found is not None and found.has(segment):
             if key in self._open:
                 return
-            # The same payload was sent again, for example a heartbeat that never
+            # A complete payload is sent again, for example a heartbeat that never
             # changes.
             del self._complete[key]
             found = None
@@ -141,7 +142,7 @@ class Segments:
             self._note(key, "segmented_incomplete", deadline_ms)
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop complete messages whose latest segment is before this clock."""
+        """Drop complete messages whose latest segment is before `clock_ms`."""
         complete = self._complete
         while complete:
             key = next(iter(complete))
@@ -163,7 +164,8 @@ class Segments:
             self._give_up(next(iter(self._open)))
             self._totals.leave_out(LeftOut.SEGMENT_SET)
         while len(self._complete) > MOST_SEGMENT_SETS:
-            # A late segment of the dropped message counts as another message.
+            # If a late segment of the dropped message arrives, it counts as a new
+            # message.
             del self._complete[next(iter(self._complete))]
 
 

@@ -19,7 +19,7 @@ from sds_core.wire import Dialect, FrameKind
 @native
 @dataclass(slots=True)
 class Start:
-    """Knows which messages were sent after the channel's warm-up."""
+    """Decides which messages were sent after the channel's warm-up (the start)."""
 
     # The highest Lamport timestamp of the warm-up in each dialect.
     _highest: dict[Dialect, int]
@@ -32,7 +32,7 @@ class Start:
     _forgotten: ForgottenMessages
 
     def in_warm_up(self, frame: SeenFrame) -> None:
-        """Record the Lamport timestamp and the filter of a frame of the warm-up."""
+        """Record the Lamport timestamp and the filter of a frame in the warm-up."""
         self._start_filters.in_warm_up(frame)
         if frame.kind is not FrameKind.EPHEMERAL:
             highest = self._highest.get(frame.dialect, 0)
@@ -41,8 +41,8 @@ class Start:
     def is_before(self, key: int, message: Message | None) -> bool:
         """Whether ids that follow an id in a history may be from before the start.
 
-        True if the id may be from the warm-up or earlier. Also True if a message that
-        was seen after the id may be forgotten.
+        True if the id itself may be from the warm-up or earlier. Also True if a message
+        that was first seen after the id may already be forgotten.
         """
         seen = self._seen_ids.get(key) if message is None else message
         if seen is None:
@@ -59,7 +59,7 @@ class Start:
         )
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> int:
-        """Record a history; return the number of its entries from after the start."""
+        """Record a history; return how many last entries are from after the start."""
         before = self._heads.first_copy_by(frame, by, self._filters.has_rolled)
         if before is None or self.is_before(
             before.first, self._messages.get(before.first)

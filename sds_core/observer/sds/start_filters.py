@@ -1,7 +1,8 @@
-"""Ids that participants held when the monitor started (docs/figures.md, 6).
+"""Keeps filters from the warm-up, which hold older ids (docs/figures.md, 6).
 
 Causal histories of nim-sds are in the order of delivery, so an id from before the start
-may follow later ids. A filter of the warm-up shows that an id existed before the start.
+may follow ids from after the start. If a filter from the warm-up holds an id, the id is
+from before the start.
 """
 
 from __future__ import annotations
@@ -20,19 +21,17 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import Dialect, count_set_bits
 
 _MOST_SIZES = 2
-"""Maximum number of stored filters, one for each size. Each library uses one filter
-size.
-"""
+"""Maximum number of stored filters: one for each size. A library uses only one size."""
 
 _MOST_BYTES = 65_536
-"""Maximum bytes of a stored filter. A default filter of nim-sds has 18,768 bytes."""
+"""Maximum bytes of a stored filter. A filter of nim-sds usually has 18,768 bytes."""
 
 
 class StartFilter(msgspec.Struct, array_like=True):
-    """The union of the filters of one size.
+    """The union of the warm-up's filters of one size.
 
     Attributes:
-        bits: Encoded bits in the order of nim-sds.
+        bits: Encoded bits in the bit order of nim-sds.
     """
 
     m_bits: int
@@ -50,7 +49,7 @@ class StartFilters:
     _filters: list[StartFilter]
 
     def in_warm_up(self, frame: SeenFrame) -> None:
-        """Add the filter of a frame of the warm-up."""
+        """Add the filter of a frame in the warm-up."""
         added = frame.filter
         if added is None or added.dialect is not Dialect.NIM:
             return
@@ -58,7 +57,7 @@ class StartFilters:
             self._totals.leave_out(LeftOut.START_FILTER)
 
     def held(self, message_id: str) -> bool:
-        """Whether a filter of the warm-up holds an id; True may be a false positive."""
+        """Whether a warm-up filter holds an id; True may be a false positive."""
         return any(
             Filter(Dialect.NIM, one.m_bits, one.k, one.bits, 0).contains(message_id)
             for one in self._filters

@@ -1,6 +1,6 @@
 """Types for what the failures behind a bad verdict have in common.
 
-`suspicion.py` makes them. `causes.py` derives from these facts why a channel fails.
+`suspicion.py` finds these facts. From them, `causes.py` derives why a channel fails.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ class Origin(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         failed: Number of failed messages.
-        sent: Number of the sender's messages from the first failed message to the last
-            failed message.
-        arrived: Number of arrived messages from other senders in the period of `sent`.
-            A message counts if a participant that lacks a failed message received it.
-            If the failed messages are lost to all participants, an arrival at any
-            participant counts.
+        sent: Number of messages that the sender sent from the first to the last failed
+            message.
+        arrived: Number of messages of other senders that arrived in the same period. A
+            message counts if it arrived at a participant that lacks a failed message.
+            If no participant received the failed messages, arrival at any participant
+            is enough.
     """
 
     name: str
@@ -33,8 +33,7 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
     """The participant to which all failed messages are lost.
 
     Attributes:
-        arrived: Number of known deliveries of the failed messages to other
-            participants.
+        arrived: Number of known deliveries of failed messages to other participants.
     """
 
     name: str
@@ -43,13 +42,14 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Unrequested(msgspec.Struct, array_like=True, frozen=True):
-    """Lost deliveries for which requests were due, but no participant sent any.
+    """Lost deliveries for which repair requests were due, but no participant sent one.
 
-    A request was due under two conditions: a later message of the same sender had
-    arrived, and the participant sent a frame after the maximum request time.
+    A participant's request was due if it had received a later message of the same
+    sender, and if it sent a frame after the maximum request time.
 
     Attributes:
-        messages, participants: Numbers of distinct messages and participants.
+        messages, participants: Numbers of distinct messages and participants in these
+            deliveries.
     """
 
     deliveries: int
@@ -72,7 +72,7 @@ class Abandoned(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Suspects(msgspec.Struct, array_like=True, frozen=True):
-    """What failures have in common; None for a kind without a known common property."""
+    """What failures have in common. A property that was not found is None."""
 
     origin: Origin | None = None
     recipient: Recipient | None = None

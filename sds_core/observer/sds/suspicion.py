@@ -1,8 +1,8 @@
 """Finds what the failures behind a bad verdict have in common.
 
-To find causes, more is counted than for the verdict: who sent the failed messages, who
-else has them, and what was requested and retried. The counts are computed from the
-model once per batch, only while the verdict is bad.
+The search uses facts that the verdict does not need: who sent the failed messages, who
+else has them, and which messages were requested or retried. The facts are computed from
+the model, once per batch and only while the verdict is bad.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from sds_core.observer.sds.suspects import (
 from sds_core.wire import Dialect
 
 _MOST_MESSAGES = 2_000
-"""Maximum number of messages that a search covers, from the first failed message on."""
+"""Maximum number of messages in a search, from the first failed message on."""
 
 _MOST_LOST = 50
-"""Maximum number of lost messages whose senders are looked up."""
+"""If more messages than this are lost, no senders are compared."""
 
 _MOST_COMPARED = 20
 """Maximum number of participants whose messages are compared."""
@@ -38,8 +38,8 @@ _MOST_COMPARED = 20
 _LEAST_SPREAD_MS = 60_000
 """Minimum time from the first failed message to the last.
 
-Failures within a minute are one event, such as a short absence. Such an event may
-happen to any participant.
+Failures within one minute are a single event, such as a short absence, which may happen
+to any participant.
 """
 
 _MOST_PAIRS = 200
@@ -47,7 +47,7 @@ _MOST_PAIRS = 200
 
 
 class Memory(NamedTuple):
-    """The parts of the model that are read."""
+    """The parts of the model that the search reads."""
 
     settings: RuleSettings
     health: HealthState
@@ -74,7 +74,7 @@ def suspects_of(memory: Memory, clock_ms: int) -> Suspects:
         return Suspects(abandoned=abandoned)
     lost = _lost(memory)
     if lost:
-        # The sender's latest message before each lost message is needed too.
+        # `_origin` also needs the sender's latest message before each lost message.
         before_ms = min(one.at_ms for one in lost) - memory.settings.verdict_window_ms
         earliest = memory.messages.first_seen_since(before_ms)
         if earliest is not None:
@@ -106,7 +106,7 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # A lost message is newer than the sender's last message before the first naming.
+    # A lost message was sent after the sender's last message before the first naming.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -177,7 +177,7 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
     in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
-        # For each sender, the latest message that arrived and is not after `until_ms`.
+        # For each sender, the latest message that was sent by `until_ms` and arrived.
         latest = {
             one.sender: order
             for order, one in in_order
@@ -211,7 +211,7 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
         interval_ms = (latest_ms - message.seen_ms) / count
         silent_ms = max(3 * interval_ms, settings.ack_deadline_ms)
         spoke_ms = memory.participants.last_ms(message.sender)
-        # A participant that sends nothing more may be offline.
+        # A sender that sends nothing more may be offline.
         if latest_ms + silent_ms < clock_ms and spoke_ms > latest_ms + 2 * interval_ms:
             retries.append(count)
             senders.setdefault(message.sender)
@@ -226,7 +226,7 @@ def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True
-    # A participant may be offline, and may show later what it lacks.
+    # A participant that is offline now may show later that it lacks a message.
     after_ms, until_ms = memory.participants.active_span(by)
     return receiver.checked_to <= max(failed) and any(
         order >= receiver.checked_to

@@ -1,11 +1,11 @@
 """Checks the times of repair requests and responses (docs/figures.md, 7).
 
-From hashes, SDS-R computes when a participant may request a message and when a holder
-may respond. T_req counts from when the participant notices that the message is missing,
-T_resp from when the holder reads the request. The hash is known only for js-waku and
-the SDS-R guide, so only the dialect SPEC is checked. The check is lenient, because a
-participant may notice a gap later than the tap, and a response does not name its
-sender.
+SDS-R computes from a hash when a participant may request a message (T_req) and when a
+holder may respond (T_resp). T_req counts from when the participant notices that the
+message is missing, T_resp from when the holder reads the request. The hash function is
+known only for js-waku and the SDS-R guide, so only the dialect SPEC is checked. The
+check is lenient, because a participant may notice a gap later than the tap, and because
+a response does not name its sender.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class RepairTiming:
     ) -> None:
         """Check a participant's first request for a message.
 
-        `known_ms` is the event time of another participant's first frame that shows the
-        message. The requester cannot notice the absence before `known_ms`.
+        `known_ms` is the event time of the first frame in which another participant
+        sent or named the message. The requester cannot notice the gap earlier.
         """
         settings = self._settings
         due_ms = request_due_ms(settings, requester, message_id, known_ms)
@@ -57,7 +57,8 @@ class RepairTiming:
     ) -> None:
         """Check a response to repair requests.
 
-        `participants` may have responded. The message's `sender` may respond at once.
+        One of `participants` or `sender` may have responded. The message's `sender` may
+        respond at once.
         """
         waits_ms = [time_ms - request_ms for request_ms in requests_ms]
         self._totals.responses_timed += 1
@@ -76,7 +77,7 @@ class RepairTiming:
 def request_due_ms(
     settings: RuleSettings, requester: str, message_id: str, known_ms: int
 ) -> int:
-    """Return the earliest time at which T_req allows a request for a message, ms."""
+    """Return the earliest time at which T_req allows a request, Unix ms."""
     return known_ms + request_offset_ms(
         requester, message_id, settings.t_min_ms, settings.t_max_ms, _HASH
     )
@@ -89,9 +90,9 @@ def may_respond(
     message_id: str,
     waits_ms: Iterable[int],
 ) -> bool:
-    """Whether T_resp of a participant explains the time of a response.
+    """Whether a participant's T_resp fits the time of a response.
 
-    `waits_ms` are the times from each request to the response.
+    `waits_ms` has the time from each request to the response.
     """
     offset_ms = response_offset_ms(
         participant, sender, message_id, settings.t_max_ms, _HASH

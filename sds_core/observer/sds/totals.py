@@ -1,12 +1,12 @@
 """Totals of one SDS channel.
 
-Totals are in the query's state, first in each blob, so they are as durable as the
+Totals are stored first in each blob of the query's state, so they are as durable as the
 checkpoint. Totals leave the job as absolute values, so a sink may set a value twice.
 ``docs/figures.md`` defines each figure; the modules in ``figures/`` beside this file
 define where it is published.
 
-Add fields only at the end and with a default, so that an older blob decodes into a
-newer struct.
+Add new fields only at the end and with a default, so that older blobs can still be
+decoded.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
     """The fill of one bloom filter (``docs/figures.md``, 9).
 
     Attributes:
-        one_percent_ms: Time at which the false-positive rate passes 1 %, Unix ms; the
-            time may be in the past. The time is extrapolated from the filter's growth;
-            None if the filter does not grow.
+        one_percent_ms: Time at which the false-positive rate passes 1 %, Unix ms,
+            extrapolated from the filter's growth. The time may be in the past. None if
+            the filter does not grow.
     """
 
     bits_set: int
@@ -43,7 +43,7 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
     @property
     def false_positive_ratio(self) -> float:
-        """(X/m)^k, in [0, 1]."""
+        """The false-positive rate (X/m)^k, in [0, 1]."""
         return false_positive_rate(self.bits_set, self.m_bits, self.k)
 
     @property
@@ -53,7 +53,7 @@ class BloomGauge(msgspec.Struct, array_like=True, frozen=True):
 
 
 def fullest(gauges: Sequence[BloomGauge]) -> BloomGauge:
-    """Return the gauge with the maximum false-positive rate; of several, the first."""
+    """Return the first of the gauges with the maximum false-positive rate."""
     return max(gauges, key=lambda gauge: gauge.false_positive_ratio)
 
 
@@ -66,7 +66,7 @@ def _of_fullest(name: str) -> property:
 
 
 def _of_kind(kind: str) -> property:
-    """Frames of one kind, of both dialects."""
+    """A property that counts the frames of one kind in both dialects."""
 
     def read(totals: ChannelTotals) -> int:
         frames = totals.frames.items()
@@ -78,17 +78,17 @@ def _of_kind(kind: str) -> property:
 class ChannelTotals(msgspec.Struct, array_like=True):
     """Everything that the job publishes for one channel.
 
-    Counters start at the checkpoint's first batch; gauges are values at `clock_ms`.
+    Counters start at the checkpoint's first batch. Gauges are values at `clock_ms`.
     Times are event times in Unix milliseconds, or None. `observers` are the taps that
-    showed the channel within the retention window. For how fields are added up over
-    channels, see `sds_core.observer.summing`.
+    showed the channel within the retention window. `sds_core.observer.summing` explains
+    how fields are added up over channels.
     """
 
     first_event_ms: Annotated[int | None, least] = None
     last_event_ms: Annotated[int | None, greatest] = None
     clock_ms: Annotated[int, greatest] = 0
 
-    # Frames and copies (section 2); `frames` is keyed "<kind>.<dialect>".
+    # Frames and copies (section 2). The keys of `frames` are "<kind>.<dialect>".
     frames: dict[str, int] = {}
     replicas: int = 0
     rebroadcasts_repair: int = 0
@@ -126,7 +126,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     repair_redundant: int = 0
     repair_response: Histogram = msgspec.field(default_factory=Histogram)
 
-    # Health (section 8) and participants (section 9: distinct senders).
+    # Health (section 8) and the number of distinct senders (section 9).
     participants: int = 0
     verdict: Verdict = Verdict.WARMING_UP
     verdict_reason: str = "warming_up"
@@ -162,15 +162,15 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # Entries that limits dropped, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
-    # Evidence of a bad verdict (section 8). The figures of a minute omit this momentary
-    # value.
+    # Evidence of a bad verdict (section 8). The figures of a minute omit it.
     evidence: Evidence | None = None
 
-    # Encoded `participant_figures.ParticipantTable` (section 5). Momentary too.
+    # Encoded `participant_figures.ParticipantTable` (section 5). The figures of a
+    # minute omit it.
     participant_table: bytes = b""
 
-    # Rate-limit budget (section 9): the maximum share that one participant used, in the
-    # current epoch and in the last epoch.
+    # Rate-limit budget (section 9): the largest share that one participant used in the
+    # current epoch, and in the last epoch.
     budget_used_now: Annotated[float, greatest] = 0.0
     budget_used_last: Annotated[float, greatest] = 0.0
 
@@ -183,7 +183,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     segments_parity: int = 0
     segments_disagreeing: int = 0
 
-    # What the failures behind a bad verdict have in common (section 12). Momentary too.
+    # What the failures behind a bad verdict have in common (section 12). The figures of
+    # a minute omit it.
     suspects: Suspects | None = None
 
     @property
@@ -197,17 +198,17 @@ class ChannelTotals(msgspec.Struct, array_like=True):
 
     @property
     def repair_responses(self) -> int:
-        """Responses that answered a request, and redundant responses."""
+        """Responses that answered a request, plus redundant responses."""
         return self.repair_answered + self.repair_redundant
 
     @property
     def requests_on_time(self) -> int:
-        """Timed requests that were not early."""
+        """Timed requests that were not too early."""
         return self.requests_timed - self.requests_early
 
     @property
     def responses_explained(self) -> int:
-        """Timed responses minus unexplained responses."""
+        """Timed responses that a participant's T_resp explains."""
         return self.responses_timed - self.responses_unexplained
 
     bloom_false_positive_ratio = _of_fullest("false_positive_ratio")
@@ -236,7 +237,7 @@ class ChannelTotals(msgspec.Struct, array_like=True):
         return self.evidence.verdict_without(excused, settings)
 
     def leave_out(self, what: LeftOut, count: int = 1) -> None:
-        """Count entries that a limit drops; `count` may be 0."""
+        """Add to the count of entries that a limit dropped; `count` may be 0."""
         if count:
             self.left_out[what] = self.left_out.get(what, 0) + count
 
@@ -260,9 +261,8 @@ _GAUGES = (
 def remains_of(totals: ChannelTotals) -> ChannelTotals:
     """Return the counts of a forgotten channel that stay in sums over all channels.
 
-    Open events end as if they had been evicted (docs/figures.md, 2). Messages in flight
-    end as unwitnessed. Open gaps end as tap gaps. Messages with missing segments end as
-    incomplete.
+    Open events count as if evicted (docs/figures.md, 2): messages in flight as
+    unwitnessed, open gaps as tap gaps, messages with missing segments as incomplete.
     """
     return msgspec.structs.replace(
         counted_part(totals, _GAUGES),

@@ -1,4 +1,4 @@
-"""Texts with which a trace describes a channel view's conclusions (docs/figures.md)."""
+"""Texts for the conclusions of a channel's view in a trace (docs/figures.md)."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ RULES: Mapping[str, Rule] = {
         "the payload of the message is complete: taps saw enough segments",
     ),
 }
-"""The meaning of each note of the view, the gravest first."""
+"""The meaning of each note of the view. The gravest note is first."""
 
 UNDONE: Mapping[str, Sequence[str]] = {
     "gaps_lost": ("gaps_retracted",),
@@ -144,4 +144,4 @@ UNDONE: Mapping[str, Sequence[str]] = {
     "missing": ("recovered", "undelivered", "retracted"),
     "gaps_opened": ("gaps_late", "gaps_repaired", "gaps_recovered_late", "gaps_lost"),
 }
-"""Notes that revoke a conclusion or replace it by a stronger one."""
+"""For each note, the later notes that revoke it or replace it by a stronger one."""

@@ -1,4 +1,4 @@
-"""Traces a channel's messages: evidence from frames, and conclusions of the view."""
+"""Traces a channel's messages by evidence from frames and conclusions of the view."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ from sds_core.wire import Dialect, Frame, FrameKind
 
 _TIMED = frozenset({"response_explained"})
 _RATE_OF_NOTE = 1e-6
-"""False-positive rate of a filter below which chance is not mentioned."""
+"""If a filter's false-positive rate is lower, a trace does not mention chance."""
 
 
 class SdsTracing:
-    """How messages of SDS are found and traced; see `Tracing`."""
+    """Finds and traces messages of SDS; see `Tracing`."""
 
     is_keyed = True
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Ids and senders are contained unchanged in a frame."""
+        """Search the value for ids or sender, which a frame contains unchanged."""
         texts = (query.sender,) if query.sender else query.message_ids
         return any(text.encode() in value for text in texts)
 
     def subjects(
         self, frame: Frame, headers: TapHeaders, query: Query
     ) -> Iterator[Subject]:
-        """Yield the messages of a frame that are searched for."""
+        """Yield the messages in a frame that match the query."""
         channel, own = frame.channel_id, frame.message_id
         is_content = frame.kind is FrameKind.CONTENT
         if query.sender:
@@ -68,12 +68,12 @@ class SdsTracing:
     def tracer(
         self, subjects: Sequence[Subject], settings: ObserverSettings
     ) -> ChannelTracer:
-        """Make a tracer of messages of one channel."""
+        """Make a tracer for messages of one channel."""
         return ChannelTracer(subjects, settings)
 
 
 class ChannelTracer:
-    """Runs a channel's view on its frames, and tracks some messages; see `Tracer`."""
+    """Runs a channel's view, and collects evidence on some messages; see `Tracer`."""
 
     def __init__(self, subjects: Sequence[Subject], settings: ObserverSettings) -> None:
         self._messages = {
@@ -82,7 +82,8 @@ class ChannelTracer:
         self._journal = Journal(set(self._messages))
         self._view = ChannelView(settings, journal=self._journal)
         self._rules = rule_settings(settings)
-        # Segments by payload, so that earlier segments of a watched message are known.
+        # Segments by payload, including those that arrive before a traced message of
+        # the payload.
         self._segments: OrderedDict[int, dict[tuple[bool, int], SeenSegment]] = (
             OrderedDict()
         )
@@ -112,7 +113,7 @@ class ChannelTracer:
         ]
 
     def _passing(self, frames: Iterable[SeenFrame]) -> Iterator[SeenFrame]:
-        """Yield each frame to the view, and evaluate the frame afterwards."""
+        """Yield each frame to the view, and evaluate it after the view."""
         for frame in frames:
             segment = frame.segment
             own = self._messages.get(frame.named.fingerprint)

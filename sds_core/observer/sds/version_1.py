@@ -91,9 +91,9 @@ class _ChannelState(msgspec.Struct, array_like=True):
 def channel_state(data: bytes | memoryview, totals: ChannelTotals) -> ChannelState:
     """The state of a channel from a blob of version 1.
 
-    The blob has no deliveries and no filters. The blob lacks the start of the verdict,
-    so the clock replaces the start. The blob does not show which messages were named
-    before they were seen, so requests for its messages are not timed.
+    The blob has no deliveries and no filters. It lacks the time at which the verdict
+    began, so the clock's time is used instead. It does not show which messages were
+    named before they were seen, so requests for its messages are not timed.
     """
     old = msgspec.msgpack.decode(data, type=_ChannelState)
     messages = {

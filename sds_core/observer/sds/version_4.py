@@ -36,17 +36,17 @@ from sds_core.wire import Dialect
 
 
 class _Messages(msgspec.Struct, array_like=True):
-    """Columns of n messages, each of shape (n,).
+    """Encoded columns of n messages, each of shape (n,).
 
     Attributes:
         orders, t0s: Columns that `pack_steps` encodes; `pack_ints` encodes the other
             columns.
         delays: `seen_ms - t0_ms`.
-        flags: Bits of the flags of `messages`.
-        ids, hashes, hints: One value for each message; empty if no later frame needs
-            the value.
-        witnesses: `witnesses` and `witness_rate` of messages with witnesses; the key is
-            the message's order.
+        flags: The messages' flags; the module `messages` defines the bits.
+        ids, hashes, hints: One value for each message. A value that no later frame
+            needs is empty.
+        witnesses: `Message.witnesses` and `Message.witness_rate` of messages that have
+            witnesses. The key is the message's order.
     """
 
     keys: bytes = b""
@@ -129,7 +129,7 @@ class OldChannelState(msgspec.Struct, array_like=True):
 
 
 def channel_state(data: bytes | memoryview) -> ChannelState:
-    """Decode a channel's state from its part of a blob."""
+    """Decode a channel's state from the part of a blob that contains it."""
     old = msgspec.msgpack.decode(data, type=OldChannelState)
     messages = {one.key: one for one in old.messages.unpacked()}
     tables = packed_tables(messages, old.gaps, old.requests)
@@ -141,7 +141,7 @@ def packed_tables(
     gaps: Mapping[int, Gap],
     requests: Mapping[int, Request],
 ) -> dict[str, PackedTable]:
-    """The encoded tables of `ChannelState`, from entries by fingerprint."""
+    """Encode the tables of `ChannelState`. The arguments are keyed by fingerprint."""
     return {
         "messages": _packed(MessageTable(PackedTable()), messages),
         "gaps": _packed(GapTable(PackedTable()), gaps),

@@ -28,11 +28,11 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 _MANY_MORE: Final = 6
-"""Above this ratio, the client requests messages instead of comparing nodes.
+"""If the ratio is greater, the client requests messages and does not compare nodes.
 
 The ratio is the number of the server's differing nodes, divided by the number of the
-client's differing nodes. Above the ratio, a comparison of the nodes costs more than a
-transfer of the common messages.
+client's differing nodes. A comparison of the nodes would then cost more than a transfer
+of the common messages.
 """
 
 
@@ -40,9 +40,9 @@ class BatchedClient:
     """Finds the messages that only one of two trees has.
 
     Args:
-        random_bytes: Function that returns a number of random bytes, for salts.
-        start_ns, end_ns: Only messages with times in [start_ns, end_ns), Unix ns, are
-            compared.
+        random_bytes: Function that returns the given number of random bytes, for salts.
+        start_ns, end_ns: Only messages from this period, [start_ns, end_ns), Unix ns,
+            are compared.
 
     Attributes:
         outcome: The result; None until the synchronisation ends.
@@ -61,7 +61,7 @@ class BatchedClient:
         self._end_ns = end_ns
         self._limits = limits
         self._own = self._tree = tree.between(start_ns, end_ns)
-        """`_tree` includes the server's messages; `_own` does not."""
+        """`_tree` also has the messages that the server sent; `_own` does not."""
         self.outcome: Outcome | None = None
         self._begin(b"")
 
@@ -87,10 +87,10 @@ class BatchedClient:
         return [frame_of(request)]
 
     def receive(self, frame: Frame) -> Sequence[Frame]:
-        """Process an answer of the server; returns the next messages.
+        """Process an answer of the server; return the next messages.
 
         Raises:
-            SyncError: The server does not follow the protocol, or refuses.
+            SyncError: The server does not follow the protocol, or refuses the request.
         """
         return [frame_of(one) for one in self._answer(message_in(frame))]
 
@@ -176,7 +176,8 @@ class BatchedClient:
 
     def _finish(self) -> None:
         received = set(self._received)
-        # The server may send common messages without a comparison.
+        # The server may send messages that this side already has, if it did not compare
+        # nodes.
         lacking = [
             item for item in map(unpack, below(self._only_here)) if item not in received
         ]

@@ -1,4 +1,4 @@
-"""Lists of nodes in the form of messages: fingerprints and bitmaps."""
+"""Represents lists of nodes in messages by fingerprints and bitmaps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 FINGERPRINT_BYTES: Final = 6
 """Length of a fingerprint, bytes.
 
-One in 2**48 pairs of nodes has the same fingerprint; the root's full hash reveals this.
+One in 2**48 pairs of different nodes has equal fingerprints. The root's full hash
+reveals this.
 """
 
 SALT_BYTES: Final = 16
@@ -28,8 +29,8 @@ class Compared(NamedTuple):
 
     Attributes:
         ours: Nodes that the other side does not have.
-        theirs: Bitmap over the other side's list: 1 for nodes that this side does not
-            have.
+        theirs: Bitmap over the other side's list. A bit is 1 if this side lacks the
+            node.
     """
 
     ours: Sequence[Node]
@@ -37,20 +38,20 @@ class Compared(NamedTuple):
 
 
 def fingerprint(salt: bytes, merkle: bytes) -> bytes:
-    """Return the fingerprint of a node from its Merkle hash."""
+    """Return the fingerprint of a node that has this Merkle hash."""
     return sha256(salt + merkle).digest()[:FINGERPRINT_BYTES]
 
 
 def fingerprints(salt: bytes, nodes: Iterable[Node]) -> bytes:
-    """Return the concatenated fingerprints of nodes."""
+    """Return the fingerprints of nodes as one byte string."""
     return b"".join(fingerprint(salt, node.merkle) for node in nodes)
 
 
 def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
-    """Compare nodes of this side with fingerprints of the other side's nodes.
+    """Compare nodes of this side with `theirs`, the other side's fingerprints.
 
     Raises:
-        BadFrame: The length is not a multiple of `FINGERPRINT_BYTES`.
+        BadFrame: The length of `theirs` is not a multiple of `FINGERPRINT_BYTES`.
     """
     if len(theirs) % FINGERPRINT_BYTES:
         text = f"{len(theirs)} bytes are not a whole number of fingerprints"
@@ -70,7 +71,7 @@ def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
 
 
 def bitmap(marks: Sequence[bool]) -> bytes:
-    """Return the marks as bits, without zeros at the end."""
+    """Return the marks as a bitmap. Zero bytes at its end are omitted."""
     number = int("".join("01"[mark] for mark in reversed(marks)) or "0", 2)
     return number.to_bytes((number.bit_length() + 7) // 8, "little")
 
@@ -79,7 +80,7 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
     """Return the items that a bitmap marks.
 
     Raises:
-        BadFrame: The bitmap marks more items than the list has.
+        BadFrame: The bitmap marks an item after the end of the list.
     """
     bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
     if len(bits) > len(things):
@@ -94,7 +95,7 @@ def below(nodes: Iterable[Node]) -> Iterable[bytes]:
 
 
 def tail_children(root: Node) -> list[Sequence[Node]]:
-    """Return the children of the tail of each level, from the root downwards."""
+    """Return the children of each level's tail (last node), from the root downwards."""
     lists = []
     while root.level:
         lists.append(root.children)
@@ -103,7 +104,7 @@ def tail_children(root: Node) -> list[Sequence[Node]]:
 
 
 def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
-    """Return a message's items; their times are in [start_ns, end_ns), Unix ns.
+    """Return a message's items. Times must be in [start_ns, end_ns), Unix ns.
 
     Raises:
         BadFrame: The numbers of times and of hashes differ.

@@ -1,4 +1,4 @@
-"""The server of the batched synchronisation."""
+"""The server of the batched synchronisation (docs/sync.md)."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 ITEMS_PER_MESSAGE: Final = 20_000
-"""Some 800 kB."""
+"""Maximum number of items per message, which is then about 800 kB long."""
 
 _MOST_SKIPPED: Final = 512
-"""Maximum number of nodes after a skipped level; their fingerprints have 3 kB."""
+"""Maximum number of nodes to list after a skipped level: 3 kB of fingerprints."""
 
 
 class BatchedServer:
-    """Answers one client.
+    """Answers one client on one connection.
 
     Args:
-        tree: The messages of this side; must not change during the connection.
+        tree: The messages of this side, constant during the connection.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -48,12 +48,12 @@ class BatchedServer:
         self._allowance = Allowance(limits)
         self._salt = b""
         self._root: pb.Root | None = None
-        """The root for the next answer; None after the root was sent."""
+        """The root to send with the next answer; None if it was sent."""
         self._list: Sequence[Node] = ()
         """Nodes whose fingerprints were sent last."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Return the answer to a message; a long answer is generated while it is sent.
+        """Return the answer to a message. Its frames are made during iteration.
 
         Raises:
             SyncError: The client does not follow the protocol.
@@ -94,8 +94,8 @@ class BatchedServer:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
-            # The last child of a tail is the tail of the level below. The children of
-            # that tail are already known.
+            # The last child of a tail is the tail of the level below, whose children
+            # the request also has. If only this child differs, go to the level below.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1
@@ -117,13 +117,13 @@ class BatchedServer:
                         skips_level=skips_level,
                     )
                 ]
-        # No node is left to compare, or the list is too long for a frame.
+        # No nodes are left to compare, or their list is too long for a frame.
         return self._items(ours, level, theirs)
 
     def _skip_level(self, level: int) -> bool:
-        """Skip a level if the skip saves a round; return whether the level was skipped.
+        """Skip a level if this saves a round trip; return whether it was skipped.
 
-        If the server lists the leaves, the client must request the messages.
+        If the server listed the leaves, the client would have to request the messages.
         """
         if self._root is None or level < 2 or level % 2 == 0:
             return False
@@ -160,11 +160,11 @@ class BatchedServer:
 
 
 def _below_tail(request: pb.Open, level: int) -> bytes:
-    """Return the fingerprints of the children that the client's tail has on a level."""
+    """Return the fingerprints of the children of the client's tail on a level."""
     above = level - request.height
     if above < 0:
         return request.tail_children[-above - 1]
-    # The Merkle hash of a node with one child is the hash of the child's Merkle hash.
+    # If a node has one child, its Merkle hash is the hash of the child's Merkle hash.
     return fingerprint(request.salt, hash_at(request.root, above))
 
 

@@ -1,7 +1,7 @@
-"""Reed-Solomon parity shards, in the two codes that senders of segments use.
+"""Computes Reed-Solomon parity shards in the two codes that senders of segments use.
 
-Both codes evaluate polynomials over GF(256) at points that are bytes. The codes differ
-in the representation of the field (`field.py`) and in the points:
+Both codes evaluate polynomials over GF(256) at points, which are bytes. The codes
+differ in the representation of the field (`field.py`) and in the points:
 
 - classical (klauspost/reedsolomon without options, status-go): the polynomial has a
   degree below the number of data shards. The polynomial's value at point i is data
@@ -11,13 +11,13 @@ in the representation of the field (`field.py`) and in the points:
   is the value at point m + i. The values at the points after the data shards are zero.
   The polynomial has a degree below 256 - m.
 
-Interoperability: parity is byte-identical to that of klauspost/reedsolomon 1.14.2 in
-its default form and in its Leopard form of 8 bits (tests/vectors/reed_solomon.json).
-If data count + m exceeds 256, Leopard-RS uses a field of 16 bits, and `is_supported` is
-False.
+Interoperability: the parity shards are byte-identical to those of klauspost/reedsolomon
+1.14.2 in its default form and in its Leopard form with 8 bits
+(tests/vectors/reed_solomon.json). If data count + m exceeds 256, Leopard-RS uses a
+field with 16 bits, which `is_supported` excludes.
 
-Libraries for Python are not suitable: zfec is under the GPL, and pyeclib allows 32
-shards and adds its own headers. reedsolo works byte by byte, and galois is ten times
+Libraries for Python are not suitable: zfec is under the GPL, pyeclib allows at most 32
+shards and adds its own headers, reedsolo works byte by byte, and galois is ten times
 slower.
 """
 
@@ -45,11 +45,11 @@ class ErasureCode(StrEnum):
 
 
 LEOPARD_ALIGNMENT_BYTES = 64
-"""The length of shards of Leopard-RS must be a multiple of 64 bytes."""
+"""The length of each shard of Leopard-RS must be a multiple of this number."""
 
 
 def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:
-    """Return whether the field has enough points for these numbers of shards."""
+    """Return whether the code's field has enough points for these numbers of shards."""
     if data_count < 1 or parity_count < 1:
         return False
     if code is ErasureCode.LEOPARD:
@@ -61,7 +61,7 @@ def is_supported(code: ErasureCode, data_count: int, parity_count: int) -> bool:
 def parity_shards(
     code: ErasureCode, data: Sequence[bytes], parity_count: int
 ) -> list[bytes]:
-    """Return the parity shards of data shards of one length.
+    """Return the parity shards of data shards that have equal lengths.
 
     Raises:
         ValueError: The numbers of shards are not supported.
@@ -79,7 +79,7 @@ def recover(
     data_count: int,
     parity_count: int,
 ) -> list[bytes]:
-    """Return all data shards in order; the arguments map indices to available shards.
+    """Return all data shards in order. `data` and `parity` have the available shards.
 
     Raises:
         ValueError: Too few shards are available, or the numbers of shards are not
@@ -99,7 +99,7 @@ def recover(
     used = sorted(parity)[: len(missing)]
     length = len(parity[used[0]])
     known = sorted(data)
-    # A parity shard minus the known data shards is the contribution of the missing
+    # A parity shard minus the known data shards is the contribution of the missing data
     # shards.
     shards = [data[index] for index in known]
     rest = [
@@ -121,10 +121,11 @@ def _field(code: ErasureCode) -> Field:
     return cantor_field() if code is ErasureCode.LEOPARD else polynomial_field()
 
 
-# The cache is small: a matrix has at most 16 KiB, and a channel uses few sizes.
+# The cache needs little memory: a matrix has at most 16 KiB, and a channel uses few
+# sizes.
 @lru_cache(maxsize=64)
 def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[bytes, ...]:
-    """Return the factor of each data shard (columns) in each parity shard (rows)."""
+    """Return the factor of each data shard (column) in each parity shard (row)."""
     if not is_supported(code, data_count, parity_count):
         message = f"{code} has no {parity_count} parity shards for {data_count}"
         raise ValueError(message)
@@ -132,17 +133,17 @@ def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[byte
     if code is ErasureCode.CLASSICAL:
         points = range(data_count, data_count + parity_count)
         return tuple(_lagrange(field, data_count, points))
-    # The polynomial has values at all 256 points, and the sum of value times point^t is
-    # zero for each t < m. So the factor of a data shard in a parity shard is a value of
-    # the parity shard's Lagrange polynomial. The polynomials are over the parity
-    # shards' points.
+    # The polynomial has values at all 256 points. For each t < m, the sum of value
+    # times point^t over these points is zero. So the factor of a data shard in a parity
+    # shard is the value of the parity shard's Lagrange polynomial at the data shard's
+    # point. The polynomials are over the parity shards' points.
     power = _next_power(parity_count)
     columns = _lagrange(field, power, range(power, power + data_count))
     return tuple(map(bytes, zip(*columns, strict=True)))[:parity_count]
 
 
 def _lagrange(field: Field, count: int, points: range) -> list[bytes]:
-    """Return Lagrange polynomials of points 0 to count - 1, evaluated at `points`."""
+    """Return the values at `points` of the Lagrange polynomials over 0 to count - 1."""
     multiples, inverses = field
     basis = range(count)
     denominators = [
@@ -159,7 +160,7 @@ def _lagrange(field: Field, count: int, points: range) -> list[bytes]:
 def _combine(
     field: Field, factors: bytes, shards: Sequence[bytes], length: int
 ) -> bytes:
-    """Return the sum of shards of one length, each multiplied by its factor."""
+    """Return the sum of shards of equal length. Each is multiplied by its factor."""
     total = np.zeros(length, np.uint8)
     for factor, shard in zip(factors, shards, strict=True):
         total ^= np.frombuffer(shard.translate(field.multiples[factor]), np.uint8)
@@ -167,10 +168,10 @@ def _combine(
 
 
 def _inverse(field: Field, square: Sequence[bytes]) -> list[bytes]:
-    """Return the inverse of a part of a code's matrix (Gauss-Jordan).
+    """Return the inverse of a square part of a code's matrix (Gauss-Jordan).
 
-    Rows need no exchange: every square part of the codes' matrices has an inverse, so
-    the diagonal never has a zero.
+    Rows need no exchange: every square part of the matrices has an inverse, so the
+    diagonal never has a zero.
     """
     size = len(square)
     multiples, inverses = field

@@ -8,7 +8,7 @@
     ├── SetTooLarge             add: its payload cannot be held
     └── PayloadHashMismatch     add: the payload is not the one that was sent
 
-Each error has its values as attributes and in its message.
+Each error has its values in its attributes and in its text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class SegmentationError(ReliableChannelError, ValueError):
 
 
 class PayloadTooLarge(SegmentationError):
-    """The payload needs more segments than one payload may have."""
+    """The payload needs more segments than a payload may have."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(
@@ -41,7 +41,7 @@ class NotASegment(SegmentationError):
 
 
 class SegmentTooLarge(SegmentationError):
-    """A segment is longer than the transport allows; it was not read."""
+    """A segment is longer than the transport allows, so it was not read."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(
@@ -52,7 +52,7 @@ class SegmentTooLarge(SegmentationError):
 
 
 class SegmentsDisagree(SegmentationError):
-    """A segment contradicts earlier segments of its payload, and is dropped."""
+    """A segment contradicts earlier segments of its payload, so it is dropped."""
 
     def __init__(self, payload_hash: bytes, detail: str) -> None:
         super().__init__(f"a segment of payload {payload_hash.hex()}: {detail}")
@@ -61,7 +61,7 @@ class SegmentsDisagree(SegmentationError):
 
 
 class SetTooLarge(SegmentationError):
-    """The segments of one payload exceed the memory limit; they are dropped."""
+    """The segments of one payload exceed the memory limit, so they are dropped."""
 
     def __init__(
         self, payload_hash: bytes, actual_bytes: int, limit_bytes: int
@@ -76,7 +76,7 @@ class SetTooLarge(SegmentationError):
 
 
 class PayloadHashMismatch(SegmentationError):
-    """The payload's hash is wrong: a segment was changed. The payload is dropped."""
+    """A segment was changed, so the payload has a wrong hash and is dropped."""
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(

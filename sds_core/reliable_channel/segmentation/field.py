@@ -1,8 +1,8 @@
-"""Multiplication tables of GF(256), in the two representations of erasure codes.
+"""Multiplication tables of GF(256), in the representations that two codes use.
 
-Both representations have the polynomial x^8 + x^4 + x^3 + x^2 + 1. Leopard-RS
-represents an element by its coordinates in a Cantor basis instead of by its
-coefficients. The representation changes the tables, but addition is XOR in both forms.
+Both representations use the polynomial x^8 + x^4 + x^3 + x^2 + 1. The classical code
+represents an element by its coefficients, and Leopard-RS by its coordinates in a Cantor
+basis. The tables differ, but addition is XOR in both representations.
 
 Sources: klauspost/reedsolomon galois.go; catid/leopard LeopardFF8.cpp.
 """
@@ -20,30 +20,31 @@ _CANTOR_BASIS = (1, 214, 152, 146, 86, 200, 88, 230)
 
 
 class Field(NamedTuple):
-    """The tables of one form, with an entry for each element.
+    """The tables of one representation, with an entry for each element.
 
     Attributes:
-        multiples: Products of a factor with all elements, for `bytes.translate`.
-        inverses: Its inverse; 0 for 0.
+        multiples: The products of this element with all elements, for
+            `bytes.translate`.
+        inverses: The inverse of this element; 0 for 0.
     """
 
     multiples: tuple[bytes, ...]
     inverses: bytes
 
     def product(self, elements: Iterable[int]) -> int:
-        """Return the product of elements; 1 for no elements."""
+        """Return the product of elements; 1 without elements."""
         return reduce(lambda one, other: self.multiples[one][other], elements, 1)
 
 
 @cache
 def polynomial_field() -> Field:
-    """Return the field whose bytes are coefficients, as in klauspost/reedsolomon."""
+    """Return the field in which a byte has coefficients (klauspost/reedsolomon)."""
     return _field(bytes(range(ELEMENTS)))
 
 
 @cache
 def cantor_field() -> Field:
-    """Return the field whose bytes are coordinates in a Cantor basis: Leopard-RS."""
+    """Return the field in which a byte has Cantor-basis coordinates (Leopard-RS)."""
     meaning = bytearray(ELEMENTS)
     for bit, basis in enumerate(_CANTOR_BASIS):
         for lower in range(1 << bit):
@@ -52,7 +53,7 @@ def cantor_field() -> Field:
 
 
 def _field(meaning: bytes) -> Field:
-    # `meaning` has the coefficients of the element that each byte represents.
+    # For each byte, `meaning` has the coefficients of the element that it represents.
     byte_of = bytes(map(meaning.index, range(ELEMENTS)))
     powers, logarithms = _powers_and_logarithms()
     order = ELEMENTS - 1
@@ -65,7 +66,7 @@ def _field(meaning: bytes) -> Field:
 
     elements = range(ELEMENTS)
     multiples = tuple(bytes(multiply(a, b) for b in elements) for a in elements)
-    # In both forms, byte 1 represents the element 1.
+    # In both representations, byte 1 represents the element 1.
     inverses = bytes([0, *(table.index(1) for table in multiples[1:])])
     return Field(multiples, inverses)
 

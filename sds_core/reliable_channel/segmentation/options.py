@@ -1,4 +1,4 @@
-"""Options for how payloads are split, and how many incomplete payloads are held."""
+"""Options for splitting payloads, and for holding incomplete payloads."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sds_core.reliable_channel.segmentation.erasure import (
 from sds_core.wire.segment_header import SegmentLayout
 
 MOST_SEGMENTS: Final = 256
-"""Maximum number of data and parity segments of one payload, in every layout."""
+"""In every layout, a payload has at most this number of data and parity segments."""
 
 HEADER_ROOM_BYTES: Final = 128
-"""Maximum size of a segment's header; nim-segmentation reserves the same size."""
+"""Maximum bytes of a segment's header; nim-segmentation reserves the same size."""
 
 _RATE_STEPS = 1_000_000
 """The parity rate is rounded to multiples of 1 / this number (nim-segmentation)."""
@@ -30,27 +30,27 @@ class SegmentationOptions:
     """Options of `Segmenter` and `Reassembler`.
 
     Attributes:
-        layout: Field layout for writing; all three layouts can be read.
+        layout: Layout of the fields in written segments. All three layouts can be read.
         segment_bytes: Maximum bytes of the payload in one segment, without the header;
-            see `share_bytes`. In nim-segmentation, the value includes a header of up
-            to 128 bytes: 102,400 bytes in nim-segmentation equal 102,272 bytes here.
+            see `share_bytes`. In nim-segmentation, the value includes a header of up to
+            128 bytes, so 102,400 bytes in nim-segmentation equal 102,272 bytes here.
         parity_rate: Number of parity segments divided by the number of data segments,
-            in [0, 1]; 0: no parity. The default of nim-segmentation is also 0; the
-            default of status-go and LIP-243 is 0.125.
-        parity_from: Minimum number of data segments for which parity is sent.
-            nim-segmentation also sends parity for a single segment: a copy of the
-            segment.
-        max_segment_bytes: Maximum length of an accepted segment; the routing layer's
-            limit.
+            in [0, 1]. The default 0 (no parity) is also that of nim-segmentation; that
+            of status-go and LIP-243 is 0.125.
+        parity_from: Minimum number of data segments for which parity is sent. For a
+            single segment, nim-segmentation sends a copy as parity.
+        max_segment_bytes: Maximum length of an accepted segment. The default is the
+            routing layer's limit.
         max_sets, max_buffered_bytes: Maximum number of incomplete payloads, and maximum
-            size of their segments; the least recently updated payload is dropped.
-        idle_timeout_ms: Time without a new segment after which a payload is dropped.
+            size of their segments. Beyond a limit, the least recently updated payload
+            is dropped.
+        idle_timeout_ms: If a payload has no new segment for this time, it is dropped.
     """
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
-    # RELIABLE-CHANNEL-API, "Message segmentation": 102,400 bytes of user payload. The
-    # values from `max_segment_bytes` on are the defaults of nim-segmentation;
-    # `max_segment_bytes` is also the limit of 64/WAKU2-NETWORK.
+    # RELIABLE-CHANNEL-API, "Message segmentation", requires 102,400 bytes of user
+    # payload. From `max_segment_bytes` on, the values are the defaults of
+    # nim-segmentation. `max_segment_bytes` is also the limit of 64/WAKU2-NETWORK.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
     parity_from: int = 2
@@ -76,15 +76,15 @@ class SegmentationOptions:
 
     @property
     def code(self) -> ErasureCode:
-        """How parity segments are computed in the layout that is written."""
+        """The code by which parity segments are computed in the written layout."""
         return code_of(self.layout)
 
     @property
     def share_bytes(self) -> int:
-        """Length of the payload's share in each data segment except the last.
+        """Number of the payload's bytes in each data segment except the last.
 
-        The length is `segment_bytes`. For Leopard-RS, this length is rounded down to a
-        multiple of 64.
+        The number is `segment_bytes`. For Leopard-RS, it is rounded down to a multiple
+        of 64.
         """
         share = self.segment_bytes
         if self.code is ErasureCode.LEOPARD:
@@ -98,15 +98,15 @@ class SegmentationOptions:
         return self.share_bytes * next(filter(self._is_possible, counts))
 
     def data_count(self, payload_bytes: int) -> int:
-        """Return the number of data segments for a payload's length, at least 1."""
+        """Return the number of data segments, at least 1, for this payload length."""
         return max(1, -(-payload_bytes // self.share_bytes))
 
     def parity_count(self, data_count: int) -> int:
         """Return how many parity segments are sent for a number of data segments.
 
-        status-go rounds down, and sends no parity if the segments would be too many.
-        The other layouts round up, but send at most as many parity segments as data
-        segments.
+        In status-go's layout, the number is rounded down, and 0 if there would be too
+        many segments. In other layouts, it is rounded up, but at most the number of
+        data segments.
         """
         if data_count < self.parity_from:
             return 0
@@ -123,6 +123,6 @@ class SegmentationOptions:
 
 
 def code_of(layout: SegmentLayout) -> ErasureCode:
-    """Return how parity segments of a layout are computed."""
+    """Return the code by which a layout's parity segments are computed."""
     is_status = layout is SegmentLayout.STATUS_GO
     return ErasureCode.CLASSICAL if is_status else ErasureCode.LEOPARD

@@ -1,11 +1,11 @@
 """Reassembles payloads from segments that arrive in any order.
 
-The limits come from nim-segmentation. Repeated segments do not extend the time after
+The limits are those of nim-segmentation. Repeated segments do not extend the time after
 which an incomplete payload is dropped.
 
-Two arrivals of the same payload count as two payloads, because an application may send
-equal payloads. SDS already drops repeated messages. If the second copy begins to arrive
-before the first is complete, both copies count as one payload.
+If the same payload arrives twice, it counts as two payloads, because an application may
+send equal payloads, and SDS already drops repeated messages. If the second begins to
+arrive before the first is complete, both count as one.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from sds_core.wire.segment_header import (
 
 
 class Outcome(StrEnum):
-    """Effect of a segment."""
+    """What a segment changed."""
 
     STORED = "stored"
     COMPLETE = "complete"
     DUPLICATE = "duplicate"
-    """The segment was ignored, because its index is taken."""
+    """The segment was ignored, because a segment with this index is already held."""
     LATE = "late"
     """The segment was ignored, because its payload is already complete."""
 
@@ -53,8 +53,8 @@ class DroppedSet:
     """An incomplete payload that was dropped.
 
     Attributes:
-        received: Number of segments that arrived before the drop.
-        needed: Number of segments that would have sufficed; None if unknown.
+        received: Number of segments that had arrived.
+        needed: Number of segments that would have been enough; None if unknown.
     """
 
     payload_hash: bytes
@@ -66,14 +66,14 @@ class DroppedSet:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state of a payload after a segment.
+    """The state of a payload after a segment was added.
 
     Attributes:
-        received: Number of different segments so far, data and parity.
-        needed: Number of segments that suffice, which is the number of data segments.
-            Parity segments of status-go do not contain this number, so `needed` is None
-            while only parity segments have arrived.
-        total: Number of all segments, as far as known.
+        received: Number of different data and parity segments so far.
+        needed: Number of segments that are enough, which is the number of data
+            segments. None while only parity segments of status-go have arrived, which
+            do not contain this number.
+        total: Number of the payload's segments, as far as it is known.
         payload: The payload, once it is complete.
     """
 
@@ -99,8 +99,8 @@ class _Finished:
     """A complete payload whose remaining segments may still arrive.
 
     Attributes:
-        total: Number of all segments of the payload, as far as known.
-        ended_ms: When the payload was complete, Unix ms.
+        total: Number of the payload's segments, as far as it is known.
+        ended_ms: When the payload became complete, Unix ms.
     """
 
     needed: int | None
@@ -113,17 +113,17 @@ class Reassembler:
     """Holds segments until their payloads are complete.
 
     The whole state is the `STORED` segments of incomplete payloads. After a restart,
-    add the segments again.
+    add them again.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
-        # Entries of `_sets` and `_finished` are in order of the last change, oldest
-        # first.
+        # Entries of `_sets` and `_finished` are in order of their last change. The
+        # oldest is first.
         self._sets: dict[_Key, SegmentSet] = {}
         self._finished: dict[_Key, _Finished] = {}
         self._held_bytes = 0
-        # Payloads that `add` dropped before it raised an error; not reported yet.
+        # Dropped payloads that are not reported yet, because `add` raised an error.
         self._dropped: list[DroppedSet] = []
 
     @property
@@ -133,12 +133,12 @@ class Reassembler:
 
     @property
     def held_bytes(self) -> int:
-        """Total size of all held segments, without their headers."""
+        """Total size of all held segments without headers."""
         return self._held_bytes
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When `expire` next drops something, Unix ms; None if nothing is held."""
+        """When `expire` will next drop a payload, Unix ms; None if none is held."""
         oldest = next(iter(self._sets.values()), None)
         if oldest is None:
             return None
@@ -148,20 +148,19 @@ class Reassembler:
         """Add a segment.
 
         Args:
-            segment: The content of one message; in the layout of status-go, it can also
-                be an unsplit payload.
-            now_ms: Current time, Unix ms, which never decreases.
-            sender_id: Sender of the message; equal payloads of two senders stay
+            segment: The content of one message. In the layout of status-go, the content
+                can also be an unsplit payload.
+            now_ms: Current time, Unix ms. It must never decrease.
+            sender_id: Sender of the message. Equal payloads of two senders are
                 separate.
 
         Raises:
             NotASegment: The bytes are no segment.
             SegmentTooLarge: The segment is too long.
-            SegmentsDisagree: The segment contradicts an earlier segment, and is
+            SegmentsDisagree: The segment contradicts an earlier segment, so it is
                 dropped.
-            SetTooLarge: The payload exceeds the memory limit, and is dropped.
-            PayloadHashMismatch: The payload's hash is wrong, and the payload is
-                dropped.
+            SetTooLarge: The payload exceeds the memory limit, so it is dropped.
+            PayloadHashMismatch: The payload's hash is wrong, so the payload is dropped.
         """
         if len(segment) > self._options.max_segment_bytes:
             raise SegmentTooLarge(len(segment), self._options.max_segment_bytes)
@@ -183,7 +182,7 @@ class Reassembler:
         self._make_room(key, len(header.payload))
         segments.put(header, now_ms)
         self._held_bytes += len(header.payload)
-        # The updated set moves to the end.
+        # Move the updated set to the end of `_sets`.
         self._sets.pop(key, None)
         self._sets[key] = segments
         try:
@@ -198,10 +197,9 @@ class Reassembler:
         return self._progress(Outcome.COMPLETE, segments, payload)
 
     def expire(self, now_ms: int) -> tuple[DroppedSet, ...]:
-        """Drop payloads that had no new segment within the idle timeout.
+        """Drop, and return, payloads that had no new segment within the idle timeout.
 
-        If an `add` dropped payloads and then raised an error, the result includes these
-        payloads.
+        The result includes payloads that `add` dropped before it raised an error.
         """
         limit_ms = now_ms - self._options.idle_timeout_ms
         for key, segments in list(self._sets.items()):

@@ -1,4 +1,4 @@
-"""The segments of one payload that have arrived, and the payload made from them."""
+"""The segments of one payload that have arrived, from which the payload is made."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sds_core.reliable_channel.segmentation.options import MOST_SEGMENTS, code_o
 from sds_core.wire.segment_header import SegmentHeader, SegmentLayout, payload_hash
 
 Slot = tuple[bool, int]
-"""Place of a segment in its set: whether it is a parity segment, and its index."""
+"""A segment's place in its set: whether it is a parity segment, and its index."""
 
 
 class SegmentSet:
-    """The segments of one payload.
+    """The segments of one payload that have arrived.
 
     Attributes:
-        layouts: The layouts that fit all segments.
-        data_count: Number of data segments; None while only parity segments of
-            status-go have arrived.
-        parity_count: Number of parity segments; None while no received segment contains
-            this number.
+        layouts: The layouts that fit all these segments.
+        data_count: Number of the payload's data segments; None while only parity
+            segments of status-go have arrived.
+        parity_count: Number of the payload's parity segments; None until a segment
+            states this number.
         updated_ms: When the last segment was added, Unix ms.
     """
 
@@ -55,12 +55,12 @@ class SegmentSet:
 
     @property
     def received(self) -> int:
-        """Number of segments, data and parity."""
+        """Number of data and parity segments that have arrived."""
         return len(self._data) + len(self._parity)
 
     @property
     def total(self) -> int:
-        """Number of all segments, as far as known."""
+        """Number of the payload's segments, as far as it is known."""
         return max(self.received, (self.data_count or 0) + (self.parity_count or 0))
 
     @property
@@ -70,14 +70,14 @@ class SegmentSet:
         return data | {(True, index) for index in self._parity}
 
     def has(self, header: SegmentHeader) -> bool:
-        """Return whether a segment's place is taken."""
+        """Return whether the segment with this place has arrived."""
         return header.index in self._shares(header)
 
     def check(self, header: SegmentHeader) -> None:
         """Check that a segment can belong to the same payload.
 
         Raises:
-            SegmentsDisagree: The layout or a count of the segment differs.
+            SegmentsDisagree: The segment's layout, or one of its counts, differs.
         """
         if not set(self.layouts) & set(header.layouts):
             self._disagree(f"layout {header.layouts[0]}, not {self.layouts[0]}")
@@ -108,16 +108,17 @@ class SegmentSet:
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
         last data segment is recovered from parity, its padding looks like zeros at the
-        payload's end. The payload is tried with these zeros and without them. If both
-        attempts give a wrong hash, the set waits until the last segment arrives.
+        payload's end. The hash is checked with and without these zeros. If both hashes
+        are wrong, the set waits for the last data segment.
 
         Raises:
-            PayloadHashMismatch: The payload of these segments does not have their hash.
+            PayloadHashMismatch: The payload does not have the hash that the segments
+                state.
         """
         if self.data_count is None or self.received < self.data_count:
             return None
         has_last = self.data_count - 1 in self._data
-        # A new attempt after each further segment would be expensive.
+        # To try again after each further segment would be expensive.
         if self._awaits_last and not has_last:
             return None
         shares = self._all_shares(self.data_count)
@@ -132,19 +133,19 @@ class SegmentSet:
         raise PayloadHashMismatch(self.payload_hash)
 
     def _candidates(self, shares: list[bytes]) -> Iterator[bytes]:
-        """Yield possible payloads; they differ in the length of the last share."""
+        """Yield possible payloads, which differ in the length of the last segment."""
         joined = b"".join(shares)
         if self._whole_bytes is not None:
             yield joined[: self._whole_bytes]
             return
         yield joined
-        # Programs that write LIP-243 may also send the last segment with its padding.
+        # Senders that use LIP-243 may send even the last data segment with padding.
         padding = len(shares[-1]) - len(shares[-1].rstrip(b"\0"))
         if padding:
             yield joined[:-padding]
 
     def _all_shares(self, data_count: int) -> list[bytes] | None:
-        """Return the shares of all data segments; None if parity cannot be used."""
+        """Return the bytes of all data segments; None if they cannot be recovered."""
         if len(self._data) == data_count:
             return [self._data[index] for index in range(data_count)]
         code = code_of(self.layouts[0])

@@ -10,10 +10,10 @@ from sds_core.wire.segment_header import SegmentHeader, SegmentLayout, payload_h
 
 
 def write_segment(header: SegmentHeader) -> bytes:
-    """Return a segment in the first layout of its header.
+    """Return a segment as bytes, in the first layout that its header lists.
 
-    Fields are in the order of their numbers; fields with value zero are omitted, as in
-    proto3.
+    As in proto3, fields are in the order of their numbers, and fields with the value
+    zero are omitted.
     """
     layout = header.layouts[0]
     if layout is SegmentLayout.NIM_SEGMENTATION:
@@ -55,7 +55,7 @@ def _varint(number: int) -> bytes:
 
 
 class Segmenter:
-    """Splits payloads."""
+    """Splits payloads into segments."""
 
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
@@ -63,8 +63,8 @@ class Segmenter:
     def split(self, payload: bytes) -> list[bytes]:
         """Return the data segments of a payload in order, then its parity segments.
 
-        A payload that fits into one segment becomes one segment; in status-go's layout,
-        the payload is sent unsplit.
+        If a payload fits into one segment, it becomes one segment. In status-go's
+        layout, such a payload is sent without a header.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.

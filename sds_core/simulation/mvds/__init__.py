@@ -1,1 +1,1 @@
-"""Nodes of MVDS on a simulated network, and the truth about their messages."""
+"""Simulates nodes of MVDS on a network, and derives the truth about their messages."""

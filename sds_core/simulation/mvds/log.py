@@ -1,6 +1,7 @@
 """The log of a simulation of MVDS: everything that happens, as values.
 
-Times are Unix ms by the simulation's clock, unless an attribute names another clock.
+Times are Unix ms according to the simulation's clock, unless an attribute names another
+clock.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from sds_core.simulation.log import Heartbeat, TapGap
 
 
 class Made(NamedTuple):
-    """A node made a message."""
+    """A node created a message."""
 
     at_ms: int
     node: str
@@ -21,9 +22,9 @@ class Made(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """A node sent a payload to a peer; nodes are given by hexadecimal ids.
+    """A node sent a payload to a peer. Both are given as hexadecimal ids.
 
-    `number` counts the sendings of a simulation from 0.
+    `number` is the index of the sending in the simulation, from 0.
     """
 
     number: int
@@ -35,7 +36,7 @@ class Sending(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """A message reached a node that did not know it."""
+    """A message reached a node that did not have it yet."""
 
     at_ms: int
     node: str
@@ -43,7 +44,7 @@ class Reached(NamedTuple):
 
 
 class AckArrived(NamedTuple):
-    """An acknowledgement by a node reached a peer that was waiting for it."""
+    """A node's acknowledgement reached a peer that was waiting for it."""
 
     at_ms: int
     node: str
@@ -51,7 +52,7 @@ class AckArrived(NamedTuple):
 
 
 class PayloadSighting(NamedTuple):
-    """A tap recorded a payload; later records of the sending are replicas."""
+    """A tap recorded a sent payload. Later records of the same sending are replicas."""
 
     at_ms: int
     tap: str

@@ -19,19 +19,19 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
     """Settings of a simulation of MVDS.
 
     Attributes:
-        protocol: Always `mvds`; a file without this key is a scenario of SDS.
-        nodes: Number of nodes; all are in every group.
+        protocol: Always `mvds`. A file without this key is a scenario of SDS.
+        nodes: Number of nodes. Every node is in every group.
         senders: Number of nodes that create messages, counted from the first node.
         groups: Number of groups.
-        interval_s: Mean time between two messages of a sender in a group; exponentially
+        interval_s: Mean time between two messages of a sender in a group, exponentially
             distributed.
-        payload_bytes: Length of a message's body.
-        mode: Whether the node's own messages are sent at once or offered first.
-        backoff: waits in epochs. `document` waits 2, 4, ... 128, 2, ... epochs.
-            `linear` waits 2, 4, 6, ... epochs, as in the upstream simulation.
-            `deployed` waits as in status-go.
+        payload_bytes: Length of each message's body, bytes.
+        mode: Whether a node sends its own messages at once, or offers them first.
+        backoff: Times that a node waits before it sends again. `document` waits 2, 4,
+        ... 128, 2, ... epochs. `linear` waits 2, 4, 6, ... epochs, as in the upstream
+        simulation. `deployed` waits as in status-go.
         epoch_ms: Length of an epoch. Nodes begin their epochs at different times.
-        forward: Whether received messages are offered to the other nodes.
+        forward: Whether a node offers received messages to the other nodes.
     """
 
     protocol: Literal["mvds"]
@@ -50,12 +50,12 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         """Read a scenario.
 
         Raises:
-            TableError: The mapping is not a scenario; the error has position, value and
+            TableError: The mapping is not a scenario. The error has position, value and
                 allowed values.
         """
         scenario = read(mapping, cls)
         most = scenario.nodes
-        # Each node's epochs begin at a different millisecond.
+        # Each node's epochs begin at a different millisecond of `epoch_ms`.
         limits = [
             ("senders", scenario.senders, most),
             ("nodes", scenario.nodes, scenario.epoch_ms),

@@ -1,7 +1,7 @@
-"""Nodes of MVDS on one network, in virtual time.
+"""Simulates nodes of MVDS on one network, in virtual time.
 
-The nodes are from `sds_core.mvds`. Like an application, the simulator calls `tick` in
-each epoch, and `receive` for each payload that arrives.
+The nodes are those of `sds_core.mvds`. Like an application, the simulator calls a
+node's `tick` in each epoch, and `receive` for each payload that arrives.
 """
 
 from __future__ import annotations

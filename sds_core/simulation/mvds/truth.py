@@ -1,4 +1,4 @@
-"""The whole truth about a simulation of MVDS, as one document."""
+"""Derives the truth about a simulation of MVDS, as one document."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ from sds_core.simulation.mvds.log import (
 )
 
 Heard = Callable[[str, int, int], bool]
-"""Whether a node sent anything in (start, end], Unix ms."""
+"""Returns whether a node sent anything in (start, end], Unix ms."""
 
 DEADLINE_MS = 120_000
 GRACE_MS = 5_000
 
 
 class MessageTruth:
-    """One message, or an id of a message that was not recorded yet.
+    """What records show about one message, of which only the id may be known.
 
-    The recorded sendings determine the conclusions of a correct monitor
-    (docs/figures.md, 14). The observer is not used.
+    The class computes what a correct monitor concludes from the recorded payloads
+    (docs/figures.md, 14). It does not use the monitor's code.
 
     Attributes:
-        group: Id of the message's group, hexadecimal; empty until a MESSAGE was
-            recorded.
+        group: Hexadecimal id of the message's group; empty until a MESSAGE is recorded.
     """
 
     def __init__(self) -> None:
         self.group = ""
         self._count: Counter[str] = Counter()
         self._first_ms: int | None = None
-        # Time of the first event, Unix ms. The key is a node, or a pair of sender and
-        # receiver.
+        # Time of the first event of each kind, Unix ms. The key is a node, or a pair of
+        # sender and receiver.
         self._held: dict[str, int] = {}
         self._acked: dict[str, int] = {}
         self._acked_to: dict[tuple[str, str], int] = {}
@@ -51,7 +50,7 @@ class MessageTruth:
         self._sendings: Counter[str] = Counter()
 
     def acked(self, at_ms: int, sender: str, receiver: str, size: int) -> None:
-        """An ACK was recorded."""
+        """Process a recorded ACK."""
         self._said(at_ms, "ack", size, (sender, receiver) in self._acked_to)
         back = self._sent.get((receiver, sender))
         if (sender, receiver) not in self._acked_to:
@@ -71,21 +70,21 @@ class MessageTruth:
         self._held.setdefault(sender, at_ms)
 
     def offered(self, at_ms: int, sender: str, receiver: str, size: int) -> None:
-        """An OFFER was recorded."""
+        """Process a recorded OFFER."""
         self._said(at_ms, "offer", size, (sender, receiver) in self._offered)
         self._offered.setdefault((sender, receiver), at_ms)
         self._count["needless_offers"] += receiver in self._held
         self._held.setdefault(sender, at_ms)
 
     def requested(self, at_ms: int, sender: str, receiver: str, size: int) -> None:
-        """A REQUEST was recorded."""
+        """Process a recorded REQUEST."""
         self._said(at_ms, "request", size, (sender, receiver) in self._requested)
         self._requested.setdefault((sender, receiver), at_ms)
 
     def sent(
         self, at_ms: int, sender: str, receiver: str, size: int, group: str
     ) -> None:
-        """The MESSAGE was recorded."""
+        """Process a recorded MESSAGE."""
         self._said(at_ms, "message", size, (sender, receiver) in self._sent)
         self.group = group
         self._sent.setdefault((sender, receiver), at_ms)
@@ -97,7 +96,7 @@ class MessageTruth:
         self._held.setdefault(sender, at_ms)
 
     def figures(self, heard: Heard, end_ms: int) -> Counter[str]:
-        """Return the figures of the message at a time, Unix ms."""
+        """Return the figures of the message at the time `end_ms`, Unix ms."""
         count = Counter(self._count)
         count["messages"] = 1
         for receiver, sent_ms in self._addressed.items():
@@ -129,7 +128,7 @@ class MessageTruth:
             return "acknowledged_in_time"
         if end_ms <= due_ms:
             return "in_flight"
-        # The report has whole seconds, rounded down.
+        # The report rounds times down to whole seconds.
         from_ms = -(-(sent_ms + GRACE_MS) // 1_000) * 1_000
         holds = self._held.get(receiver, end_ms + 1) <= due_ms
         if heard(receiver, from_ms, due_ms) and not holds:
@@ -178,10 +177,10 @@ _OF_PAYLOADS = ("payloads.all", "payloads.empty", "replicas", "bytes.other")
 
 
 class MvdsTruth:
-    """Processes log entries in order, and returns what a correct monitor reports.
+    """Processes log entries in order, and computes what a correct monitor reports.
 
-    Pass exactly the sightings whose records are in the topic, in the topic's order.
-    Taps must have correct clocks.
+    Pass exactly those sightings whose records are in the topic, in the topic's order.
+    The taps' clocks must be correct.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:
@@ -219,11 +218,11 @@ class MvdsTruth:
                 self._recorded(entry.at_ms)
 
     def document(self) -> dict[str, Any]:
-        """Return all values in a form that JSON can represent.
+        """Return the truth in a form that can be written as JSON.
 
-        `views` has the figures of groups, as in the report. `messages` holds facts that
-        no report can contain. For each message id, these facts are the times when the
-        message reached each node, and when the acknowledgement of each node arrived.
+        `views` has the figures of groups, as in the report. `messages` has facts that
+        no report can contain. For each message id, it has the time when the message
+        reached each node, and the time when each node's acknowledgement arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():
