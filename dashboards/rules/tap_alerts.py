@@ -22,7 +22,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsTapBlind",
             severity,
             f"{blind_channels()} > 0",
-            "The taps miss traffic of some channels, so the monitor cannot judge them.",
+            "The taps miss traffic of some channels, so the monitor cannot judge these "
+            "channels.",
             '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent '
             "or lost records, or no records arrive.",
             holds,
