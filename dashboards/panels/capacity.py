@@ -25,7 +25,7 @@ def capacity(links: Links) -> models.Dashboard:
         links,
         CAPACITY,
         "SDS / Capacity",
-        "How many bytes and frames do channels cause, and which limits are near?",
+        "How much traffic do channels cause, and which limits are near?",
         {
             "": _FIGURES,
             "Traffic": in_lines(_TRAFFIC, 2, 3),
@@ -158,9 +158,9 @@ _TRAFFIC: list[Panel] = [
 _PARTICIPANTS: list[Panel] = [
     lines(
         "Participants by channel",
-        "Number of participants that sent a frame in the last ten minutes, in the ten "
-        "channels with the most senders. With more senders, filters grow, and "
-        "requests and answers become more frequent.",
+        "Participants that sent a frame in the last ten minutes, in the ten channels "
+        "with the most such participants. Filters, requests and answers grow with the "
+        "number of senders.",
         _greatest("sds_channel_participants"),
     ),
     lines(
@@ -251,7 +251,7 @@ _OWN_LIMITS: list[Panel] = [
     figure(
         "Channels and groups",
         "Number of channels and MVDS groups in the monitor's state, and number of "
-        "channels and groups with a label. The numbers with a label include 'other'.",
+        "channels and groups with a label. The latter numbers include 'other'.",
         Query(_STATE_CHANNELS, "all channels"),
         Query(f"count({select('sds_channel_info', JOB)})", "channels with a label"),
         sums("sds_monitor_state_groups", JOB, "all groups"),

@@ -39,8 +39,9 @@ _FIGURES: list[Panel] = [
     ),
     moment(
         "Oldest record waiting",
-        "Time for which the oldest record on a mirror's disk has waited for Kafka. "
-        "Seconds are normal. Minutes mean that Kafka accepts no records.",
+        "Time for which the oldest record on a mirror's disk has waited for Kafka. A "
+        "wait of seconds is normal. A wait of minutes means that Kafka accepts no "
+        "records.",
         "min(sds_mirror_oldest_spooled_timestamp_seconds)",
         absent="none",
     ),
@@ -129,8 +130,7 @@ AUDITS: list[Panel] = [
     ),
     _of_audits(
         "Not compared",
-        "Number of the mirror's records that the audit cannot compare, because they "
-        "lack the hash or the time of their message.",
+        "Number of the mirror's records without the hash or the time of their message.",
         queries.total("sds_audit_unidentified_records", _ANY),
     ),
     moment(
@@ -174,8 +174,9 @@ AUDITS: list[Panel] = [
     lines(
         "Peers of served mirrors",
         "Number of connections to audit servers, and of synchronisations, per graph "
-        "step. Refused: connections of unknown peers or of peers with other versions. "
-        "Differing: synchronisations in which two mirrors had different messages.",
+        "step. Refused: connections that exceeded the limit, had no valid token, or "
+        "ended because of a fault of the peer. Differing: synchronisations in which "
+        "two mirrors had different messages.",
         per_step("sds_audit_serve_connections_total", _ANY, "connections"),
         per_step("sds_audit_serve_refused_total", _ANY, "refused"),
         per_step("sds_audit_serve_sessions_total", _ANY, "synchronisations"),
@@ -218,9 +219,8 @@ NODES: list[Panel] = [
     ),
     lines(
         "Store not swept",
-        "Lag of the mirror behind each node's store: time since the moment up to "
-        "which the mirror has read the store. A few sweep intervals are normal. If "
-        "the lag grows, the mirror no longer reads the store.",
+        "Lag of the mirror behind each node's store. A lag of a few sweep intervals "
+        "is normal. If the lag grows, the mirror no longer reads the store.",
         Query(f"time() - {_SWEPT}", "{{node}}"),
         unit="s",
         width=4,

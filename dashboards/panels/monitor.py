@@ -113,7 +113,7 @@ _OF_JOB: list[Panel] = [
         "Lag over time",
         "Event time by which the figures lag behind the newest record. Batches make "
         "the lag vary by a few seconds. The dashed line is the alert's limit. While "
-        "Kafka does not answer, the line of the time since Kafka's last answer rises.",
+        "Kafka does not answer, the line 'time since Kafka's last answer' rises.",
         now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
         Query(f"time() - {_ANSWERED}", "time since Kafka's last answer"),
         # While the topic exists, its series is absent, and the panel shows 0.
@@ -151,8 +151,7 @@ _OF_JOB: list[Panel] = [
     ),
     lines(
         "State",
-        "Memory of the monitor's state store. The dashboard Capacity shows more "
-        "figures of the state.",
+        "Memory of the monitor's state store. The dashboard Capacity shows details.",
         now("sds_monitor_state_bytes", JOB, "state"),
         unit="bytes",
     ),

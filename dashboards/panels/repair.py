@@ -156,8 +156,8 @@ _COST: list[Panel] = [
     ),
     lines(
         "Bytes by direction",
-        "Bytes of repair requests per second, and bytes of frames per second that "
-        "respond to repair requests.",
+        "Bytes per second of repair requests, and of frames that respond to repair "
+        "requests.",
         per_second("sds_repair_bytes_total", CHANNELS, "{{direction}}"),
         unit="Bps",
         stacked=True,

@@ -56,8 +56,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.CRITICAL,
         f"time() - {answered} > {at.KAFKA_SILENT_SECONDS:g}",
         "Kafka does not answer the monitor.",
-        "Kafka has not answered for {{ $value | humanizeDuration }}: all figures are "
-        "from before that time.",
+        "Kafka has not answered for {{ $value | humanizeDuration }}: all figures "
+        "date from its last answer.",
         holds=at.KAFKA_AWAY_FOR,
     )
     for severity, holds in graded(at.BEHIND_FOR, at.BEHIND_STILL):

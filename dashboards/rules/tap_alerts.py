@@ -51,7 +51,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         # The alert needs a monitor that exports figures.
         f"and {latest('sds_channels', 'verdict')}",
         "A tap is silent.",
-        "All taps are silent: the newest record is of "
+        "All taps are silent: the newest record is from "
         "{{ $value | humanizeTimestamp }}.",
         at.TAP_SILENT_FOR,
     )
