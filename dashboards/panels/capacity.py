@@ -130,9 +130,8 @@ _TRAFFIC: list[Panel] = [
     ),
     lines(
         "Frames by kind",
-        "Frames per second, by kind and dialect. In quiet channels, participants send "
-        "sync frames as heartbeats. Many sync frames with few content frames are "
-        "overhead.",
+        "Frames per second, by kind and dialect. Quiet channels send sync frames as "
+        "heartbeats. Many sync frames with few content frames are overhead.",
         per_second("sds_frames_total", CHANNELS, "{{kind}} {{dialect}}"),
         unit="pps",
         stacked=True,
@@ -146,8 +145,7 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Copies",
         "Rebroadcasts per second by cause, and replicas per second. Replicas are "
-        "further copies of the same broadcast. They occur if several taps record a "
-        "frame, and cost the network nothing.",
+        "copies of one broadcast from several taps. Replicas cost the network nothing.",
         per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
         per_second("sds_replicas_total", CHANNELS, "replicas"),
         unit="pps",
@@ -296,9 +294,9 @@ _SEGMENTS: list[Panel] = [
     ),
     lines(
         "Started and incomplete",
-        "Begun: new segmented messages per graph step. Open: segmented messages that "
-        "now wait for further segments. If many messages wait for a long time, these "
-        "messages are large or lose segments.",
+        "Begun: new segmented messages per graph step. Open: messages that wait for "
+        "segments now. If many messages wait for long, these messages are large or "
+        "lose segments.",
         per_step("sds_segmented_messages_total", CHANNELS, "begun"),
         sums("sds_segmented_messages_open", CHANNELS, "open"),
     ),

@@ -94,11 +94,10 @@ _NOW: list[Panel] = [
     ),
     lines(
         "Findings that do not count",
-        "Number of problems, such as lost messages, that the monitor found in the ten "
-        "minutes of the verdict. Problems that the taps or the mirror may have caused "
-        "do not count. While the monitor holds back an alert because of a capture "
-        "gap, the line 'held back' is above 0. The status page shows why the monitor "
-        "holds back the alert.",
+        "Number of problems in the last ten minutes, such as lost messages. Problems "
+        "that the taps or the mirror may have caused do not count. While the monitor "
+        "holds back an alert because of a capture gap, the line 'held back' is above "
+        "0. The status page shows why the monitor holds back the alert.",
         *(
             Query(queries.or_else(queries.total(metric, CHANNEL)), legend)
             for metric, legend in (
@@ -117,9 +116,8 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     heat(
         "Acknowledgement latency",
         "Number of messages by acknowledgement latency. The latency is the time from "
-        "the message's first copy to the first frame in which another participant "
-        f"names the message. An acknowledgement after more than {_DEADLINE_S:g} s is "
-        "too late.",
+        "the first copy to the first frame in which another participant names the "
+        f"message. An acknowledgement after more than {_DEADLINE_S:g} s is too late.",
         "sds_ack_latency_seconds",
         CHANNEL,
         evidence="definite",
@@ -190,10 +188,9 @@ _DELIVERY: list[Panel] = [
     ),
     lines(
         "Delivery recovery time",
-        "Time for which a participant lacked a message before it received the "
-        "message, according to the participant's frames. Long times mean that repair "
-        "or Store queries are slow. If no participant lacked a message, the panel is "
-        "empty.",
+        "Time for which a participant lacked a message, according to the "
+        "participant's frames. Long times mean that repair or Store queries are slow. "
+        "If no participant lacked a message, the panel is empty.",
         *quantiles("sds_delivery_recovery_seconds", CHANNEL),
         unit="s",
     ),
@@ -213,10 +210,9 @@ _GAPS: list[Panel] = [
     ),
     lines(
         "Gaps opened and open",
-        "Number of gaps that opened per graph step, and number of gaps that are open "
-        "now. A gap is a message that frames name, but no tap has seen. If the number "
-        "of open gaps increases, messages go missing faster than participants repair "
-        "them.",
+        "Gaps that opened per graph step, and gaps that are open now. A gap is a "
+        "message that frames name, but no tap has seen. If open gaps increase, "
+        "messages go missing faster than participants repair them.",
         per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
         sums("sds_dependencies_missing", CHANNEL, "open now"),
     ),
@@ -284,8 +280,7 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Copies",
         "Rebroadcasts per second by cause, and replicas per second. Replicas are "
-        "further copies of the same broadcast. They occur if several taps record a "
-        "frame, and are harmless.",
+        "copies of one broadcast from several taps. Replicas are harmless.",
         per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
         per_second("sds_replicas_total", CHANNEL, "replicas"),
         unit="pps",

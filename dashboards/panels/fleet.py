@@ -105,9 +105,9 @@ _FIGURES: list[Panel] = [
     figure(
         "Is everything fine?",
         "'Everything is fine' means that the monitor runs, Kafka answers, and figures "
-        "are at most a minute old. It also means that at least one channel has a "
-        "verdict, and no channel is failing or blind. Muted channels do not count. "
-        "'No figures' is as bad as 'Look below', because no monitor is watching.",
+        "are at most a minute old. Also, a channel must have a verdict, and no "
+        "channel may be failing or blind. Muted channels do not count. 'No figures' "
+        "is as bad as 'Look below', because no monitor is watching.",
         queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1),
         width=6,
         mappings=colours.texts(
@@ -182,11 +182,11 @@ _FIGURES: list[Panel] = [
 
 _WORST_CHANNELS = channel_rows(
     "Channels, worst first",
-    "Every channel with a label of its own, the channel with the worst verdict first. "
-    "The table omits channels beyond the cardinality limit. The name links to the "
-    "channel's dashboard. The id links to the channel's status page, which shows "
-    "message ids. Counts cover the chosen range. If the used error budget is above "
-    "100 %, more deliveries failed than the channel's SLO allows.",
+    "Every channel with a label of its own, the worst verdict first. The table omits "
+    "channels beyond the cardinality limit. The name links to the channel's "
+    "dashboard. The id links to the channel's status page, which shows message ids. "
+    "Counts cover the chosen range. If the used error budget is above 100 %, more "
+    "deliveries failed than the channel's SLO allows.",
     Column(
         "Verdict",
         queries.named(queries.trouble(JOB), JOB),

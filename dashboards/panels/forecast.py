@@ -76,9 +76,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Forecasts",
-            f"Yes: number of {many} with a forecast. No: number of {many} without a "
-            "forecast, usually because their history is too short. Not computed: "
-            f"number of {many} beyond the maximum number of forecasts.",
+            f"Number of {many} by forecast. Yes: with a forecast. No: without a "
+            "forecast, usually because the history is too short. Not computed: beyond "
+            "the maximum number of forecasts.",
             *(
                 Query(queries.total(number, JOB, forecast=kind), kind.replace("_", " "))
                 for kind in kinds

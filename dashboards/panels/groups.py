@@ -91,9 +91,9 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "OFFERs per delivery",
-        "Number of OFFER records, divided by the number of acknowledged pairs of a "
-        "message and a receiver, in the chosen range. If nodes offer each message to "
-        "all their peers, the value is high.",
+        "OFFER records per acknowledged pair of a message and a receiver, in the "
+        "chosen range. If nodes offer each message to all their peers, the value is "
+        "high.",
         queries.share_in_range(
             "mvds_records_total", "mvds_deliveries_total", CHANNELS, type="offer"
         ),
@@ -159,8 +159,8 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     lines(
         "Outcome of addressed pairs",
         "Pairs of a message and a receiver that ended per graph step, by outcome. "
-        "Unwitnessed: the receiver sent nothing, or has the message although it did "
-        "not acknowledge it. This is not a fault.",
+        "Unwitnessed: the receiver sent nothing, or already has the message, so this "
+        "is not a fault.",
         per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
         per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
         per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
