@@ -61,25 +61,25 @@ _Dumper.add_representer(str, _represent_text)
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     default=GENERATED,
-    help="Directory to write to.  [default: dashboards/generated]",
+    help="Directory for the written files.  [default: dashboards/generated]",
 )
 @click.option(
     "--monitor-url",
     default=_DEFAULT.monitor_url,
     show_default=True,
-    help="URL of the status page for readers.",
+    help="Links to the status page begin with this URL.",
 )
 @click.option(
     "--grafana-url",
     default=_DEFAULT.grafana_url,
     show_default=True,
-    help="URL of Grafana for readers.",
+    help="Links to Grafana begin with this URL.",
 )
 @click.option(
     "--runbook-url",
     default=_DEFAULT.runbook_url,
     show_default=True,
-    help="URL of the runbooks in the documentation. If only the monitor serves the "
+    help="Links to runbooks begin with this URL. If only the monitor serves the "
     "runbooks, use MONITOR_URL/runbooks.",
 )
 def main(out: Path, monitor_url: str, grafana_url: str, runbook_url: str) -> None:

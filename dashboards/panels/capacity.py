@@ -25,7 +25,7 @@ def capacity(links: Links) -> models.Dashboard:
         links,
         CAPACITY,
         "SDS / Capacity",
-        "What do channels cost in bytes and frames, and which limits are near?",
+        "How much traffic do channels cause, and which limits are near?",
         {
             "": _FIGURES,
             "Traffic": in_lines(_TRAFFIC, 2, 3),
@@ -71,8 +71,8 @@ _FILTER_STEPS: colours.Steps = (
 _FIGURES: list[Panel] = [
     figure(
         "Bytes",
-        "Bytes of SDS frames per second now. Each broadcast counts once, without "
-        "Waku's overhead and repeated gossip.",
+        "Bytes of SDS frames per second now. Each broadcast counts once. Waku's "
+        "overhead and gossip do not count.",
         queries.rate(_BYTES, CHANNELS),
         unit="Bps",
     ),
@@ -84,29 +84,29 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Bytes per message",
-        "All bytes in the chosen range, divided by the number of distinct content "
-        "messages. The value is the full cost of a message, including reliability.",
+        "All bytes of frames in the chosen range, divided by the number of distinct "
+        "content messages. The value includes the bytes that reliability costs.",
         queries.share_in_range(_BYTES, "sds_messages_total", CHANNELS),
         unit="bytes",
         absent="no messages",
     ),
     ratio(
         "Content",
-        "Share of content in all bytes, in the chosen range. Bytes other than "
-        "content are the cost of reliability.",
+        "Share of content in all bytes of frames, in the chosen range. The other "
+        "bytes are the cost of reliability.",
         queries.share_in_range(_BYTES, _BYTES, CHANNELS, part="content"),
         absent="no traffic",
     ),
     figure(
         "Participants",
-        "Senders of the last ten minutes, summed over channels. A participant of "
-        "five channels counts five times.",
+        "Number of participants that sent a frame in the last ten minutes, summed "
+        "over channels. A sender in five channels counts five times.",
         queries.total("sds_channel_participants", CHANNELS),
     ),
     ratio(
         "Fullest filter",
-        "False-positive rate of the fullest bloom filter of all channels. Yellow: "
-        "the limit of the alert is reached. Red: the channel is degraded.",
+        "False-positive rate of the fullest bloom filter of all channels. Yellow: an "
+        "alert fires on the filter's channel. Red: this channel is degraded.",
         queries.greatest("sds_bloom_false_positive_ratio", CHANNELS),
         steps=_FILTER_STEPS,
         absent="no filter",
@@ -117,7 +117,7 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Bytes by part",
         "Bytes of frames per second, by part of the frame. Every frame contains a "
-        "whole bloom filter, so small messages are mostly filter.",
+        "whole bloom filter, so frames with short messages are mostly filter.",
         per_second(_BYTES, CHANNELS, "{{part}}"),
         unit="Bps",
         stacked=True,
@@ -130,8 +130,8 @@ _TRAFFIC: list[Panel] = [
     ),
     lines(
         "Frames by kind",
-        "Frames per second. Quiet channels send sync frames as heartbeats. Many "
-        "sync frames with little content are overhead.",
+        "Frames per second, by kind and dialect. Quiet channels send sync frames as "
+        "heartbeats. Many sync frames with few content frames are overhead.",
         per_second("sds_frames_total", CHANNELS, "{{kind}} {{dialect}}"),
         unit="pps",
         stacked=True,
@@ -145,8 +145,7 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Copies",
         "Rebroadcasts per second by cause, and replicas per second. Replicas are "
-        "further copies of one broadcast. Replicas come from several taps, and "
-        "cost the network nothing.",
+        "copies of one broadcast from several taps. Replicas cost the network nothing.",
         per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
         per_second("sds_replicas_total", CHANNELS, "replicas"),
         unit="pps",
@@ -157,30 +156,32 @@ _TRAFFIC: list[Panel] = [
 _PARTICIPANTS: list[Panel] = [
     lines(
         "Participants by channel",
-        "Senders of the last ten minutes, in the ten largest channels. Filters, "
-        "requests and answers grow with the number of senders.",
+        "Participants that sent a frame in the last ten minutes, in the ten channels "
+        "with the most such participants. Filters, requests and answers grow with the "
+        "number of senders.",
         _greatest("sds_channel_participants"),
     ),
     lines(
         "Messages per epoch",
-        "Messages and retries that the busiest participant sent in the last epoch "
-        "of ten minutes. Shows the top ten channels.",
+        "Messages and retries that the busiest participant of a channel sent in the "
+        "last epoch of ten minutes. Shows the ten channels with the highest values.",
         _greatest("sds_epoch_messages_max"),
     ),
     ratios(
         "Rate-limit budget used",
-        "Share of the rate-limit budget that the busiest participant has used in the "
-        "current epoch. Shows the top ten channels. At the dashed line, an alert "
-        "fires. Waku rejects messages beyond the budget. The share is a lower bound, "
-        "because the sender of an answer to a repair request is unknown.",
+        "Share of the rate-limit budget that a channel's busiest participant has used "
+        "in the current epoch. Shows the ten channels with the highest values. At the "
+        "dashed line, an alert fires. Waku rejects messages beyond the budget. The "
+        "share is a lower bound, because no frame shows which participant answers a "
+        "repair request.",
         _greatest("sds_epoch_budget_used_ratio", epoch="current"),
         limits=colours.line_at(BUDGET_NEARLY_SPENT),
     ),
     lines(
         "Budget by purpose",
-        "Broadcasts per second: new messages, answers to repair requests, retries "
-        "and sync messages. If less than half of the broadcasts are new messages, "
-        "reliability costs more than the messages.",
+        "Broadcasts per second: new messages, answers to repair requests, retries and "
+        "sync messages. If less than half of the broadcasts are new messages, "
+        "reliability costs more broadcasts than the messages.",
         Query(_new(), "new messages"),
         per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
         per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
@@ -192,23 +193,25 @@ _PARTICIPANTS: list[Panel] = [
 _FILTERS: list[Panel] = [
     ratios(
         "False positives by channel",
-        "False-positive rate of the fullest filter in use. Shows the top ten channels. "
-        f"Above the dashed line ({SATURATED_RATIO:.0%}), participants believe too "
-        "often that others have a message, and the channel is degraded.",
+        "False-positive rate of a channel's fullest filter in use. Shows the ten "
+        "channels with the highest values. Above the dashed line "
+        f"({SATURATED_RATIO:.0%}), the channel is degraded, because participants too "
+        "often falsely believe that others have a message.",
         _greatest("sds_bloom_false_positive_ratio"),
         limits=colours.line_at(SATURATED_RATIO),
     ),
     lines(
         "Ids in the filter by channel",
-        "Message ids in the fullest filter in use. Shows the top ten channels. If "
-        "the line falls, the filter dropped old ids. If the line only rises, the "
-        "filter saturates.",
+        "Number of message ids in a channel's fullest filter in use. Shows the ten "
+        "channels with the highest values. If a line falls, the filter dropped old "
+        "ids. If a line only rises, the filter will saturate.",
         _greatest("sds_bloom_ids"),
     ),
     channel_rows(
         "When filters pass 1 %",
-        "Channels by the false-positive rate of their fullest filter, highest "
-        "first. If a filter grows, a date shows when the filter passes 1 %.",
+        "Channels in order of the false-positive rate of their fullest filter, the "
+        "highest rate first. If the filter grows, a date shows when its rate passes 1 "
+        "%.",
         Column(
             "False positives",
             queries.worst(
@@ -235,18 +238,18 @@ _STATE_CHANNELS = queries.total("sds_monitor_state_channels", JOB)
 _OWN_LIMITS: list[Panel] = [
     figure(
         "Channels and groups without a label",
-        "Channels and groups beyond the cardinality limit, summed as 'other'. Only the "
-        "status page shows the verdicts of channels and groups without a label. Raise "
-        "the limit (--label-budget), or assign labels in the channel table.",
+        "Number of channels and MVDS groups beyond the cardinality limit. Their "
+        "figures are summed as 'other', and only the status page shows their "
+        "verdicts. Raise the limit (--label-budget), or assign labels in the channel "
+        "table.",
         now("sds_monitor_dropped_label_channels", JOB, "channels"),
         now("sds_monitor_dropped_label_groups", JOB, "groups of MVDS"),
         steps=colours.ANY_IS_SUSPECT,
     ),
     figure(
         "Channels and groups",
-        "Number of channels and MVDS groups in the monitor's state. The panel also "
-        "shows how many channels and groups have a label. The numbers of channels "
-        "and groups with a label include 'other'.",
+        "Number of channels and MVDS groups in the monitor's state, and number of "
+        "channels and groups with a label. The latter numbers include 'other'.",
         Query(_STATE_CHANNELS, "all channels"),
         Query(f"count({select('sds_channel_info', JOB)})", "channels with a label"),
         sums("sds_monitor_state_groups", JOB, "all groups"),
@@ -262,17 +265,17 @@ _OWN_LIMITS: list[Panel] = [
     ),
     lines(
         "State over time",
-        "Memory of the state store. The state grows with the numbers of recent "
-        "messages, channels and participants. If the memory grows and the numbers "
-        "of messages, channels and participants do not, look for a fault.",
+        "Memory of the state store. The memory grows with the numbers of recent "
+        "messages, channels and participants. If the memory grows although these "
+        "numbers do not, look for a fault.",
         Query(_STATE, "state"),
         unit="bytes",
     ),
     lines(
         "Entries evicted by channel",
-        "Entries per graph step that the monitor evicted early because of a "
-        "channel's memory limit. Shows the top ten channels. If the value is above "
-        "0, the channel's figures are too low.",
+        "Entries per graph step that the monitor evicted from memory early, because a "
+        "channel reached its memory limit. Shows the ten channels with the highest "
+        "values. If a value is above 0, the channel's figures are too low.",
         _ten_worst(
             queries.increase("sds_remembered_evicted_total", CHANNELS, "channel"),
             is_per_step=True,
@@ -284,23 +287,23 @@ _OWN_LIMITS: list[Panel] = [
 _SEGMENTS: list[Panel] = [
     lines(
         "Segmented messages",
-        "Segmented messages per graph step, by outcome. If too few segments arrive "
-        "in time, the message is incomplete. An incomplete message is lost to its "
-        "application. SDS itself counts each segment as a message.",
+        "Segmented messages per graph step, by outcome. If too few segments arrive in "
+        "time, the message is incomplete, and the application cannot receive it. For "
+        "SDS, each segment is a message.",
         per_step("sds_segmented_messages_ended_total", CHANNELS, "{{outcome}}"),
     ),
     lines(
         "Started and incomplete",
-        "Begun: new segmented messages per graph step. Open: messages that wait "
-        "for segments now. If many messages wait for long, they are large or lose "
-        "segments.",
+        "Begun: new segmented messages per graph step. Open: messages that wait for "
+        "segments now. If many messages wait for long, these messages are large or "
+        "lose segments.",
         per_step("sds_segmented_messages_total", CHANNELS, "begun"),
         sums("sds_segmented_messages_open", CHANNELS, "open"),
     ),
     lines(
         "Segments per message",
-        "Mean number of segments per segmented message. Each segment uses one "
-        "message of the rate-limit budget.",
+        "Mean number of segments per segmented message. Each segment counts as one "
+        "message in the rate-limit budget.",
         Query(
             queries.share(
                 queries.rate("sds_segments_total", CHANNELS),
@@ -311,17 +314,17 @@ _SEGMENTS: list[Panel] = [
     ),
     lines(
         "Segments by kind",
-        "Segments per second. Parity segments replace lost data segments. If the "
-        "channel also uses repair, parity is mostly overhead.",
+        "Segments per second, by kind. Parity segments replace lost data segments. If "
+        "the channel also uses repair, parity segments are mostly overhead.",
         per_second("sds_segments_total", CHANNELS, "{{kind}}"),
         unit="pps",
         stacked=True,
     ),
     lines(
         "Contradicting segments",
-        "Number of wrong segments per graph step. A wrong segment contradicts the hash "
-        "of the payload, or an earlier segment of the same message. If the value is "
-        "above 0, a client is broken or a participant sends false segments.",
+        "Number of wrong segments per graph step. A wrong segment contradicts the "
+        "hash of the payload, or an earlier segment of the same message. If the value "
+        "is above 0, a client is broken, or a participant forges segments.",
         per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
     ),
 ]

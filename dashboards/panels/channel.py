@@ -22,7 +22,7 @@ def channel(links: Links) -> models.Dashboard:
         links,
         UID,
         "SDS / Channel",
-        "Acknowledgement, delivery, losses, repair and traffic of one channel.",
+        "Shows acknowledgement, delivery, losses, repair and traffic of one channel.",
         {
             "": _NOW,
             "Acknowledgement": in_lines(_ACKNOWLEDGEMENT, 2, 3),
@@ -45,8 +45,8 @@ _MUTED = select("sds_channel_muted_until_timestamp_seconds", CHANNEL)
 _NOW: list[Panel] = [
     figure(
         "Verdict now",
-        "The verdict on the last ten minutes. To see the reason on the channel's "
-        "status page, click the verdict.",
+        "The channel's verdict on the last ten minutes. The verdict links to the "
+        "channel's status page, which shows the reason.",
         f"max({queries.trouble(CHANNEL)})",
         mappings=colours.VERDICT_MAPPINGS,
         link=channel_page("channel"),
@@ -54,49 +54,50 @@ _NOW: list[Panel] = [
     ),
     moment(
         "Verdict since",
-        "Event time at which this verdict began. During a replay or catch-up, the "
-        "event time is long ago.",
+        "Event time at which the current verdict began. While the monitor replays "
+        "records or catches up, this time is long ago.",
         queries.greatest("sds_verdict_since_timestamp_seconds", CHANNEL),
     ),
     figure(
         "Missing now",
-        "Messages that no tap has seen yet, although frames name them. Each message "
-        "arrives or counts as lost within five minutes. If the number of missing "
-        "messages stays above 0, further messages go missing.",
+        "Number of messages that no tap has seen yet, although frames name these "
+        "messages. Each missing message arrives or counts as lost within five "
+        "minutes. If the number stays above 0, further messages go missing.",
         queries.total("sds_dependencies_missing", CHANNEL),
         steps=colours.ANY_IS_SUSPECT,
     ),
     figure(
         "In flight",
-        "Unacknowledged messages that are less than two minutes old. "
-        "A value above 0 is normal while participants write.",
+        "Number of unacknowledged messages that are less than two minutes old. A "
+        "value above 0 is normal while participants write.",
         queries.total("sds_messages_in_flight", CHANNEL),
     ),
     moment(
         "Oldest in flight",
-        "Time at which a tap first saw the oldest message in flight.",
+        "Time at which a tap first saw the oldest message that still waits for "
+        "acknowledgement before its deadline.",
         f"min({_OLDEST})",
         absent="none",
     ),
     moment(
         "Muted until",
-        "Time until which the channel table mutes alerts on this channel.",
+        "Until this time, the channel table mutes alerts on this channel.",
         f"max({_MUTED} > time())",
         absent="not muted",
     ),
     states(
         "Verdict",
-        "The verdict at each time. 'Blind' means that the taps missed records. While a "
-        "channel is blind, losses in other panels may be the taps' fault.",
+        "The channel's verdict at each time. Blind: the taps missed records, so "
+        "losses in other panels may be the taps' fault.",
         Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
         colours.VERDICT_MAPPINGS,
     ),
     lines(
         "Findings that do not count",
-        "Problems found in the verdict's window, such as lost messages. Problems that "
-        "the taps or the mirror may have caused do not count. While the monitor holds "
-        "back an alert because of a capture gap, the line 'held back' is above 0. The "
-        "status page shows why the alert is held back.",
+        "Number of problems in the last ten minutes, such as lost messages. Problems "
+        "that the taps or the mirror may have caused do not count. While the monitor "
+        "holds back an alert because of a capture gap, the line 'held back' is above "
+        "0. The status page shows why the monitor holds back the alert.",
         *(
             Query(queries.or_else(queries.total(metric, CHANNEL)), legend)
             for metric, legend in (
@@ -114,20 +115,19 @@ _DEADLINE_S = DEFAULTS.ack_deadline_ms / 1000
 _ACKNOWLEDGEMENT: list[Panel] = [
     heat(
         "Acknowledgement latency",
-        "Number of messages by acknowledgement latency, the time from the first "
-        "copy to definite evidence. Definite evidence is the first frame in which "
-        "another participant names the message. Acknowledgements after more than "
-        f"{_DEADLINE_S:g} s are too late.",
+        "Number of messages by acknowledgement latency. The latency is the time from "
+        "the first copy to the first frame in which another participant names the "
+        f"message. An acknowledgement after more than {_DEADLINE_S:g} s is too late.",
         "sds_ack_latency_seconds",
         CHANNEL,
         evidence="definite",
     ),
     lines(
         "Acknowledgement latency, quantiles",
-        "Time within which 50 %, 95 % and 99 % of the messages were acknowledged. "
-        "Definite: a causal history names the message. Probable: filters contain "
-        "the message. The dashed line is the deadline. The histogram has no "
-        "values above ten minutes.",
+        "Within these times, 50 %, 95 % and 99 % of the acknowledged messages were "
+        "acknowledged. Definite: a causal history names the message. Probable: "
+        "filters of other participants contain the message. The dashed line is the "
+        "deadline. The histogram has no values above ten minutes.",
         *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),
         *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="probable"),
         unit="s",
@@ -135,9 +135,10 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     ),
     lines(
         "Messages by outcome",
-        "Messages per second by outcome. Unacknowledged: other participants wrote, "
-        "but no participant acknowledged the message. Unwitnessed: no other "
-        "participant wrote, so this is not a fault.",
+        "Messages per second by outcome. Unacknowledged: other participants sent "
+        "frames, but no frame acknowledged the message. Unwitnessed: no other "
+        "participant sent a frame that could acknowledge the message, so this is not "
+        "a fault.",
         per_second("sds_messages_acknowledged_in_time_total", CHANNEL, "in time"),
         per_second("sds_messages_unacknowledged_total", CHANNEL, "unacknowledged"),
         per_second("sds_messages_unwitnessed_total", CHANNEL, "unwitnessed"),
@@ -146,18 +147,19 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     ),
     ratios(
         "Acknowledged in time",
-        "Share of messages acknowledged in time, and this channel's SLO. Messages "
-        "that no other participant could acknowledge do not count. Below the SLO, "
-        "the channel uses up its error budget too fast.",
+        "Share of messages that were acknowledged in time, and this channel's SLO. "
+        "Messages that no other participant could acknowledge do not count. Below the "
+        "SLO, the channel uses up its error budget too fast.",
         Query(queries.acknowledged(CHANNEL, window="1h"), "last hour"),
         Query(queries.acknowledged(CHANNEL), "now"),
         Query(queries.objective("acknowledgement", CHANNEL), "SLO"),
     ),
     lines(
         "Acknowledgements by evidence",
-        "Acknowledged messages per second, by evidence. If a message has probable "
-        "and later definite evidence, both lines count the message. If most "
-        "evidence is probable, causal histories may be too short for the traffic.",
+        "Acknowledged messages per second, by evidence. If a message has first "
+        "probable and later definite evidence, both lines count the message. If most "
+        "evidence is probable, causal histories may be too short for the channel's "
+        "traffic.",
         per_second("sds_messages_acknowledged_total", CHANNEL, "{{evidence}}"),
         unit="mps",
     ),
@@ -166,18 +168,20 @@ _ACKNOWLEDGEMENT: list[Panel] = [
 _DELIVERY: list[Panel] = [
     lines(
         "Deliveries by outcome",
-        "Pairs of a message and a participant per second. Recovered: the participant "
-        "lacked the message at first. Lost: the participant still lacked the message "
-        "after five minutes. Retracted: a lost message arrived later.",
+        "Number of deliveries that ended, per second. A delivery is a pair of a "
+        "message and a participant. Recovered: the participant lacked the message at "
+        "first, and then received it. Lost: the participant still lacked the message "
+        "after five minutes. Retracted: the message arrived after the delivery "
+        "counted as lost.",
         per_second("sds_deliveries_total", CHANNEL, "{{outcome}}"),
         per_second("sds_delivery_losses_retracted_total", CHANNEL, "retracted"),
         unit="ops",
     ),
     ratios(
         "Eventual delivery",
-        "Share of deliveries that were not lost in the end, and this channel's "
-        "SLO. Below the SLO, the channel uses up its error budget too fast. The "
-        "share can exceed 100 % when an older loss is retracted.",
+        "Share of deliveries that succeeded in the end, and this channel's SLO. Below "
+        "the SLO, the channel uses up its error budget too fast. The share exceeds "
+        "100 % if the monitor retracts losses that it counted earlier.",
         Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
         Query(queries.delivered(CHANNEL), "now"),
         Query(queries.objective("delivery", CHANNEL), "SLO"),
@@ -185,8 +189,8 @@ _DELIVERY: list[Panel] = [
     lines(
         "Delivery recovery time",
         "Time for which a participant lacked a message, according to the "
-        "participant's frames. Long times mean that repair or Store queries are "
-        "slow. If no participant lacked a message, the panel is empty.",
+        "participant's frames. Long times mean that repair or Store queries are slow. "
+        "If no participant lacked a message, the panel is empty.",
         *quantiles("sds_delivery_recovery_seconds", CHANNEL),
         unit="s",
     ),
@@ -195,26 +199,28 @@ _DELIVERY: list[Panel] = [
 _GAPS: list[Panel] = [
     lines(
         "Gaps by outcome",
-        "Number of gaps per graph step. A gap begins when a frame names a message "
-        "that no tap has seen. Outcomes 'late' and 'repaired': the message "
-        "arrived. Lost: only the sender has the message. Outcome 'tap_gap': "
-        "participants have the message and only the taps missed it, so check the "
-        "taps. The monitor finds losses after five minutes.",
+        "Number of gaps that ended per graph step. A gap begins when a frame names a "
+        "message that no tap has seen. Outcomes 'late', 'repaired' and "
+        "'recovered_late': the message arrived. Outcome 'lost': only the sender has "
+        "the message. Outcome 'tap_gap': other participants have the message, but the "
+        "taps missed it, so check the taps. The monitor finds losses after five "
+        "minutes.",
         per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
         per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
     ),
     lines(
         "Gaps opened and open",
-        "Gaps that opened per graph step, and gaps that are open now. If the open "
-        "gaps increase, messages go missing faster than they are repaired.",
+        "Gaps that opened per graph step, and gaps that are open now. A gap is a "
+        "message that frames name, but no tap has seen. If open gaps increase, "
+        "messages go missing faster than participants repair them.",
         per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
         sums("sds_dependencies_missing", CHANNEL, "open now"),
     ),
     lines(
         "Gap duration",
-        "Duration of filled gaps. A gap begins when a frame names an unseen "
-        "message, and ends with the first copy of the message. If no gap was "
-        "filled, the panel is empty.",
+        "Duration of gaps whose message arrived. A gap begins when a frame names an "
+        "unseen message, and ends with the first copy of this message. If no such "
+        "message arrived, the panel is empty.",
         *quantiles("sds_dependency_gap_seconds", CHANNEL),
         unit="s",
     ),
@@ -223,7 +229,7 @@ _GAPS: list[Panel] = [
 _REPAIR: list[Panel] = [
     lines(
         "Repair requests",
-        "Repair requests per second. Requests 'for received' are useless: the "
+        "Repair requests per second. Requests 'for received' are useless, because the "
         "requester's own filter already contains the message.",
         per_second("sds_repair_requests_total", CHANNEL, "requests"),
         per_second("sds_repair_requests_for_received_total", CHANNEL, "for received"),
@@ -231,17 +237,18 @@ _REPAIR: list[Panel] = [
     ),
     lines(
         "Repair episodes",
-        "Repair episodes per second by outcome. Expired: no participant answered, "
-        "because no participant that is online has the message.",
+        "Repair episodes per second by outcome. An episode begins with the first "
+        "request for a message. Expired: no participant answered, for example because "
+        "no online participant has the message.",
         per_second("sds_repair_episodes_total", CHANNEL, "{{outcome}}"),
         unit="ops",
         stacked=True,
     ),
     ratios(
         "Redundant responses",
-        "Share of responses that came after another response to the same request. "
-        "Usually, about 40 % of the responses are redundant. If the share is well "
-        "above 40 %, responders do not receive each other's responses.",
+        "Share of responses that came after another response to the same repair "
+        "request. Usually, about 40 % of the responses are redundant. If the share is "
+        "much higher, responders do not receive each other's responses in time.",
         Query(
             queries.share(
                 queries.rate("sds_repair_responses_total", CHANNEL, redundant="true"),
@@ -253,9 +260,9 @@ _REPAIR: list[Panel] = [
     ),
     lines(
         "Repair response time",
-        "Time from the first request for a message to the answer. While the sender "
-        "is online, half of the answers arrive within 5 to 6 s. While the sender "
-        "is offline, answers take up to two minutes.",
+        "Time from the first repair request for a message to the answer. While the "
+        "message's sender is online, half of the answers arrive within 5 to 6 s. "
+        "While the sender is offline, answers take up to two minutes.",
         *quantiles("sds_repair_response_seconds", CHANNEL),
         unit="s",
     ),
@@ -264,39 +271,38 @@ _REPAIR: list[Panel] = [
 _TRAFFIC: list[Panel] = [
     lines(
         "Frames",
-        "Frames per second by kind and dialect, including rebroadcasts, without "
-        "replicas. Without sync frames, the channel has no heartbeat, and the "
-        "loss of its last message may stay unnoticed.",
+        "Frames per second by kind and dialect. Rebroadcasts count, but replicas do "
+        "not. If the channel has no sync frames, the loss of its last message may "
+        "stay unnoticed.",
         per_second("sds_frames_total", CHANNEL, "{{kind}} {{dialect}}"),
         unit="pps",
     ),
     lines(
         "Copies",
         "Rebroadcasts per second by cause, and replicas per second. Replicas are "
-        "further copies of one broadcast. Replicas come from several taps and are "
-        "harmless.",
+        "copies of one broadcast from several taps. Replicas are harmless.",
         per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
         per_second("sds_replicas_total", CHANNEL, "replicas"),
         unit="pps",
     ),
     lines(
         "Bytes by part",
-        "Bytes of SDS frames per second, by part of the frame. If most bytes are "
-        "history, bloom or repair, reliability costs more than content.",
+        "Bytes of SDS frames per second, by part of the frame. If most bytes are in "
+        "the parts 'history', 'bloom' and 'repair', reliability costs more than "
+        "content.",
         per_second("sds_frame_bytes_total", CHANNEL, "{{part}}"),
         unit="Bps",
         stacked=True,
     ),
     lines(
         "Participants",
-        "Distinct senders of the last ten minutes. Participants that do not send "
-        "are not counted.",
+        "Number of participants that sent a frame in the last ten minutes.",
         now("sds_channel_participants", CHANNEL, "participants"),
     ),
     ratios(
         "Bloom filter, false positives",
         "False-positive rate of the fullest filter in use. Above the dashed line "
-        f"({SATURATED_RATIO:.0%}), participants believe too often that others "
+        f"({SATURATED_RATIO:.0%}), participants too often falsely believe that others "
         "have a message.",
         now("sds_bloom_false_positive_ratio", CHANNEL, "fullest filter"),
         limits=colours.line_at(SATURATED_RATIO),
@@ -304,10 +310,11 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Trouble with ids and memory",
         "Number of id collisions, evicted entries and dropped frames per graph step. "
-        "Id collisions: frames reuse a known message id for another message, for "
-        "example because ids are hashes of the text alone. Evicted: the channel is too "
-        "busy for the monitor's memory, so its figures are too low. Dropped: frames "
-        "exceed the limits on their cost, because a participant sends hostile frames.",
+        "Id collisions: a frame has a known message id, but contains another message, "
+        "for example because a client computes ids from the text alone. Evicted: the "
+        "channel exceeds the monitor's memory limits, so the channel's figures are "
+        "too low. Dropped: the monitor ignored parts of frames that exceed its "
+        "limits, because a participant sends hostile frames.",
         per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
         per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
         per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),

@@ -34,7 +34,7 @@ def fleet(links: Links) -> models.Dashboard:
         links,
         FLEET,
         "SDS / Fleet",
-        "Is everything fine, and which channels have which problems?",
+        "Is everything fine, and if not, which channels have which problems?",
         {
             "": _FIGURES,
             "Channels": [_WORST_CHANNELS, _alerts(links)],
@@ -55,10 +55,11 @@ def _verdicts() -> Panel:
     panel = figure(
         "Channels by verdict",
         "Number of channels by their verdict on the last ten minutes. Failing: "
-        "messages were lost, or too many were not acknowledged in time. Blind: the "
-        "taps miss records, so the monitor cannot judge the channel. Degraded: the "
-        "channel has smaller problems, such as open gaps or expired repairs. Quiet: no "
-        "participant writes, so this is not a fault.",
+        "messages were lost, or too many messages were not acknowledged in time. "
+        "Blind: the taps miss records, so the monitor cannot judge the channel. "
+        "Degraded: the channel has smaller problems, such as missing messages or "
+        "unanswered repair requests. Quiet: no participant writes messages, which is "
+        "not a fault.",
         *_verdict_counts(),
         width=14,
         absent="no figures",
@@ -85,8 +86,8 @@ def _alerts(links: Links) -> Panel:
     return rows(
         "Alerts that fire",
         "Alerts that fire in this Prometheus now, including inhibited and silenced "
-        "ones. If the rules are loaded, an empty table is good. The name links to the "
-        "runbook.",
+        "alerts. If the rules are loaded, an empty table means that no alert fires. "
+        "The name of an alert links to its runbook.",
         "alertname",
         Column("Times", f"count by (alertname, severity) ({firing})"),
         headers={"alertname": "Alert", "severity": "Severity"},
@@ -104,10 +105,10 @@ _MUTED = select("sds_channel_muted_until_timestamp_seconds", JOB)
 _FIGURES: list[Panel] = [
     figure(
         "Is everything fine?",
-        "Everything is fine if the monitor runs, Kafka answers, and figures are at "
-        "most a minute old. For 'Everything is fine', a channel must also have a "
-        "verdict, and no channel may be failing or blind. Muted channels do not count. "
-        "'No figures' is as bad as 'Look below': no monitor is watching.",
+        "'Everything is fine' means that the monitor runs, Kafka answers, and figures "
+        "are at most a minute old. Also, a channel must have a verdict, and no "
+        "channel may be failing or blind. Muted channels do not count. 'No figures' "
+        "is as bad as 'Look below', because no monitor is watching.",
         queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1),
         width=6,
         mappings=colours.texts(
@@ -122,58 +123,58 @@ _FIGURES: list[Panel] = [
     _verdicts(),
     figure(
         "Muted channels",
-        "Channels that an operator has muted in the channel table. Muted channels "
-        "raise no alert and do not count in 'Is everything fine?'.",
+        "Number of channels that an operator has muted in the channel table. Muted "
+        "channels cause no alert, and do not count in 'Is everything fine?'.",
         queries.or_else(f"count({_MUTED} > time())"),
         steps=((None, colours.NEUTRAL), (1, colours.WARNING)),
     ),
     figure(
         "Messages lost",
         "Number of messages in the chosen range that only the sender has, although "
-        "other messages name them. A lost message that arrives later does not "
-        "count. Investigate any value above 0.",
+        "other messages name these messages. A lost message that arrives later does "
+        "not count. Investigate any value above 0.",
         queries.or_else(queries.lost_messages(JOB)),
         steps=colours.ANY_IS_BAD,
         link=Link("Incidents", status_page("/incidents")),
     ),
     figure(
         "Deliveries lost",
-        "Pairs of a message and a participant that still lacked the message after "
-        "five minutes. If the message arrives later, the pair does not count. A "
-        "single disconnected participant lacks many messages.",
+        "Number of pairs of a message and a participant that still lacked this "
+        "message after five minutes. If the message arrives later, the pair does not "
+        "count. A single disconnected participant can lack many messages.",
         queries.or_else(queries.lost_deliveries(JOB)),
         steps=colours.ANY_IS_BAD,
         link=Link("Incidents", status_page("/incidents")),
     ),
     figure(
         "Unacknowledged",
-        "Messages in the chosen range that no participant acknowledged within two "
-        "minutes although other participants wrote.",
+        "Number of messages in the chosen range that no participant acknowledged "
+        "within two minutes, although other participants sent frames.",
         queries.or_else(_unacknowledged()),
         steps=colours.ANY_IS_SUSPECT,
     ),
     ratio(
         "Eventual delivery",
-        "Share of deliveries that were not lost in the end, over all channels, in "
-        "the chosen range. Green: the default SLO is met. A channel's dashboard "
-        "shows its own SLO.",
+        "Share of deliveries that succeeded in the end, over all channels, in the "
+        "chosen range. Green: the default SLO is met. The dashboard of a channel "
+        "shows the channel's own SLO.",
         queries.delivered(JOB, window=RANGE),
         steps=_DELIVERY,
         absent="no deliveries",
     ),
     ratio(
         "Acknowledged in time",
-        "Share of messages acknowledged within two minutes, over all channels, in "
-        "the chosen range. Messages that no other participant could acknowledge "
-        "do not count. Green: the default SLO is met.",
+        "Share of messages that were acknowledged within two minutes, over all "
+        "channels, in the chosen range. Messages that no other participant could "
+        "acknowledge do not count. Green: the default SLO is met.",
         queries.acknowledged(JOB, window=RANGE),
         steps=_ACKNOWLEDGEMENT,
         absent="no messages",
     ),
     figure(
         "Messages",
-        "Distinct content messages per second now, over all channels. If no "
-        "participant writes, 0 is not a fault.",
+        "Distinct content messages per second now, over all channels. The value 0 is "
+        "not a fault if no participant writes messages.",
         queries.rate("sds_messages_total", JOB),
         unit="mps",
         absent="no figures",
@@ -182,11 +183,11 @@ _FIGURES: list[Panel] = [
 
 _WORST_CHANNELS = channel_rows(
     "Channels, worst first",
-    "Every channel with a label of its own, the worst verdict first. The name "
-    "links to the channel's dashboard. The id links to the channel's status page "
-    "with message ids. Counts cover the chosen range. Above 100 % of the error "
-    "budget, more deliveries failed than the channel's SLO allows. The table "
-    "omits channels beyond the cardinality limit.",
+    "Every channel with a label of its own, the worst verdict first. The table omits "
+    "channels beyond the cardinality limit. The name links to the channel's "
+    "dashboard. The id links to the channel's status page, which shows message ids. "
+    "Counts cover the chosen range. If the used error budget is above 100 %, more "
+    "deliveries failed than the channel's SLO allows.",
     Column(
         "Verdict",
         queries.named(queries.trouble(JOB), JOB),
@@ -227,16 +228,16 @@ _WORST_CHANNELS = channel_rows(
 _OVER_TIME: list[Panel] = [
     lines(
         "Verdicts",
-        "Number of channels by verdict. Red: channels were failing. Purple: the "
-        "taps were blind, and the network may have been fine.",
+        "Number of channels by verdict. Red: channels were failing. Purple: channels "
+        "were blind, because the taps missed records; the network may have been fine.",
         *_verdict_counts(),
         stacked=True,
     ),
     lines(
         "Lost and unacknowledged",
-        "Failures per graph step, by kind. Lost messages that arrived later are "
-        "not subtracted; the line 'retracted' shows them. The monitor finds "
-        "losses after five minutes.",
+        "Failures per graph step, by kind. The line 'lost' includes lost messages "
+        "that arrived later; the line 'retracted' shows these messages. The monitor "
+        "finds losses after five minutes.",
         per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
         per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
         per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
@@ -244,17 +245,18 @@ _OVER_TIME: list[Panel] = [
     ),
     ratios(
         "Eventual delivery and the default SLO",
-        "Share of deliveries that were not lost, over the last hour, and the "
-        "default SLO. Below the SLO, failures use up the error budget too fast. "
-        "The share can exceed 100 % when an earlier loss is retracted.",
+        "Share of deliveries that succeeded, over the last hour and now. The dashed "
+        "line is the default SLO. Below this SLO, failures use up the error budget "
+        "too fast. The share exceeds 100 % if the monitor retracts losses that it "
+        "counted earlier.",
         Query(queries.delivered(JOB, window="1h"), "last hour"),
         Query(queries.delivered(JOB), "now"),
         limits=colours.line_at(DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL),
     ),
     ratios(
         "Timely acknowledgement and the default SLO",
-        f"Share of messages acknowledged within {_DEADLINE_S} s over the last hour, "
-        "and the default SLO.",
+        f"Share of messages that were acknowledged within {_DEADLINE_S} s, over the "
+        "last hour and now. The dashed line is the default SLO.",
         Query(queries.acknowledged(JOB, window="1h"), "last hour"),
         Query(queries.acknowledged(JOB), "now"),
         limits=colours.line_at(

@@ -23,10 +23,10 @@ LIMITS: list[Panel] = in_lines(
     [
         channel_rows(
             "When limits are reached",
-            "Channels that may reach a limit within 90 days. The earliest date is the "
-            "lower bound of the 80 % interval of the forecast. A limit with a past "
-            "date is already reached. The monitor's page Planning shows all limits "
-            "with charts.",
+            "Channels that may reach one of their limits within 90 days. The earliest "
+            "date is the lower bound of the forecast's 80 % interval. If a date is in "
+            "the past, the channel has already reached the limit. The page Planning "
+            "of the status page shows charts of all limits.",
             Column(
                 "Earliest",
                 queries.named(f"bottomk(20, {_first('limit_earliest')})", CHANNELS),
@@ -40,8 +40,8 @@ LIMITS: list[Panel] = in_lines(
         ),
         ratios(
             "Headroom of the nearest limits",
-            "Unused share of a limit, for the ten limits with the smallest share. If "
-            "the share is 0, the channel has reached the limit.",
+            "Unused shares of the ten limits with the smallest unused shares. If the "
+            "share is 0, the channel has reached the limit.",
             Query(queries.named(_NEAREST, CHANNELS), "{{name}} {{limit}}"),
         ),
     ],
@@ -62,9 +62,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         *(
             lines(
                 f"{name} a day, next seven days",
-                f"Forecast of {name.lower()} per day: the sum over all {many} that "
-                "have both a forecast and a label. Each bound is the sum of the bounds "
-                "of the single forecasts, so the true interval is narrower.",
+                f"Forecast of {name.lower()} per day, summed over all {many} that "
+                "have both a forecast and a label. Each bound is the sum of the "
+                f"bounds of all {many}, so the true interval is narrower.",
                 Query(
                     queries.total(
                         f"{prefix}_plan_day_{name.lower()}", CHANNELS, "bound"
@@ -77,9 +77,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Forecasts",
-            f"Number of {many} with a forecast, without a forecast, and beyond the "
-            f"maximum number of forecasts. Most {many} without a forecast have too "
-            "little history.",
+            f"Number of {many} by forecast. Yes: with a forecast. No: without a "
+            "forecast, usually because the history is too short. Not computed: beyond "
+            "the maximum number of forecasts.",
             *(
                 Query(queries.total(number, JOB, forecast=kind), kind.replace("_", " "))
                 for kind in kinds
@@ -87,9 +87,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Staleness of the forecasts",
-            "Time since the monitor computed the forecasts. If the monitor computed no "
-            "forecasts for two hours, the computation fails. The page Planning shows "
-            "the cause of the failure.",
+            "Time since the monitor last computed the forecasts. If this time exceeds "
+            "two hours, the computation fails. The page Planning of the status page "
+            "shows why the computation fails.",
             f"time() - {computed}",
             unit="s",
         ),

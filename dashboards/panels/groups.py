@@ -62,26 +62,27 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Unacknowledged",
-        "Share of unacknowledged pairs of a message and a receiver. The "
-        "chosen range must contain the deadline of a counted pair. Pairs whose "
-        "receiver sent no records do not count. Pairs with a late acknowledgement "
-        "do not count as unacknowledged. Red: the limit of the alert is reached.",
+        "Share of pairs of a message and a receiver that ended without an "
+        "acknowledgement. Only pairs whose deadline was in the chosen range count. "
+        "Pairs whose receiver sent nothing do not count. If an acknowledgement comes "
+        "late, the pair does not count as unacknowledged. Red: the alert's limit is "
+        "reached.",
         _unacknowledged(),
         steps=colours.up_to(UNACKNOWLEDGED_SHARE),
         absent="nothing ended",
     ),
     figure(
         "Acknowledged within",
-        "Time from the first MESSAGE to the acknowledgement: 95 % of the "
-        "acknowledgements in the chosen range reached the sender within this time.",
+        "Time from the first MESSAGE to the acknowledgement. In the chosen range, 95 "
+        "% of the acknowledgements came within this time.",
         queries.quantile_in_range(0.95, "mvds_ack_latency_seconds", CHANNELS),
         unit="s",
         absent="no traffic",
     ),
     figure(
         "MESSAGEs per delivery",
-        "Mean number of MESSAGE records to a receiver until it acknowledges, in "
-        "the chosen range. Without losses, the mean is 1.",
+        "Mean number of MESSAGE records that are sent to a receiver until it "
+        "acknowledges the message, in the chosen range. Without losses, the mean is 1.",
         queries.share_in_range(
             "mvds_sends_until_delivery_total", "mvds_sent_deliveries_total", CHANNELS
         ),
@@ -91,8 +92,8 @@ _FIGURES: list[Panel] = [
     figure(
         "OFFERs per delivery",
         "OFFER records per acknowledged pair of a message and a receiver, in the "
-        "chosen range. Nodes that offer each message to all their peers send many "
-        "OFFER records.",
+        "chosen range. If nodes offer each message to all their peers, the value is "
+        "high.",
         queries.share_in_range(
             "mvds_records_total", "mvds_deliveries_total", CHANNELS, type="offer"
         ),
@@ -101,8 +102,8 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Empty payloads",
-        "Share of empty payloads over all groups, in the chosen range. Deployed "
-        "nodes send empty payloads, which only cost bandwidth.",
+        "Share of empty payloads in the payloads of all groups, in the chosen range. "
+        "Deployed nodes send empty payloads, which only cost bandwidth.",
         queries.share_in_range(
             "mvds_payloads_total", "mvds_payloads_total", JOB, empty="true"
         ),
@@ -122,15 +123,17 @@ _VERDICTS: list[Panel] = [
     ),
     lines(
         "Muted groups",
-        "Groups that an operator has muted in the channel table. Muted groups "
-        "raise no alert, and the monitor's overall verdict ignores them.",
+        "Number of groups that an operator has muted in the channel table. Muted "
+        "groups cause no alert, and the monitor's overall verdict ignores muted "
+        "groups.",
         Query(queries.or_else(f"count({_MUTED} > time())"), "muted"),
     ),
     states(
         "Verdict",
-        "Verdict of each chosen group. Failing: within ten minutes, more than "
-        f"{UNACKNOWLEDGED_SHARE:.0%} of the pairs of a message and a receiver ended "
-        "without an acknowledgement. Group `unknown` contains records without a group.",
+        f"Verdict of each chosen group. Failing: more than {UNACKNOWLEDGED_SHARE:.0%} "
+        "of the pairs of a message and a receiver that ended in the last ten minutes "
+        "were not acknowledged. Group `unknown` contains records whose group is "
+        "unknown.",
         Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
         colours.VERDICT_MAPPINGS,
     ),
@@ -139,7 +142,7 @@ _VERDICTS: list[Panel] = [
 _ACKNOWLEDGEMENT: list[Panel] = [
     lines(
         "Acknowledgement latency",
-        "Time from the first MESSAGE to a receiver until the sender receives the "
+        "Time from the first MESSAGE to a receiver until the receiver's "
         "acknowledgement. The dashed line is the deadline.",
         *quantiles("mvds_ack_latency_seconds", CHANNELS),
         unit="s",
@@ -148,15 +151,16 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     heat(
         "Delivery time",
         "Number of deliveries by duration. A delivery begins with the first record "
-        "of the message's id, for example an OFFER. A delivery ends with the "
-        "receiver's first acknowledgement.",
+        "that has the message's id, for example an OFFER. It ends with the receiver's "
+        "first acknowledgement.",
         "mvds_delivery_seconds",
         CHANNELS,
     ),
     lines(
         "Outcome of addressed pairs",
-        "Pairs of a message and a receiver per graph step. Unwitnessed: the receiver "
-        "sent no records, or already has the message, so this is not a fault.",
+        "Pairs of a message and a receiver that ended per graph step, by outcome. "
+        "Unwitnessed: the receiver sent nothing, or already has the message, so this "
+        "is not a fault.",
         per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
         per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
         per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
@@ -164,9 +168,9 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     ),
     lines(
         "Addressed pairs and pairs in flight",
-        "Pairs of a message and a receiver. Addressed: new pairs in each graph "
-        "step. In flight: pairs before their deadline. If the pairs in flight "
-        "increase and the traffic does not, receivers are offline.",
+        "Pairs of a message and a receiver. Addressed: new pairs per graph step. In "
+        "flight: unacknowledged pairs whose deadline has not passed. If the pairs in "
+        "flight increase although the traffic does not, receivers are offline.",
         per_step("mvds_addressed_total", CHANNELS, "addressed"),
         now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
     ),
@@ -176,33 +180,34 @@ _EXCHANGE: list[Panel] = [
     lines(
         "Records by type",
         "ACK, OFFER, REQUEST and MESSAGE records per second. In interactive mode, "
-        "OFFER records come first. Batch mode has only MESSAGE and ACK records.",
+        "nodes send OFFER records first. In batch mode, nodes send only MESSAGE and "
+        "ACK records.",
         per_second("mvds_records_total", CHANNELS, "{{type}}"),
         unit="ops",
         stacked=True,
     ),
     lines(
         "Retransmissions by type",
-        "Records per second that repeat an earlier record between the same two "
-        "peers. Each lost payload causes some retransmissions. If many "
-        "retransmissions occur without losses, the back-off is too short.",
+        "Records per second that repeat an earlier record from the same sender to the "
+        "same receiver. Each lost payload causes some retransmissions. If many "
+        "retransmissions occur without losses, the senders' back-off is too short.",
         per_second("mvds_retransmissions_total", CHANNELS, "{{type}}"),
         unit="ops",
         stacked=True,
     ),
     lines(
         "Broken exchanges",
-        "Requests without an answer, and offers without a request, per graph "
-        "step. Without an answer: no MESSAGE came by the deadline, because the "
-        "holder does not answer or its answers are lost. Without a request: the "
+        "Requests without an answer, and offers without a request, per graph step. "
+        "Without an answer: no MESSAGE came before the deadline, because the offering "
+        "node does not answer or its answers are lost. Without a request: the "
         "receiver does not want the message, or did not receive the offer.",
         per_step("mvds_unanswered_requests_total", CHANNELS, "requests without answer"),
         per_step("mvds_unrequested_offers_total", CHANNELS, "offers without request"),
     ),
     lines(
         "Messages and deliveries",
-        "Distinct messages, and acknowledged pairs of a message and a receiver, "
-        "per second.",
+        "Distinct messages per second. Deliveries: acknowledged pairs of a message "
+        "and a receiver per second.",
         per_second("mvds_messages_total", CHANNELS, "messages"),
         per_second("mvds_deliveries_total", CHANNELS, "deliveries"),
         unit="ops",
@@ -212,24 +217,25 @@ _EXCHANGE: list[Panel] = [
 _COST: list[Panel] = [
     lines(
         "Needless records",
-        "MESSAGE records per second to receivers that had acknowledged the "
-        "message, and OFFER records per second to peers that had the message.",
+        "Duplicate messages: MESSAGE records per second to receivers that had already "
+        "acknowledged the message. Needless offers: OFFER records per second to peers "
+        "that already had the message.",
         per_second("mvds_duplicates_total", CHANNELS, "duplicate messages"),
         per_second("mvds_needless_offers_total", CHANNELS, "needless offers"),
         unit="ops",
     ),
     lines(
         "Bytes by type",
-        "Bytes of records per second, by type. Type `other` is the rest of the "
-        "payloads and belongs to the group `unknown`.",
+        "Bytes of records per second, by type. Type `other` contains the bytes of "
+        "payloads that belong to no record. These bytes count in the group `unknown`.",
         per_second("mvds_bytes_total", CHANNELS, "{{type}}"),
         unit="Bps",
         stacked=True,
     ),
     lines(
         "Payloads",
-        "Payloads per second over all groups, empty or not. Copies are payloads "
-        "that a second tap also recorded.",
+        "Payloads per second of all groups, empty and not empty. Copies: payloads "
+        "that a second tap recorded again.",
         per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
         per_second("mvds_replicas_total", JOB, "copies"),
         unit="pps",
@@ -239,7 +245,8 @@ _COST: list[Panel] = [
 _TABLE = rows(
     "Groups by unacknowledged messages",
     "Unacknowledged pairs of a message and a receiver in the chosen range, by group. "
-    "The group with the most pairs comes first. The group links to its status page.",
+    "The group with the most unacknowledged pairs comes first. Each group links to "
+    "its status page.",
     "channel",
     Column(
         "Unacknowledged",
@@ -263,14 +270,14 @@ _TABLE = rows(
 _MEMORY: list[Panel] = [
     lines(
         "Dropped by limits",
-        "Entries that the monitor dropped per graph step, by the limit that they "
-        "exceed. Large groups or hostile traffic exceed the monitor's limits.",
+        "Entries that the monitor dropped per graph step, by the exceeded limit. "
+        "Large groups or hostile traffic exceed the monitor's limits.",
         per_step("mvds_left_out_total", JOB, "{{reason}}"),
     ),
     lines(
         "Evicted from memory",
-        "Ids and payloads per graph step that the monitor evicted from memory too "
-        "early. After an eviction, figures may be too low.",
+        "Entries per graph step that the monitor evicted from memory early, because a "
+        "limit was reached. After an eviction, figures may be too low.",
         per_step("mvds_remembered_evicted_total", JOB, "entries"),
     ),
 ]

@@ -18,43 +18,44 @@ _of_audits = partial(figure, absent="no audit")
 _FIGURES: list[Panel] = [
     _of_mirrors(
         "Probable losses",
-        "Number of times that a mirror probably missed messages, in the chosen "
-        "range. If a channel lost messages while the mirror missed messages, the "
-        "mirror may have caused the losses.",
+        "Number of times in the chosen range that a mirror probably missed messages. "
+        "If the monitor found losses in a channel at the same time, the mirror may "
+        "have caused these losses.",
         queries.counted("sds_mirror_probable_losses_total", _ANY),
         steps=colours.ANY_IS_SUSPECT,
     ),
     _of_mirrors(
         "Nodes up",
-        "Nodes whose latest answer was valid.",
+        "Number of nodes whose latest answer to a mirror was valid.",
         queries.total("sds_mirror_node_up", _ANY),
     ),
     _of_mirrors(
         "Paused",
-        "Mirrors that read nothing because their spool on disk is full. If a node "
-        "drops messages before a mirror reads them, these messages are lost. Make "
-        "Kafka accept records again.",
+        "Number of mirrors that read nothing, because their spool on disk is full. If "
+        "a node drops messages before a mirror reads them, the mirror misses these "
+        "messages. Make Kafka accept records again.",
         queries.total("sds_mirror_paused", _ANY),
         steps=colours.ANY_IS_BAD,
     ),
     moment(
         "Oldest record waiting",
-        "How long the oldest record on a mirror's disk has waited for Kafka. A wait of "
-        "seconds is normal. A wait of minutes means that Kafka accepts no records.",
+        "Time for which the oldest record on a mirror's disk has waited for Kafka. A "
+        "wait of seconds is normal. A wait of minutes means that Kafka accepts no "
+        "records.",
         "min(sds_mirror_oldest_spooled_timestamp_seconds)",
         absent="none",
     ),
     _of_mirrors(
         "Refused by Kafka",
-        "Records that Kafka refused in the chosen range, for example because they "
-        "were too large. The mirror drops refused records.",
+        "Number of records that Kafka refused in the chosen range, for example "
+        "because the records were too large. Mirrors drop refused records.",
         queries.counted("sds_mirror_refused_total", _ANY),
         steps=colours.ANY_IS_BAD,
     ),
     _of_mirrors(
         "Last number",
-        "Last sequence number that each mirror assigned to a frame. A sequence "
-        "number must never fall.",
+        "Last sequence number that each mirror assigned to a frame. If this number "
+        "falls, the mirror has a fault.",
         now("sds_mirror_last_seq", _ANY, "{{instance}}"),
     ),
 ]
@@ -62,44 +63,47 @@ _FIGURES: list[Panel] = [
 _CHARTS: list[Panel] = [
     lines(
         "Messages received",
-        "Messages per second that mirrors received for the first time, by source. "
-        "Many messages from the store mean that relay or filter misses messages.",
+        "Messages per second that mirrors received for the first time, by source. If "
+        "many messages come from the store, the relay or filter misses messages.",
         per_second("sds_mirror_messages_total", _ANY, "{{source}}"),
         unit="mps",
     ),
     lines(
         "Messages skipped",
         "Messages per second that mirrors skipped: duplicates by source, and other "
-        "messages by reason. With several nodes, duplicates are normal. Reasons "
-        "'other_topic' and 'not_sds' mean foreign traffic.",
+        "messages by reason. If a mirror reads several nodes, duplicates are normal. "
+        "The reasons 'other_topic' and 'not_sds' mean traffic that the mirror does "
+        "not need.",
         per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
         per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
         unit="mps",
     ),
     lines(
         "Probable losses by cause",
-        "Number of probable losses per graph step. Cause 'full_page': the node's "
-        "cache overflowed, so poll the node more often. Causes 'unreachable' and "
-        "'resubscribed': the node was unavailable.",
+        "Number of probable losses per graph step, by cause. Cause 'full_page': a "
+        "node's cache probably overflowed, so poll the node more often. Causes "
+        "'unreachable' and 'resubscribed': a node was unavailable.",
         per_step("sds_mirror_probable_losses_total", _ANY, "{{cause}}"),
     ),
     lines(
         "Written to Kafka",
-        "Frames per second that Kafka acknowledged, and writes per second that failed. "
-        "Mirrors repeat failed writes. If writes fail for long, the spool fills up.",
+        "Written: frames per second that Kafka acknowledged. Failures: writes per "
+        "second that failed. Mirrors repeat failed writes. If writes fail for a long "
+        "time, the spool fills up.",
         per_second("sds_mirror_written_total", _ANY, "written"),
         per_second("sds_mirror_kafka_failures_total", _ANY, "failures"),
         unit="wps",
     ),
     lines(
         "Records waiting on disk",
-        "Records that wait for Kafka in each mirror's spool on disk. The number of "
-        "waiting records must return to about 0.",
+        "Number of records that wait for Kafka in each mirror's spool on disk. If the "
+        "number does not return to about 0, Kafka accepts too few records.",
         now("sds_mirror_spooled_records", _ANY, "{{instance}}"),
     ),
     lines(
         "Bytes waiting on disk",
-        "Size of each mirror's spool. If the spool is full, the mirror pauses.",
+        "Size of each mirror's spool on disk. When the spool is full, the mirror "
+        "stops reading its nodes.",
         now("sds_mirror_spooled_bytes", _ANY, "{{instance}}"),
         unit="bytes",
     ),
@@ -111,64 +115,68 @@ MIRROR = [*_FIGURES, *in_lines(_CHARTS, 3, 3)]
 AUDITS: list[Panel] = [
     _of_audits(
         "Missing here",
-        "Messages that the mirror lacks and the other side has, according to the "
-        "newest audits. If recent messages are missing, their channel is blind.",
+        "Number of messages that the mirror lacks and the other side of the audit "
+        "has, according to the newest audits. If a recent message is missing, its "
+        "channel is blind.",
         queries.total("sds_audit_missing_messages", _ANY, side="here"),
         steps=colours.ANY_IS_BAD,
     ),
     _of_audits(
         "Missing there",
-        "Messages that the mirror has and the other side lacks. A store normally lacks "
-        "some messages, because a store refuses messages that are more than 20 s old.",
+        "Number of messages that the mirror has and the other side of the audit "
+        "lacks. A store normally lacks some messages, because a store refuses "
+        "messages that are more than 20 s old.",
         queries.total("sds_audit_missing_messages", _ANY, side="there"),
     ),
     _of_audits(
         "Not compared",
-        "Records of the mirror that lack the hash or the time of their message.",
+        "Number of the mirror's records without the hash or the time of their message.",
         queries.total("sds_audit_unidentified_records", _ANY),
     ),
     moment(
         "Last audit",
-        "Time at which the last audit ended. If several audits run, the panel "
-        "shows the oldest time.",
+        "Time at which the last successful audit ended. If several audits run, the "
+        "panel shows the oldest of their times.",
         "min(sds_audit_last_success_timestamp_seconds)",
         absent="no audit",
     ),
     moment(
         "Compared up to",
-        "The audit compared messages up to this timestamp, by default a minute "
-        "before the audit (--settle).",
+        "The last audit compared the messages with timestamps up to this time. By "
+        "default, this time is a minute before the audit (--settle).",
         "min(sds_audit_compared_until_timestamp_seconds)",
         absent="no audit",
     ),
     _of_audits(
         "Mirrored again",
-        "Messages that audits with --fix wrote to the mirror, in the chosen range.",
+        "Number of missing messages that audits with --fix wrote to the mirror's "
+        "topic in the chosen range.",
         queries.counted("sds_audit_remirrored_total", _ANY),
     ),
     lines(
         "Messages compared",
-        "Number of messages of each side in the newest audit.",
+        "Number of messages on each side of the newest audit.",
         now("sds_audit_messages", _ANY, "{{instance}} {{side}}"),
     ),
     lines(
         "Audits",
-        "Audits per graph step, by result.",
+        "Number of audits per graph step, by result.",
         per_step("sds_audit_runs_total", _ANY, "{{result}}"),
     ),
     lines(
         "Served to other mirrors",
-        "Messages that each audit server offers to other mirrors for comparison. "
-        "Records copied: records that the server sent to other mirrors, per graph "
-        "step.",
+        "Number of messages that each audit server offers to other mirrors for "
+        "comparison. Records copied: records per graph step that audit servers sent "
+        "to other mirrors.",
         now("sds_audit_serve_messages", _ANY, "{{instance}} messages"),
         per_step("sds_audit_serve_records_total", _ANY, "records copied"),
     ),
     lines(
         "Peers of served mirrors",
-        "Connections and synchronisations per graph step. If many connections are "
-        "refused, their peers are unknown or have other versions. If two mirrors "
-        "have different messages, their synchronisation is 'differing'.",
+        "Number of connections to audit servers, and of synchronisations, per graph "
+        "step. Refused: connections that exceeded the limit, had no valid token, or "
+        "ended because of a fault of the peer. Differing: synchronisations in which "
+        "two mirrors had different messages.",
         per_step("sds_audit_serve_connections_total", _ANY, "connections"),
         per_step("sds_audit_serve_refused_total", _ANY, "refused"),
         per_step("sds_audit_serve_sessions_total", _ANY, "synchronisations"),
@@ -180,39 +188,39 @@ AUDITS: list[Panel] = [
 NODES: list[Panel] = [
     states(
         "Nodes",
-        "Shows whether each node's latest answer to a mirror was valid. If a "
-        "mirror cannot read a node, new messages of the node are lost unless "
-        "another node or a Store has the messages.",
+        "Up: the node's latest answer to a mirror was valid. If a mirror cannot read "
+        "a node, the mirror misses new messages, unless another node or a Store node "
+        "has these messages.",
         now("sds_mirror_node_up", _ANY, "{{node}}"),
         colours.texts({1: ("Up", colours.GOOD), 0: ("Down", colours.BAD)}),
     ),
     lines(
         "Pages",
-        "Pages of messages per second that nodes return, by source.",
+        "Pages of messages that each node returned per second, by source.",
         per_second("sds_mirror_pages_total", _ANY, "{{node}} {{source}}"),
         unit="rps",
         width=8,
     ),
     lines(
         "Failed requests",
-        "Requests per second without a valid answer from the node.",
+        "Requests per second to which the node gave no valid answer.",
         per_second("sds_mirror_failures_total", _ANY, "{{node}} {{source}}"),
         unit="reqps",
         width=8,
     ),
     lines(
         "Full pages and malformed messages",
-        "Number of full pages and malformed messages per graph step. Full: a page "
-        "is as long as the node's cache. The cache may have overflowed silently, "
-        "so poll more often. Malformed: the node has another version of the API.",
+        "Number of full pages and malformed messages per graph step. Full: a page is "
+        "as long as the node's cache, so the cache may have overflowed. In this case, "
+        "poll the node more often. Malformed: the node has another version of the API.",
         per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
         per_step("sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"),
         width=4,
     ),
     lines(
         "Store not swept",
-        "Lag of the mirror behind each node's store. A lag of a few sweep intervals is "
-        "normal. If the lag grows, the mirror's sweep of the store hangs.",
+        "Lag of the mirror behind each node's store. A lag of a few sweep intervals "
+        "is normal. If the lag grows, the mirror no longer reads the store.",
         Query(f"time() - {_SWEPT}", "{{node}}"),
         unit="s",
         width=4,

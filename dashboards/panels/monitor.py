@@ -34,8 +34,8 @@ def monitor(links: Links) -> models.Dashboard:
         links,
         MONITOR,
         "SDS / Monitor itself",
-        "Can the figures be trusted? Shows the job, the taps that feed it, and "
-        "mirrors.",
+        "Are the figures reliable? Shows the monitor's job, the taps that write its "
+        "records, and the mirrors.",
         {
             "": _FIGURES,
             "The job": in_lines(_OF_JOB, 3, 3, 2),
@@ -51,9 +51,9 @@ def monitor(links: Links) -> models.Dashboard:
 _FIGURES: list[Panel] = [
     figure(
         "Lag",
-        "Event time by which the figures lag behind the newest record. If the lag "
-        "is above a minute, 'Is everything fine?' shows 'Look below'. Red: the "
-        "limit of the alert is reached.",
+        "Event time by which the figures lag behind the newest record. If the lag is "
+        "above a minute, 'Is everything fine?' shows 'Look below'. Red: the alert's "
+        "limit is reached.",
         queries.greatest("sds_monitor_event_time_lag_seconds", JOB),
         unit="s",
         steps=_LAG,
@@ -61,17 +61,17 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Lag in records",
-        "Records in the topic that the monitor has not read yet. The number of "
-        "unread records must return to about 0. If the number only grows, the "
-        "monitor never catches up.",
+        "Number of records in the topic that the monitor has not read yet. Normally, "
+        "this number returns to about 0. If the number only grows, the monitor never "
+        "catches up.",
         queries.greatest("sds_monitor_records_behind", JOB),
         absent="no figures",
     ),
     figure(
         "Restarts",
-        "Number of times in the chosen range that the job started again on its "
-        "checkpoint. Stalls: restarts of a query that made no progress although "
-        "Kafka answered. One start after an upgrade is normal.",
+        "Starts: number of times in the chosen range that the job restarted with its "
+        "checkpoint. One start after an upgrade is normal. Stalls: restarts because "
+        "the Spark query made no progress although Kafka answered.",
         Query(queries.counted("sds_monitor_restarts_total", JOB), "starts"),
         Query(queries.counted("sds_monitor_stalls_total", JOB), "stalls"),
         steps=colours.ANY_IS_SUSPECT,
@@ -79,17 +79,17 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Records lost",
-        "Records that Kafka deleted before the monitor read them, in the chosen "
-        "range. If the value is above 0, the figures are permanently too low, "
-        "because the topic's retention is too short for the lag.",
+        "Number of records in the chosen range that Kafka deleted before the monitor "
+        "read them. If the value is above 0, the figures are permanently too low. "
+        "Usually, the topic's retention is too short for the monitor's lag.",
         queries.counted("sds_monitor_records_lost_total", JOB),
         steps=colours.ANY_IS_BAD,
         absent="no figures",
     ),
     figure(
         "Dead letters",
-        "Records that could not be decoded, in the chosen range. Records that "
-        "cannot be decoded count in no other figure.",
+        "Number of records in the chosen range that the monitor could not decode. "
+        "These records count in no other figure.",
         queries.counted("sds_undecodable_frames_total", JOB),
         steps=colours.ANY_IS_SUSPECT,
         absent="no figures",
@@ -111,9 +111,9 @@ _TOPIC_MISSING = queries.greatest(
 _OF_JOB: list[Panel] = [
     lines(
         "Lag over time",
-        "The figures lag behind the newest record by this event time. Batches make the "
-        "lag vary by a few seconds. The dashed line is the limit of the alert. While "
-        "Kafka does not answer, the lag grows with the time since its last answer.",
+        "Event time by which the figures lag behind the newest record. Batches make "
+        "the lag vary by a few seconds. The dashed line is the alert's limit. While "
+        "Kafka does not answer, the line 'time since Kafka's last answer' rises.",
         now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
         Query(f"time() - {_ANSWERED}", "time since Kafka's last answer"),
         # While the topic exists, the series of the missing topic is absent; show 0.
@@ -126,21 +126,21 @@ _OF_JOB: list[Panel] = [
     ),
     heat(
         "Batch durations",
-        "Number of batches by duration. If batches take longer than the time that "
-        "they cover, the lag grows.",
+        "Number of batches by duration. If batches take longer than the event time "
+        "that they cover, the lag grows.",
         "sds_monitor_batch_duration_seconds",
         JOB,
     ),
     lines(
         "Batch duration, quantiles",
-        "Time within which 50 %, 95 % and 99 % of the batches ended.",
+        "Within these times, 50 %, 95 % and 99 % of the batches ended.",
         *quantiles("sds_monitor_batch_duration_seconds", JOB),
         unit="s",
     ),
     lines(
         "Records read",
-        "Kafka records read per second, including heartbeats. If the value stays "
-        "0, no records arrive or the job hangs.",
+        "Records that the monitor read from Kafka per second, including heartbeats. "
+        "If the value stays 0, no records arrive, or the job hangs.",
         per_second("sds_monitor_records_total", JOB, "read"),
         unit="recps",
     ),
@@ -151,23 +151,23 @@ _OF_JOB: list[Panel] = [
     ),
     lines(
         "State",
-        "Memory of the state store. The dashboard Capacity has details.",
+        "Memory of the monitor's state store. The dashboard Capacity shows details.",
         now("sds_monitor_state_bytes", JOB, "state"),
         unit="bytes",
     ),
     lines(
         "History pending",
-        "Rows of the history that are not yet in the Kafka topics or Parquet "
-        "files. The monitor writes files once a minute. If the line only rises, a "
-        "topic or file is not writable.",
+        "Rows of the history that the monitor has not yet written to Kafka topics or "
+        "Parquet files. The monitor writes files once a minute. If the line only "
+        "rises, the monitor cannot write to a topic or file.",
         now("sds_monitor_history_pending", JOB, "rows"),
     ),
     lines(
         "Clock",
-        "Seconds by which the monitor's clock is behind Kafka's clock, and behind "
-        "the times of new records. If a value is negative, the monitor's clock is "
-        "ahead. Ignore negative values of 'records ahead', because new records may "
-        "be late. The dashed line is the limit of the alert.",
+        "Seconds by which the monitor's clock is behind Kafka's clock, and behind the "
+        "times of new records. If the value of 'behind Kafka' is negative, the "
+        "monitor's clock is ahead. Ignore negative values of 'records ahead', because "
+        "new records may be late. The dashed line is the alert's limit.",
         now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
         now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
         unit="s",
@@ -182,9 +182,9 @@ _LAST = queries.greatest(_SEEN, JOB, "observer")
 _TAPS: list[Panel] = [
     rows(
         "Taps",
-        "Lag of each tap behind the newest record of all taps, in event time, longest "
-        "first. The column 'Missing records' counts missing sequence numbers in the "
-        "chosen range. Heartbeats come every 5 s, so a lag of a minute is long.",
+        "Event-time lag of each tap behind the newest record of all taps, the longest "
+        "lag first. Taps send heartbeats every 5 s, so a lag of a minute is long. The "
+        "column 'Missing records' counts missing sequence numbers in the chosen range.",
         "observer",
         Column(
             "Behind the newest",
@@ -205,26 +205,27 @@ _TAPS: list[Panel] = [
     ),
     lines(
         "Missing records by tap",
-        "Missing sequence numbers of a tap, per graph step. If the value is above "
-        "0, records were lost between tap and monitor. If a tap misses records, "
-        "the tap may have caused losses in channels.",
+        "Number of missing sequence numbers of each tap, per graph step. If the value "
+        "is above 0, records were lost between tap and monitor. Losses in channels "
+        "may then be the tap's fault.",
         per_step(_MISSING, JOB, "{{observer}}"),
         width=6,
     ),
     lines(
         "Dead letters by reason",
-        "Records that could not be decoded, per graph step. If a reason persists, a "
-        "tap violates the record format. If the only reason is 'protobuf_error', the "
-        "topic may have foreign traffic. Not written: Kafka refused the dead letters.",
+        "Records per graph step that the monitor could not decode, by reason. If a "
+        "reason persists, a tap violates the record format. If the only reason is "
+        "'protobuf_error', the topic may contain traffic other than SDS. Not written: "
+        "Kafka refused the dead letters.",
         per_step("sds_undecodable_frames_total", JOB, "{{reason}}"),
         per_step("sds_monitor_dead_letters_unwritten_total", JOB, "not written"),
         width=6,
     ),
     lines(
         "Clocks of the taps",
-        "Seconds by which the clock of each tap is ahead of Kafka's. A negative "
-        "value means that the clock is behind. Network delays make the shown "
-        "seconds slightly too low. The dashed line is the limit of the alert.",
+        "Seconds by which the clock of each tap is ahead of Kafka's clock. A negative "
+        "value means that the tap's clock is behind. Because of network delays, the "
+        "shown values are slightly too low. The dashed line is the alert's limit.",
         now("sds_tap_clock_offset_seconds", JOB, "{{observer}}"),
         unit="s",
         limits=colours.line_at(TAP_CLOCK_SECONDS),

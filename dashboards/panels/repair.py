@@ -54,16 +54,16 @@ def _at_wrong_time(step: str) -> str:
 _FIGURES: list[Panel] = [
     figure(
         "Requests",
-        "Repair requests in the chosen range. Each message that a frame requests "
-        "counts as one request. If the network loses nothing, many requests mean "
-        "faulty clients.",
+        "Number of repair requests in the chosen range. Each message that a frame "
+        "requests counts as one request. If the network loses nothing, many requests "
+        "mean that clients are faulty.",
         queries.counted(_REQUESTS, CHANNELS),
     ),
     ratio(
         "For received",
-        "Share of useless requests in the chosen range: the requester's own "
-        "filter already contains the message. Client js 0.0.8 sends one useless "
-        "request in five.",
+        "Share of useless requests in the chosen range. A request is useless if the "
+        "requester's own filter already contains the message. In @waku/sds 0.0.8, one "
+        "request in five is useless.",
         queries.share_in_range(
             "sds_repair_requests_for_received_total", _REQUESTS, CHANNELS
         ),
@@ -71,25 +71,27 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Expired",
-        "Share of repair episodes without an answer, in the chosen range. Red: "
-        "the limit of the alert is reached.",
+        "Share of repair episodes in the chosen range that ended without an answer. "
+        "An episode begins with the first request for a message. Red: the alert's "
+        "limit is reached.",
         queries.share_in_range(_EPISODES, _EPISODES, CHANNELS, outcome="expired"),
         steps=colours.up_to(EXPIRED_SHARE),
         absent="no repair",
     ),
     ratio(
         "Redundant",
-        "Share of responses in the chosen range that came after another response "
-        "to the same request. Usually, about 40 % of the responses are redundant. "
-        "Red: the limit of the alert is reached.",
+        "Share of responses in the chosen range that came after another response to "
+        "the same request. Usually, about 40 % of the responses are redundant. Red: "
+        "the alert's limit is reached.",
         _redundant(),
         steps=colours.up_to(REDUNDANT_SHARE),
         absent="no repair",
     ),
     figure(
         "Response time",
-        "Time from the first request to the answer: 95 % of the answers in the chosen "
-        "range came within this time. The histogram has no values above ten minutes.",
+        "Time from the first request for a message to the answer. In the chosen "
+        "range, 95 % of the answers came within this time. The histogram has no "
+        "values above ten minutes.",
         queries.quantile_in_range(0.95, "sds_repair_response_seconds", CHANNELS),
         unit="s",
         absent="no repair",
@@ -97,8 +99,8 @@ _FIGURES: list[Panel] = [
     ratio(
         "Bytes for repair",
         "Share of repair in the bytes of all frames, in the chosen range. Repair "
-        "means requests, and frames that respond to requests. If the share grows "
-        "without losses, the repair traffic is useless.",
+        "includes requests, and frames that respond to requests. If the share grows "
+        "although no messages are lost, the repair traffic is useless.",
         queries.share_in_range(
             "sds_repair_bytes_total", "sds_frame_bytes_total", CHANNELS
         ),
@@ -109,23 +111,24 @@ _FIGURES: list[Panel] = [
 _ANSWERS: list[Panel] = [
     lines(
         "Episodes by outcome",
-        "Repair episodes per second. Answered: the message was broadcast again within "
-        "the repair window. Expired: no participant answered within the repair window.",
+        "Repair episodes that ended per second, by outcome. Answered: a participant "
+        "broadcast the message within the repair window. Expired: no participant "
+        "answered within the repair window.",
         per_second(_EPISODES, CHANNELS, "{{outcome}}"),
         unit="ops",
         stacked=True,
     ),
     heat(
         "Response time over time",
-        "Number of episodes by time from the first request to the answer. Answers "
-        "after 5 to 6 s mostly come from the sender. While the sender is offline, "
-        "other participants answer later.",
+        "Number of answered episodes by the time from the first request to the "
+        "answer. Answers after 5 to 6 s mostly come from the message's sender. While "
+        "the sender is offline, other participants answer later.",
         "sds_repair_response_seconds",
         CHANNELS,
     ),
     lines(
         "Requests over time",
-        "Repair requests per second. Requests 'for received' are useless: the "
+        "Repair requests per second. Requests 'for received' are useless, because the "
         "requester already has the message.",
         per_second(_REQUESTS, CHANNELS, "requests"),
         per_second("sds_repair_requests_for_received_total", CHANNELS, "for received"),
@@ -133,9 +136,9 @@ _ANSWERS: list[Panel] = [
     ),
     ratios(
         "Timing that breaks the rules",
-        "Share of checked requests and responses that came at a wrong time. In "
-        "SDS-R, hashes determine the right times of requests and responses. The "
-        "monitor checks only the dialect 'spec'.",
+        "Share of checked requests and responses that came at a wrong time. In SDS-R, "
+        "hashes determine the times at which participants may request and respond. "
+        "The monitor checks only frames of the dialect 'spec'.",
         Query(_at_wrong_time("request"), "early"),
         Query(_at_wrong_time("response"), "unexplained"),
     ),
@@ -144,8 +147,8 @@ _ANSWERS: list[Panel] = [
 _COST: list[Panel] = [
     lines(
         "Responses",
-        "Responses per second: first responses, and redundant responses, which "
-        "are overhead.",
+        "Responses to repair requests per second. First responses are useful. "
+        "Redundant responses, which follow the first, are overhead.",
         per_second(_RESPONSES, CHANNELS, "first", redundant="false"),
         per_second(_RESPONSES, CHANNELS, "redundant", redundant="true"),
         unit="ops",
@@ -153,16 +156,17 @@ _COST: list[Panel] = [
     ),
     lines(
         "Bytes by direction",
-        "Bytes per second, for repair requests and for frames that respond to "
-        "repair requests.",
+        "Bytes per second of repair requests, and of frames that respond to repair "
+        "requests.",
         per_second("sds_repair_bytes_total", CHANNELS, "{{direction}}"),
         unit="Bps",
         stacked=True,
     ),
     lines(
         "Rebroadcasts by cause",
-        "Rebroadcasts per second after a repair request, or as a retry of the sender. "
-        "If retries occur without losses, senders do not receive acknowledgements.",
+        "Rebroadcasts per second, by cause. Repair: a participant answered a repair "
+        "request. Retry: the sender repeated its message. If retries occur although "
+        "no messages are lost, senders do not receive acknowledgements.",
         per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
         unit="pps",
     ),
@@ -170,9 +174,9 @@ _COST: list[Panel] = [
 
 _CHANNELS = channel_rows(
     "Channels by expired repair",
-    "Expired repair episodes of each channel in the chosen range. The channel with "
-    "the most expired episodes comes first. The name links to the channel's "
-    "dashboard. The id links to the channel's status page.",
+    "Number of expired repair episodes of each channel in the chosen range. The "
+    "channel with the most expired episodes comes first. The name links to the "
+    "channel's dashboard. The id links to the channel's status page.",
     Column(
         "Expired",
         queries.named(

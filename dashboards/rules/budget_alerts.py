@@ -14,13 +14,13 @@ from dashboards.thresholds import BURN_RATES, BurnRate
 _TEXTS = {
     DELIVERY: (
         "SdsDeliveryBudgetBurn",
-        "Deliveries fail faster than the channel's SLO allows.",
+        "More deliveries fail than the channel's SLO allows.",
         "of the deliveries that ended in the last",
         "were lost",
     ),
     ACKNOWLEDGEMENT: (
         "SdsAcknowledgementBudgetBurn",
-        "Messages stay unacknowledged more often than the channel's SLO allows.",
+        "More messages stay unacknowledged than the channel's SLO allows.",
         "of the messages whose deadline fell in the last",
         "were not acknowledged in time",
     ),

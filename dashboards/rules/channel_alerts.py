@@ -52,7 +52,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsRepairExpiring",
         Severity.WARNING,
         shown(unless_excused(expired, "repair_expired", at.LEAST_EXPIRED, hour)),
-        "Repair requests go unanswered.",
+        "Most repair requests get no answer.",
         "{{ $labels.name }}: {{ $value | humanizePercentage }} of the repair episodes "
         f"that ended in the last {LIFE(at.REPAIR_WINDOW)} expired without an answer.",
         dashboard=REPAIR,
@@ -102,7 +102,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsChannelLimitForecast",
         Severity.WARNING,
         shown(f"clamp_min({soonest} - time(), 0) < {seconds:g}"),
-        "A channel may reach a limit within days.",
+        "A channel may reach a limit within seven days.",
         "{{ $labels.name }}: the channel reaches its first limit in "
         "{{ $value | humanizeDuration }} at the earliest (lower bound of the "
         "forecast).",
@@ -124,7 +124,8 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMemoryEvicted",
         Severity.WARNING,
         shown(f"{evicted} > 0"),
-        "The monitor evicted entries of a channel from memory too early.",
+        "The monitor evicted entries of a channel early, because a memory limit was "
+        "reached.",
         '{{ $labels.name }}: the monitor evicted {{ printf "%.0f" $value }} entries '
         f"from memory in the last {LIFE(at.EVICTION_WINDOW)}. Figures of this channel "
         "may be too low.",

@@ -32,11 +32,11 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             _shown(
                 _seeing(_unacknowledged(share, pace), at.UNACKNOWLEDGED_WINDOW, pace)
             ),
-            "Receivers send records, but do not acknowledge messages.",
+            "Receivers send payloads, but do not acknowledge MVDS messages.",
             "Group {{ $labels.name }}: in the last "
             f"{LIFE(at.UNACKNOWLEDGED_WINDOW)}, "
             "{{ $value | humanizePercentage }} of the messages were not acknowledged "
-            "by the deadline. Receivers that sent no records do not count.",
+            "by the deadline. Receivers that sent nothing do not count.",
         )
     unanswered = growth("mvds_unanswered_requests_total", at.UNANSWERED_WINDOW, pace)
     yield _alert(
@@ -47,7 +47,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
                 f"{unanswered} >= {at.UNANSWERED_REQUESTS}", at.UNANSWERED_WINDOW, pace
             )
         ),
-        "Peers request offered messages and do not receive them.",
+        "Peers request offered messages, but do not receive these messages.",
         'Group {{ $labels.name }}: {{ printf "%.0f" $value }} request(s) brought '
         f"no message by the deadline in the last {LIFE(at.UNANSWERED_WINDOW)}.",
     )
@@ -59,7 +59,8 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             # The series `other` is excluded: it also counts groups that have a label of
             # their own.
             f"sum without (channel) ({unless_muted(one, _VIEWS)}) > 0",
-            "The taps miss traffic of some groups, so the monitor cannot judge them.",
+            "The taps miss traffic of some groups, so the monitor cannot judge these "
+            "groups.",
             '{{ printf "%.0f" $value }} group(s) are blind: their taps were silent or '
             "lost records, or no records arrive.",
             holds,
@@ -71,7 +72,7 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
         "MvdsMemoryEvicted",
         Severity.WARNING,
         _shown(f"{evicted} > 0"),
-        "The monitor evicted MVDS messages from memory too early.",
+        "The monitor evicted MVDS messages early, because a memory limit was reached.",
         'Group {{ $labels.name }}: the monitor evicted {{ printf "%.0f" $value }} '
         f"entries from memory in the last {LIFE(at.EVICTION_WINDOW)}. MVDS figures "
         "may be too low.",

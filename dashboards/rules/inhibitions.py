@@ -23,18 +23,18 @@ INHIBITIONS = (
         ('alertname=~"SdsMonitorDown|SdsMonitorStopped|SdsMonitorKafkaAway"',),
         ('channel=~".+"',),
         ("job",),
-        "Without the monitor or its Kafka, the state of channels is unknown.",
+        "While the monitor or Kafka is down, the state of channels is unknown.",
     ),
     Inhibition(
         ('alertname="SdsMonitorKafkaAway"',),
         ('alertname=~"SdsMonitorStopped|SdsMonitorBehind"',),
         ("job",),
-        "The job has nothing to read while Kafka is unavailable.",
+        "While Kafka is unavailable, the monitor's job has no records to read.",
     ),
     Inhibition(
         ('severity="critical"',),
         ('severity="warning"',),
         ("alertname", "job", "instance", "channel"),
-        "If an alert fires with both severities, one notification is enough.",
+        "If an alert fires with both severities, the critical notification is enough.",
     ),
 )

@@ -54,7 +54,7 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsMirrorSpooling",
         Severity.WARNING,
         f"sds_mirror_spooled_records > 0\nand {failing}",
-        "A mirror cannot write to Kafka and keeps records on disk.",
+        "A mirror cannot write to Kafka, so it stores records on disk.",
         '{{ printf "%.0f" $value }} records of mirror {{ $labels.instance }} wait on '
         "its disk for Kafka.",
         at.SPOOLING_FOR,

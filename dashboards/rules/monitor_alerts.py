@@ -26,8 +26,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         # Without any sample in the past, only `absent` can detect a missing monitor.
         f"or on () absent({ok})",
         "Prometheus receives no metrics of the monitor.",
-        f"For {LIFE(at.MONITOR_DOWN_FOR)}, Prometheus received no sds_monitor_ok: the "
-        "monitor is down or unreachable.",
+        f"For {LIFE(at.MONITOR_DOWN_FOR)}, Prometheus received no metric "
+        "sds_monitor_ok: the monitor is down or unreachable.",
         holds=at.MONITOR_DOWN_FOR,
     )
     window = pace(at.STOPPED_WINDOW)
@@ -46,7 +46,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         f"unless {summed(batches)} > 0\n"
         # Without records the job has no work, and channels are blind.
         f"unless ({latest(blind, 'channel')} > 0 and {latest(behind)} == 0)",
-        "The monitor answers, but its job does not work.",
+        "The monitor answers requests, but its Spark job does not work.",
         f"The job finished no batch in the last {LIFE(at.STOPPED_WINDOW)}: it is "
         "still starting, hangs, or stops repeatedly.",
     )
@@ -56,8 +56,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.CRITICAL,
         f"time() - {answered} > {at.KAFKA_SILENT_SECONDS:g}",
         "Kafka does not answer the monitor.",
-        "Kafka has not answered for {{ $value | humanizeDuration }}: all figures are "
-        "from before that time.",
+        "Kafka has not answered for {{ $value | humanizeDuration }}: all figures "
+        "date from its last answer.",
         holds=at.KAFKA_AWAY_FOR,
     )
     for severity, holds in graded(at.BEHIND_FOR, at.BEHIND_STILL):
@@ -65,7 +65,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsMonitorBehind",
             severity,
             f"{latest('sds_monitor_event_time_lag_seconds')} > {at.BEHIND_SECONDS}",
-            "The figures are old: the monitor does not keep up with the topic.",
+            "The figures are old, because the monitor does not keep up with the topic.",
             "The newest batch lags {{ $value | humanizeDuration }} behind the newest "
             "record.",
             holds=holds,
@@ -80,10 +80,10 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             # Old timestamps prove nothing, so only records from the future count.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
-            "The clock differs by {{ $value | humanizeDuration }} from Kafka's clock, "
-            "or from the times of new records if Kafka's clock is unknown. Records "
-            f"with times more than {at.CLOCK_CRITICAL_SECONDS:g} s ahead of the clock "
-            "become dead letters.",
+            "The monitor's clock differs by {{ $value | humanizeDuration }} from "
+            "Kafka's clock or, if Kafka's clock is unknown, from the times of new "
+            f"records. Records more than {at.CLOCK_CRITICAL_SECONDS:g} s ahead of the "
+            "monitor's clock become dead letters.",
             holds=at.CLOCK_FOR,
         )
     restarts = growth("sds_monitor_restarts_total", at.RESTART_WINDOW, pace)
@@ -100,7 +100,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         "SdsDeadLetters",
         Severity.WARNING,
         f"{letters} >= {at.DEAD_LETTERS}",
-        "Records cannot be decoded.",
+        "The monitor cannot decode some records.",
         '{{ printf "%.0f" $value }} records in the last '
         f"{LIFE(at.DEAD_LETTER_WINDOW)} went to the dead-letter topic, reason "
         "{{ $labels.reason }}.",
@@ -122,7 +122,7 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         # The number of pending rows falls whenever files or topics accept rows.
         f"{grown} > 0\nand {falls} == 0",
-        "The monitor cannot write its history to files or topics.",
+        "The monitor cannot write its history to files or Kafka topics.",
         'The number of unwritten rows grew by {{ printf "%.0f" $value }} in the last '
         f"{LIFE(at.HISTORY_WINDOW)} and never fell.",
         holds=at.HISTORY_STUCK_FOR,

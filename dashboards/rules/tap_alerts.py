@@ -22,7 +22,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsTapBlind",
             severity,
             f"{blind_channels()} > 0",
-            "The taps miss traffic of some channels, so the monitor cannot judge them.",
+            "The taps miss traffic of some channels, so the monitor cannot judge these "
+            "channels.",
             '{{ printf "%.0f" $value }} channel(s) are blind: their taps were silent '
             "or lost records, or no records arrive.",
             holds,
@@ -50,7 +51,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         # The alert needs a monitor that exports figures.
         f"and {latest('sds_channels', 'verdict')}",
         "A tap is silent.",
-        "All taps are silent: the newest record is of "
+        "All taps are silent: the newest record is from "
         "{{ $value | humanizeTimestamp }}.",
         at.TAP_SILENT_FOR,
     )

@@ -178,11 +178,11 @@ def test_queries_of_runbooks_are_valid(tmp_path: Path) -> None:
 def test_examples_of_runbooks_agree_with_their_cases() -> None:
     """A runbook names its case; each line of the example is expected there."""
     example = re.compile(
-        r"`(tests/\S+\.yml)`, \*(.+)\*:\n\n```text\n(.*?)```", re.DOTALL
+        r"\*(.+)\* in `(tests/\S+\.yml)` expects .+:\n\n```text\n((?:.+\n)+?)```"
     )
     found = 0
     for runbook in sorted(RUNBOOKS.iterdir()):
-        for file, name, lines in example.findall(runbook.read_text()):
+        for name, file, lines in example.findall(runbook.read_text()):
             case = (ROOT / file).read_text()
             assert f"- name: {name}" in case
             for line in lines.splitlines():
