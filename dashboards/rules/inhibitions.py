@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Inhibition:
-    """An Alertmanager rule: alerts that match `sources` mute alerts of `targets`.
+    """A rule of Alertmanager: alerts of `sources` mute alerts of `targets`.
 
-    The labels `equal` must be equal in both alerts, or missing in both.
+    An alert mutes another alert only if each label in `equal` has the same value in
+    both alerts, or is missing in both.
     """
 
     sources: tuple[str, ...]
