@@ -13,9 +13,10 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message from a record; if the record lacks a text, the text is empty.
+    """A message from a record; if the record lacks a topic or a key, the text is empty.
 
-    `channel` is the key of the record. Store nodes keep no ephemeral message.
+    `channel` is the key of the record. `is_ephemeral` matters, because store nodes keep
+    no ephemeral messages.
     """
 
     item: Item
@@ -28,7 +29,7 @@ class MirroredMessage(NamedTuple):
 
 
 class Unidentified(ValueError):
-    """A record does not contain a valid hash and time of its message."""
+    """A record lacks a valid hash or a valid time of its message."""
 
 
 def mirrored_message(record: RawRecord) -> MirroredMessage | None:
@@ -67,7 +68,8 @@ def _text(headers: Mapping[str, bytes | None], name: str) -> str:
 
 
 Topics = Mapping[str, Sequence[str]]
-"""Content topics by pubsub topic; an empty sequence or mapping selects all."""
+"""Content topics of each pubsub topic. An empty sequence selects all content topics of
+its pubsub topic; an empty mapping selects all messages."""
 
 
 def is_selected(message: MirroredMessage, topics: Topics) -> bool:
