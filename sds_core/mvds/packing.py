@@ -19,7 +19,7 @@ _Item = TypeVar("_Item")
 
 
 class Packer:
-    """Collects records of a payload; methods return False if a record does not fit."""
+    """Collects the records of one payload."""
 
     def __init__(self, max_bytes: int) -> None:
         self.left_bytes = max_bytes
@@ -30,19 +30,19 @@ class Packer:
         self._messages: list[Message] = []
 
     def ack(self, message_id: bytes) -> bool:
-        """Add an ACK."""
+        """Add an ACK; return False if it does not fit."""
         return self._add(self._acks, message_id, ID_RECORD_BYTES, 1)
 
     def offer(self, message_id: bytes) -> bool:
-        """Add an OFFER."""
+        """Add an OFFER; return False if it does not fit."""
         return self._add(self._offers, message_id, ID_RECORD_BYTES, 1)
 
     def request(self, message_id: bytes) -> bool:
-        """Add a REQUEST."""
+        """Add a REQUEST; return False if it does not fit."""
         return self._add(self._requests, message_id, ID_RECORD_BYTES, 1)
 
     def message(self, message: Message) -> bool:
-        """Add a MESSAGE."""
+        """Add a MESSAGE; return False if it does not fit."""
         records = 1 + len(parents_of(message))
         return self._add(
             self._messages, message, message_record_bytes(message), records
@@ -71,7 +71,7 @@ class Packer:
 class Outbox:
     """Acknowledgements and ephemeral messages for the next payload to each peer.
 
-    The outbox is not part of the state (2/MVDS, "State").
+    Unlike records (2/MVDS, "State"), these are neither stored nor sent again.
     """
 
     def __init__(self, options: Options) -> None:
@@ -81,15 +81,15 @@ class Outbox:
         self._ephemeral: dict[bytes, list[Message]] = {}
 
     def peers(self) -> list[bytes]:
-        """Return the peers for which records wait."""
+        """Return the peers for which something waits; a peer may appear twice."""
         return [*self._acks, *self._ephemeral]
 
     def acks(self) -> dict[bytes, tuple[bytes, ...]]:
-        """Return the acknowledgements by peer."""
+        """Return the ids that wait to be acknowledged, by peer."""
         return {peer: tuple(ids) for peer, ids in self._acks.items()}
 
     def add_ack(self, peer: bytes, message_id: bytes) -> bool:
-        """Queue an acknowledgement once; returns False if the peer's queue is full."""
+        """Queue an acknowledgement; return False if the peer's queue is full."""
         acks = self._acks.setdefault(peer, {})
         if message_id not in acks and len(acks) >= self._options.max_acks:
             return False
@@ -97,7 +97,7 @@ class Outbox:
         return True
 
     def add_ephemeral(self, peers: Iterable[bytes], message: Message) -> None:
-        """Send an ephemeral message to peers."""
+        """Queue an ephemeral message for peers."""
         for peer in peers:
             self._ephemeral.setdefault(peer, []).append(message)
 
@@ -107,7 +107,7 @@ class Outbox:
         self._ephemeral.pop(peer, None)
 
     def pack(self, peer: bytes, packer: Packer) -> None:
-        """Move as much as fits into a payload for a peer.
+        """Move as much as fits from the outbox into a payload for a peer.
 
         Acknowledgements leave room for a message of maximum length.
         """
