@@ -17,8 +17,7 @@ IS_COMPILED = False
 
 
 def native(one: _Marked) -> _Marked:
-    """Mark a class or a function that the build compiles with C structures and
-    types."""
+    """Mark a class or a function that the build compiles to C structures and types."""
     return one
 
 

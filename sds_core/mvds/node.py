@@ -248,8 +248,7 @@ class Node:
     def restore(
         cls, peer_id: bytes, state: Changes, options: Options | None = None
     ) -> Self:
-        """Return a node that resumes from a stored state; the options may have
-        changed."""
+        """Return a node that resumes from a stored state; its options may differ."""
         node = cls(peer_id, options)
         node._state.load(state)
         node._state.drop_surplus(node._events)

@@ -46,8 +46,7 @@ class BadPeerId(NodeError, ValueError):
 
 
 class MessageExists(NodeError, ValueError):
-    """The group has a message with this timestamp and body, so the ids would be
-    equal."""
+    """The group has a message with this timestamp and body, and thus with this id."""
 
     def __init__(self, message_id: bytes) -> None:
         super().__init__(

@@ -11,7 +11,7 @@ from sds_core.native import native
 def fingerprint(data: str | bytes) -> int:
     """64-bit fingerprint of an id or a frame, as a signed integer.
 
-    The first half of MurmurHash3 x64_128, seed 0. The id's first bytes are not used,
-    because its author can choose them.
+    The fingerprint is the first half of MurmurHash3 x64_128 with seed 0. It is not
+    simply the first bytes of the id, because the author of an id can choose these.
     """
     return mmh3.hash64(data)[0]

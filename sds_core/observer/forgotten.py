@@ -1,4 +1,4 @@
-"""The counts that remain of forgotten views (docs/figures.md, 11)."""
+"""The counts that are kept when a view is forgotten (docs/figures.md, 11)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Totals = TypeVar("Totals")
 
 
 class Forgotten(msgspec.Struct, array_like=True, tag=True):
-    """The end of a view. Later traffic with the same name belongs to a new view.
+    """The event that ends a view; later traffic with its name belongs to a new view.
 
     Attributes:
         totals: The view's last figures, encoded by `blob.totals_part`.
@@ -22,15 +22,16 @@ class Forgotten(msgspec.Struct, array_like=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Remainder(Generic[Totals]):
-    """Sums over forgotten views of a kind, so that sums over all views never decrease.
+    """Sums over the forgotten views of a kind.
 
     Attributes:
-        views: Number of times that a view was forgotten.
-        totals: Sum over all forgotten views. Every sum over all views includes
-            `totals`.
-        other: Sum over forgotten views that had no metric label; part of the series
-            ``other``. If `other` had counts of a view with a label, the series would
-            show a false increase. None if all forgotten views had a label.
+        views: How often views were forgotten.
+        totals: Sum over all forgotten views. Every sum over all views includes it, so
+            such a sum never decreases.
+        other: Sum over those forgotten views that had no metric label; None if all had
+            a label. The series ``other`` includes this sum. It must not include counts
+            of a view with a label, because the series would then show an increase that
+            did not happen.
     """
 
     views: int
