@@ -7,10 +7,10 @@ Three facts limit the moment:
 
 - A record was written before the monitor read it.
 - The monitor noted the end of the partition earlier (`Look`). If a record's offset is
-    not before this end, the record was written after that look.
+  not before this end, the record was written after that look.
 - A record was written before all records at later offsets. If enough of these have
-    earlier times, their times show when the record was written, even if the monitor
-    reads late.
+  earlier times, their times show when the record was written, even if the monitor
+  reads late.
 """
 
 from __future__ import annotations

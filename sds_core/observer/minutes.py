@@ -108,8 +108,7 @@ class Minutes(Generic[Totals, MinuteOf]):
             self.check_ms = _end_of_minute(clock_ms)
 
     def check(self, next_change_ms: int | None) -> None:
-        """Check the minute that ends at `check_ms`; the totals must be those at its
-        end.
+        """Check the minute that ends at `check_ms`; totals must be those at its end.
 
         `next_change_ms` is the next time at which a gauge may change without a frame,
         Unix ms; None if never.
@@ -135,8 +134,7 @@ class Minutes(Generic[Totals, MinuteOf]):
         self.check(None)
 
     def deadline_ms(self, clock_ms: int) -> int | None:
-        """When the current minute must be emitted, Unix ms; None if no figure has
-        changed."""
+        """When the current minute must be emitted, Unix ms; None if nothing changed."""
         if self._fingerprint(self._totals) == self._emitted_last():
             return None
         return _end_of_minute(clock_ms) - 1
