@@ -1,8 +1,7 @@
 """All limits that dashboards draw and rules compare with values.
 
-Durations are in real time; a rule file for faster traffic divides the durations by the
-speed of the traffic. Limits that compare event times with each other are in seconds of
-event time.
+Durations are in real time; rules for faster traffic divide them by its speed. Limits
+that compare event times with each other are in seconds of event time.
 """
 
 from __future__ import annotations
@@ -53,16 +52,14 @@ chapter 5, "Recommended parameters". The windows for one day are from slok/sloth
 up 10 % of the budget."""
 
 BEFORE_WINDOW = timedelta(days=1)
-"""Maximum time between the last value before a gap in a series and the value after the
-gap: beyond this time, the two values are not compared."""
+"""If a gap in a series is longer, the values before and after it are not compared."""
 
 BLIND_FOR = timedelta(minutes=1)
 """One or two scrapes are enough: a verdict that is blind stays blind for ten
 minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
-"""After a single capture gap, a channel is blind for less time than this. If the
-channel is blind for longer, further gaps followed."""
+"""After a single capture gap, a channel is blind for less time than this."""
 
 LOSS_WINDOW = timedelta(minutes=15)
 LOST_MESSAGES = 1
@@ -75,9 +72,9 @@ EXPIRED_SHARE = 0.5
 
 REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
-"""Share and minimum number of redundant responses in `REPAIR_WINDOW`. Some redundant
-responses are usual: each holder of a message waits for a random time, and some holders
-answer before they receive another holder's response."""
+"""Share and minimum number of redundant responses in `REPAIR_WINDOW`. Some are usual:
+holders of a message wait for random times, and some answer before another holder's
+response arrives."""
 
 SATURATED_RATIO = DEFAULTS.saturated_rate
 NEAR_SATURATION_RATIO = SATURATED_RATIO / 2
@@ -100,8 +97,7 @@ TAP_CLOCK_SECONDS = WRONG_MS / 1000
 letters."""
 
 TAP_CLOCK_FOR = timedelta(minutes=2)
-"""Records may be compared with a reading of Kafka's clock that is one minute old, so
-the alert waits longer than one minute."""
+"""A reading of Kafka's clock may be one minute old, so the alert waits longer."""
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
@@ -148,8 +144,8 @@ tap causes many."""
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
 HISTORY_WINDOW = timedelta(minutes=10)
-"""Pending rows are written to files once a minute, so the number of pending rows falls
-at least once in this window."""
+"""Files accept pending rows once a minute, so the number of these rows falls within
+this window."""
 
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 
@@ -173,8 +169,8 @@ BUDGET_NEARLY_SPENT = 0.9
 share."""
 
 LIMIT_WITHIN = timedelta(days=7)
-"""Wall time that operators need to change clients or split a channel; the speed of the
-traffic does not change it."""
+"""Wall time, whatever the traffic's speed, in which operators can change clients or
+split a channel."""
 
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)
@@ -186,8 +182,7 @@ SPOOLING_FOR = timedelta(minutes=10)
 PAUSED_FOR = timedelta(minutes=1)
 
 MIRROR_INCOMPLETE_FOR = timedelta(minutes=10)
-"""If a mirror received a message late, the next audit finds this message in the
-mirror."""
+"""If a message was only late, the next audit finds it."""
 
 AUDIT_FAILING_WITHIN = timedelta(minutes=30)
 AUDIT_FAILING_FOR = timedelta(minutes=10)

@@ -1,9 +1,8 @@
 """Loads compiled modules instead of Python sources, if they match the sources.
 
-`python -m compiler` builds the compiled form. If no compiled form was built from
-exactly the present sources, Python interprets the sources; so after a change of a
-module, the whole core is interpreted until it is compiled again. Either all of
-`MODULES` are compiled or none, because each depends on the C structures of the others.
+`python -m compiler` builds the compiled form. If a module has changed since, Python
+interprets the sources of all modules, because each module depends on the C structures
+of the others.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ SHARED = "sds_core.shared"
 """The library that all compiled modules share; `python -m compiler` generates it."""
 
 SWITCH = "SDS_MONITOR_CORE"
-"""Environment variable that requires a form: `interpreted` or `compiled`. If it
-requires `compiled` and this form cannot be loaded, `load` raises an error."""
+"""Environment variable that requires the form `interpreted` or `compiled`."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class Inhibition:
     """A rule of Alertmanager: alerts of `sources` mute alerts of `targets`.
 
-    An alert mutes another alert only if each label in `equal` has the same value in
-    both alerts, or is missing in both.
+    Each of the labels `equal` must have the same value in both alerts, or be missing in
+    both.
     """
 
     sources: tuple[str, ...]

@@ -77,8 +77,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsMonitorClockWrong",
             severity,
             f"abs({behind}) > {seconds:g}\n"
-            # A record with an old time proves nothing, because it may only be late. So
-            # only records with times in the future count.
+            # An old record may only be late, so only records with times in the future
+            # count.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
             "The clock differs by {{ $value | humanizeDuration }} from Kafka's clock, "

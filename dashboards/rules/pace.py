@@ -12,8 +12,7 @@ from sds_core.durations import duration_text
 class Pace:
     """Speed of the traffic that the rules watch; durations are divided by this speed.
 
-    A rate is always per second of wall time. The name of a window states the length
-    that the window has in real time.
+    A rate is per second of wall time. A window is named after its length in real time.
 
     Raises:
         ValueError: The speed is not positive.

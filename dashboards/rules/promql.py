@@ -31,8 +31,7 @@ def summed(vector: str, *without: str) -> str:
 def latest(vector: str, *without: str) -> str:
     """Return the maximum over all hosts and over all values of the labels `without`.
 
-    After a monitor moves, Prometheus returns the series of both hosts for some time, so
-    a sum would count both.
+    After a move, Prometheus returns the series of both hosts for some time.
     """
     return _aggregated("max", vector, without)
 
@@ -45,8 +44,8 @@ def earliest(vector: str, *without: str) -> str:
 def blind_channels() -> str:
     """Return the number of blind channels that are not muted.
 
-    A blind channel beyond the label limit always counts, because no metric shows
-    whether this channel is muted.
+    Channels beyond the label limit count, because no metric shows whether they are
+    muted.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -64,12 +63,11 @@ def growth(
     value on another host or after a gap, ``increase`` misses this growth.
 
     The growth is the current value minus a base. Usually, the base is the last value
-    before the window. If the series began within the window because its subject is new,
-    the base is 0. If the subject is older than its series, the base is the lowest value
-    of the series. A series is younger than its subject if Prometheus scrapes a monitor
-    for the first time, or if a channel gets a label. The base is also the lowest value
-    if the counter restarted, or if a figure that may fall fell below its last value
-    before the window.
+    before the window. If the series began in the window with a new subject, the base is
+    0. If only the series is new, because Prometheus scrapes the monitor for the first
+    time or because the channel got a label, the base is the lowest value. The base is
+    also the lowest value if the counter restarted, or if a figure that may fall fell
+    below the last value before the window.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
@@ -115,8 +113,7 @@ def shown(vector: str, views: str = "sds_channel") -> str:
 
     The label `name` has the display name. For `views`, see `unless_muted`.
     """
-    # After a rename, Prometheus still returns the old name for some minutes, so only
-    # the newest name is used.
+    # After a rename, Prometheus returns both names for some minutes: use the newer.
     names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
     vector = unless_muted(vector, views)
     return f"({vector})\n* ignoring (name) group_left (name) {names}"

@@ -1,9 +1,8 @@
 """Recording rules: they count the events of the SLOs in slices and in longer windows.
 
 Deliveries and acknowledgements are counted in slices. If a slice has excused failures,
-the slice counts at most one failure for each unexcused finding. Thus traffic that a tap
-missed does not look like loss, and one short capture gap does not silence a channel's
-alerts for three days.
+the slice counts at most one failure for each unexcused finding. Thus missed traffic
+does not look like loss, and a short capture gap does not silence alerts for three days.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 class Indicator:
     """The events that an SLO counts, and which of these events count as failures.
 
-    `ended` and `failed` are parts of the names of recorded series. `kind` is the label
-    value of the findings that are failures of this SLO.
+    `ended` and `failed` are parts of series' names. `kind` is the label of findings
+    that are failures.
     """
 
     objective: str
@@ -51,15 +50,15 @@ class Indicator:
         return f"channel:{self.failed}_found:increase{LIFE(SLICE)}"
 
     def ratio(self, window: timedelta) -> str:
-        """Return the name of the series of the share of failures in a window."""
+        """Return the name of the share of failures in a window."""
         return f"channel:{self.failed}:ratio_rate{LIFE(window)}"
 
     def events(self, window: timedelta) -> str:
-        """Return the name of the series of the number of events in a window."""
+        """Return the name of the number of events in a window."""
         return f"channel:{self.ended}:increase{LIFE(window)}"
 
     def failures(self, window: timedelta) -> str:
-        """Return the name of the series of the number of failures in a window."""
+        """Return the name of the number of failures in a window."""
         return f"channel:{self.failed}:increase{LIFE(window)}"
 
 

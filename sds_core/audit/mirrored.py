@@ -68,8 +68,7 @@ def _text(headers: Mapping[str, bytes | None], name: str) -> str:
 
 
 Topics = Mapping[str, Sequence[str]]
-"""Content topics of each pubsub topic. An empty sequence selects all content topics of
-its pubsub topic; an empty mapping selects all messages."""
+"""Content topics of each pubsub topic; an empty sequence or mapping selects all."""
 
 
 def is_selected(message: MirroredMessage, topics: Topics) -> bool:

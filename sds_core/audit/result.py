@@ -25,7 +25,7 @@ class AuditedMessage(NamedTuple):
 
 
 class AuditResult(NamedTuple):
-    """Result of the comparison of a mirror with the other side: a store or a mirror.
+    """Result of a comparison of a mirror with a store or another mirror.
 
     Attributes:
         other: Name of the other side, as the operator entered it. start_ns, end_ns: The

@@ -51,8 +51,8 @@ class MessageChannel(ParticipantView):
         random: Random numbers for the ids of messages and the times of sync messages.
 
     Attributes:
-        next_deadline_ms: When `advance` must be called next, Unix ms. Every call of a
-            method updates this time.
+        next_deadline_ms: When `advance` must be called next, Unix ms; every call
+            updates this time.
         hint_provider: Function that returns the retrieval hint of a message, or empty
             bytes if the hint is unknown. None by default. Before the participant builds
             a frame, it calls this function for every entry of the frame's history that
@@ -175,8 +175,7 @@ class MessageChannel(ParticipantView):
     ) -> Step:
         """Receive a frame from the network (SDS, "Receive Message").
 
-        If the bytes are not a valid frame, an `Ignored` event results. `retrieval_hint`
-        is empty if the hint is unknown.
+        The bytes may be invalid. If the hint is unknown, `retrieval_hint` is empty.
         """
         check_time(now_ms)
         limit = self.profile.max_frame_bytes

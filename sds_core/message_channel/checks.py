@@ -1,4 +1,4 @@
-"""Checks of calls and frames; these run before a call or a frame changes the state."""
+"""Checks of calls and frames, before they change the state."""
 
 from __future__ import annotations
 

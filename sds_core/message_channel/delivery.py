@@ -88,8 +88,8 @@ class Delivery(Behaviour):
     def met_elsewhere(self, message_id: str, now_ms: int) -> list[Event] | None:
         """Mark a message as received elsewhere; deliver messages that waited for it.
 
-        Only messages that wait for no other message are delivered. If the message is
-        already in the log or in the incoming buffer, the result is None.
+        The result is None if the message is already in the log or in the incoming
+        buffer.
         """
         if self._log.knows(message_id) or message_id in self._incoming.waiting:
             return None

@@ -105,8 +105,8 @@ class Delivered(_Event, frozen=True):
     """A content message entered the local log; no dependency is awaited any more.
 
     Attributes:
-        message_id: usually the id of another participant's message. If the participant
-            was restored from an older snapshot, the id can be of its own message.
+        message_id: id of another participant's message; after a restore from an older
+            snapshot, also of our own message.
         sender_id: participant that wrote the message; empty if unknown.
         lamport: Lamport timestamp, which decides the position in the log.
     """

@@ -76,7 +76,7 @@ class FrameBuilder(Behaviour):
         return entries
 
     def encoded(self, frame: Frame) -> bytes:
-        """Return the bytes of a frame; raise `FrameTooLarge` if it is too long."""
+        """Return a frame's bytes, or raise `FrameTooLarge`."""
         value = encode(frame)
         limit = self._profile.max_frame_bytes
         if len(value) > limit:
@@ -88,8 +88,8 @@ class FrameBuilder(Behaviour):
     ) -> str:
         """Return an id that no other message has (SDS, "Design Assumptions").
 
-        The hash includes the time and a random value. Without these, a participant that
-        is restored from an older snapshot could use an id again.
+        After a restore from an older snapshot, content and timestamp may repeat, but
+        time and random value do not.
         """
         return hash_of_parts(
             self._channel_id.encode(),

@@ -64,8 +64,7 @@ class IncomingBuffer:
 
     Attributes:
         waiting: Messages that wait for dependencies, by id, in order of arrival.
-        missing: Messages that causal histories named but that were not received, in the
-            order in which they were first named.
+        missing: Messages that were named but not received, in order of first mention.
         circles_due_ms: When `stuck` must be called next, Unix ms.
         lost: Ids of messages that were missing for too long; a dependency on a lost
             message counts as met.
@@ -175,8 +174,8 @@ class IncomingBuffer:
     def stuck(self, now_ms: int) -> list[str]:
         """Return ids of messages that wait too long, though no dependency is missing.
 
-        These messages depend on each other in a circle, so they would never be
-        delivered. The result is in the order of the log.
+        They depend on each other in a circle, so they would wait forever. The result is
+        in the log's order.
         """
         if self._lost_after_ms == inf:
             return []

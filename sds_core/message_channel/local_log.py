@@ -11,9 +11,8 @@ from sds_core.wire import HistoryEntry
 class LocalLog:
     """The ids of sent and delivered messages, in order.
 
-    The order is that of (lamport, message id), to which all participants converge (SDS,
-    "Deliver Message", "Resolve Conflicts"), or that of arrival. If the log is full, it
-    drops its first entry.
+    The order is by (lamport, message id), the same for all participants (SDS, "Deliver
+    Message", "Resolve Conflicts"), or by arrival. A full log drops its first entry.
 
     Attributes:
         entries: For each message id, its entry in causal histories.

@@ -43,8 +43,8 @@ class Outgoing:
         filters: Number of filters that hold the message and count. A participant's
             first such filter always counts. Its later filters count only while fewer
             participants than the threshold are known.
-        probes: Size (m_bits, k) of the newest filter that was checked, and the bit
-            positions of the message's id in filters of this size.
+        probes: Size (m_bits, k) of the last checked filter, and the id's bit positions
+            in filters of this size.
     """
 
     value: bytes
@@ -100,8 +100,8 @@ class OutgoingBuffer:
     def review(self, frame: Frame, others: int) -> Iterator[Event]:
         """Acknowledge our messages that another participant's frame shows as received.
 
-        SDS, "Review ACK Status". `others` is the number of other known participants, at
-        least 1.
+        SDS, "Review ACK Status". `others` is the number of other participants, at least
+        1.
         """
         for entry in frame.causal_history:
             message_id = entry.message_id

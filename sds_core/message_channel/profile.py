@@ -1,10 +1,9 @@
 """Options for behaviour that SDS leaves open, or in which implementations differ.
 
-The defaults, `Profile()`, are designed to lose no message. `Profile.spec()` has the
-values of SDS and of the SDS-R guide, `Profile.js_sds()` has those of js-waku's
-`@waku/sds`, and `Profile.nim_sds()` has those of nim-sds. Comments say how the two
-libraries differ from the default. To change options, use `dataclasses.replace` on one
-of these profiles.
+`Profile()` is designed to lose no message. `Profile.spec()` has the values of SDS and
+the SDS-R guide, `Profile.js_sds()` has those of js-waku's `@waku/sds`, and
+`Profile.nim_sds()` has those of nim-sds. Comments say how the two libraries differ from
+the default. To change options, use `dataclasses.replace` on one of these profiles.
 """
 
 from __future__ import annotations
@@ -93,9 +92,8 @@ class Profile:
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; if the log is full, it drops its first id
-    # Maximum number of entries in a sent history: SDS recommends 2, js-waku sends 200,
-    # and nim-sds sends 10. If a participant receives no history that names a lost
-    # message, it never notices the loss.
+    # Entries of a sent history: SDS recommends 2, js-waku sends 200, and nim-sds sends
+    # 10. If no received history names a lost message, its loss is never noticed.
     causal_history_size: int = 20
 
     # Bloom filter; rolling_bloom.py explains the two limits. In nim-sds, the limits are
@@ -134,8 +132,7 @@ class Profile:
     # Incoming buffer. In SDS, a dependency is met if it is in the local log. In
     # js-waku, a dependency is also met if it is in the incoming buffer.
     buffered_meets_dependencies: bool = False
-    # Time after which a missing dependency counts as lost. With None, messages wait for
-    # it for as long as the buffer has room.
+    # Time after which a missing dependency is lost; None: when the buffer is full.
     lost_after_ms: int | None = 600_000
     incoming_limit: int = 1_000  # the oldest message is delivered early
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
@@ -159,8 +156,8 @@ class Profile:
     # nearly every participant sends a sync message before this limit, so the limit
     # seldom makes several participants send at the same time.
     sync_put_off_limit: int | None = 3
-    # While repair requests wait for a frame that carries them, the time until the next
-    # sync message is multiplied by this factor (js-waku).
+    # While repair requests wait for a frame, the time until the next sync message is
+    # multiplied by this factor (js-waku).
     sync_requests_factor: float = 0.3
 
     # SDS-R.
@@ -271,9 +268,8 @@ class Profile:
     def spec(cls) -> Profile:
         """Return the options of SDS and the SDS-R guide, where these define a value.
 
-        This profile loses more messages than `Profile()`. One reason is that, in the
-        guide, participants store messages only for T_max, but most requests arrive
-        later.
+        This profile loses more messages than `Profile()`. In the guide, participants
+        store messages only for T_max, but most requests arrive later.
         """
         return cls(
             lamport_rule=LamportRule.COUNT,

@@ -26,9 +26,8 @@ class PriorityQueue(Generic[Priority]):
     """Message ids in ascending order of priority; ids of equal priority are in order.
 
     Source: SDS-R guide, "Performance Recommendations". If an entry is removed or
-        changed, its pair of priority and id stays in the heap and is outdated. An
-        outdated pair is removed when it reaches the top of the heap. If the heap has
-        far more outdated pairs than entries, it is rebuilt.
+        changed, its old pair of priority and id stays in the heap until it reaches the
+        top. If the heap has far more outdated pairs than entries, it is rebuilt.
     """
 
     __slots__ = ("_heap", "_priorities")
@@ -160,8 +159,7 @@ class RepairRequests:
         # Requests that our frame or another participant's frame has carried; the
         # priority is the time from which we may repeat the request.
         self._held: PriorityQueue[int] = PriorityQueue()
-        # All entries in the order in which a full buffer drops them: requests that were
-        # sent come first.
+        # All entries in order of eviction from a full buffer: sent requests come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()
 
     def __contains__(self, message_id: str) -> bool:

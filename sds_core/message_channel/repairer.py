@@ -83,9 +83,8 @@ class AnswerBudget:
 class Participants:
     """Other participants that sent a frame lately.
 
-    The number of response groups depends on their number. If a participant is silent
-    for too long, it is dropped. If there are too many participants, the participant
-    with the longest silence is dropped.
+    Their number sets the number of response groups. A participant that is silent for
+    too long is dropped; above the limit, that with the longest silence is dropped.
     """
 
     __slots__ = ("_forgotten_after_ms", "_last_frame_ms", "_limit")

@@ -1,8 +1,7 @@
 """Encodes the state of a participant as bytes, and decodes it.
 
-The bytes have a version and a checksum (`sds_core.sealed`). Add new fields only at the
-end of a class, and give each a default. Any other change needs a new `VERSION`, and
-older versions must stay readable.
+The bytes are sealed (`sds_core.sealed`). Add fields only at the end, with a default.
+Any other change needs a new version, and all versions must stay readable.
 """
 
 from __future__ import annotations
@@ -270,8 +269,8 @@ def check_fit(state: State, profile: Profile) -> None:
     """Check that a stored state fits the profile of the restored participant.
 
     Raises:
-        SnapshotError: An option that must not change differs, or the state exceeds a
-            limit of the profile.
+        SnapshotError: A fixed option differs, or the state exceeds a limit of the
+            profile.
     """
     if state.log_order is not profile.log_order:
         detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"

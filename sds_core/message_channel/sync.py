@@ -11,10 +11,9 @@ from typing import Final
 
 from sds_core.message_channel.profile import Profile
 
-# Each sent or received frame causes a draw of the time until the next sync message. The
-# drawn time is multiplied by the factor for this kind of frame. After received content,
-# the time is shorter, because the sync message acknowledges the content. The factors
-# come from js-waku's ReliableChannel.
+# After each frame, the time until the next sync message is drawn, and multiplied by the
+# factor for this kind of frame. After received content, it is shorter, because the sync
+# message acknowledges the content. The factors come from js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -34,10 +33,9 @@ class SyncTimer:
         next_ms: When our next sync message is due, Unix ms.
         own_frame_ms: Time of our last frame, Unix ms; before it, the time at which we
             started.
-        owed_to: Sender of the content that waits for an acknowledgement: the content
-            arrived after `own_frame_ms`, and no sync message of another participant has
-            acknowledged it. Empty if no content waits, or if the content of several
-            participants waits.
+        owed_to: Sender of the content that arrived after `own_frame_ms` and that no
+            sync message has acknowledged. Empty if no such content exists, or if it has
+            several senders.
     """
 
     def __init__(
@@ -105,8 +103,8 @@ class SyncTimer:
     def _latest_ms(self, others: int) -> float:
         """Return the time until which traffic can delay the sync message, Unix ms.
 
-        The maximum delay is proportional to the number of participants, so a large
-        group as a whole does not send more sync messages than a small group.
+        It is proportional to the number of participants, so large groups do not send
+        more sync messages.
         """
         if self._put_off_limit is None:
             return inf

@@ -89,9 +89,8 @@ class ParticipantView(Behaviour):
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
         """Return a message's frame, which the application can send to a peer that asks.
 
-        The frame is available for our unacknowledged messages, for messages in the
-        incoming buffer, and for messages that are stored for repairs. For other
-        messages, the result is None.
+        Available are our unacknowledged messages, waiting messages, and messages stored
+        for repairs. For other messages, the result is None.
         """
         outgoing = self._outgoing.messages.get(message_id)
         if outgoing is not None:

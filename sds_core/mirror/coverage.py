@@ -49,10 +49,10 @@ class Coverage:
     def interrupted(self, node: str, at_ms: int) -> bool:
         """Record that a node may have lost messages since its last answer.
 
-        The result is whether the messages may be lost forever. It is True if no other
-        node has returned all messages, without interruption, since this node's last
-        answer. Further calls return False until this node answers again. If a new
-        mirror has not read this node yet, the result is False.
+        The result is whether they may be lost forever, because no other node has
+        returned all messages since this node's last answer. Further calls return False
+        until this node answers again. If a new mirror has not read this node yet, the
+        result is False.
         """
         from_ms = self._spans[node].until_ms
         self._spans[node] = _Span()

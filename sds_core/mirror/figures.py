@@ -31,15 +31,14 @@ class Loss(enum.StrEnum):
     """The node removed a page's messages from its cache, but the page arrived
     incomplete."""
     UNCLEAN_START = "unclean_start"
-    """The mirror was killed, possibly after it read a page and before it stored the
-    page."""
+    """The mirror was killed, perhaps after reading a page and before storing it."""
 
 
 @dataclass
 class NodeFigures:
     """Figures of one node; `NODE_METRICS` explains each figure.
 
-    `swept_ms` is None until the node's store has been swept for the first time.
+    `swept_ms` is None until the first sweep of the node's store.
     """
 
     is_up: bool = False

@@ -23,10 +23,9 @@ class Skip(enum.StrEnum):
 class Selection:
     """Selects messages by content topic, or by their content.
 
-    If content topics are given, all messages on these topics are mirrored, even if they
-    cannot be decoded; the monitor makes dead letters of those. If no content topics are
-    given, the mirror reads whole shards. It then selects SDS messages and messages with
-    the mark of the Reliable Channel API.
+    If content topics are given, all their messages are mirrored; those that cannot be
+    decoded become dead letters later. Otherwise, the mirror reads whole shards, and
+    selects SDS messages and messages with the mark of the Reliable Channel API.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:

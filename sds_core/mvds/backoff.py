@@ -9,8 +9,8 @@ from collections.abc import Callable
 from random import Random
 
 Backoff = Callable[[int, int], int]
-"""A function that takes the Send Count (from 1) and the epoch in which a record was
-sent last, and returns the epoch in which the record is sent next."""
+"""Takes a record's Send Count (from 1) and the epoch of its last sending; returns the
+epoch of the next sending."""
 
 _DEPLOYED_EPOCHS = 90
 _DEPLOYED_JITTER_EPOCHS = 30

@@ -1,9 +1,9 @@
 """Changes of a node's state, which an application can store.
 
 If a node must resume after a restart, the application stores the changes after each
-call, and only then sends payloads (connectors/storage/mvds.py). The state does not
-contain the acknowledgements that wait for the next payload: if a peer gets no
-acknowledgement, it resends the message, and the node acknowledges it again.
+call, and only then sends payloads (connectors/storage/mvds.py). The state lacks waiting
+acknowledgements: if a peer gets no acknowledgement, it resends the message, and the
+node acknowledges it again.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class StoredMessage:
 class Changes:
     """New value of each changed key; the value is None if the key was removed.
 
-    New keys are in the order in which they were added. The whole state of a node is
-    represented as the changes from an empty node.
+    New keys are in order of insertion. A whole state is stored as the changes from an
+    empty node.
 
     Attributes:
         groups: Peers of each changed group, by group id.

@@ -41,15 +41,13 @@ class Options:
     """The options of one node.
 
     Attributes:
-        max_sends: A record is dropped after it was sent this number of times. With
-            None, it is never dropped.
+        max_sends: Number of sendings after which a record is dropped; None: never.
         forward: Whether received messages are offered to the other peers of the group.
             Deployed nodes forward messages, but 2/MVDS does not mention forwarding.
-        write_parents: Whether our messages name parents. A message's parents are those
-            messages of its group that no known message names as parent.
-        group_id_bytes: Length of group ids; with None, any length is valid. If group
-            ids differ in length, two messages may have the same id. Deployed nodes use
-            32.
+        write_parents: Whether our messages name parents: the group's messages that no
+            known message names as parent.
+        group_id_bytes: Length of group ids; None: any. If group ids differ in length,
+            two messages may have the same id. Deployed nodes use 32.
         max_payload_bytes: Maximum length of a sent payload. Waku relays forward at most
             150 KB. max_messages, max_stored_bytes: Maximum number and total size of
             stored messages. The limits apply separately to our own messages and to

@@ -19,7 +19,7 @@ _Item = TypeVar("_Item")
 
 
 class Packer:
-    """Collects the records of one payload."""
+    """Collects the records of one payload; a record that does not fit gives False."""
 
     def __init__(self, max_bytes: int) -> None:
         self.left_bytes = max_bytes
@@ -30,19 +30,19 @@ class Packer:
         self._messages: list[Message] = []
 
     def ack(self, message_id: bytes) -> bool:
-        """Add an ACK; return False if it does not fit."""
+        """Add an ACK."""
         return self._add(self._acks, message_id, ID_RECORD_BYTES, 1)
 
     def offer(self, message_id: bytes) -> bool:
-        """Add an OFFER; return False if it does not fit."""
+        """Add an OFFER."""
         return self._add(self._offers, message_id, ID_RECORD_BYTES, 1)
 
     def request(self, message_id: bytes) -> bool:
-        """Add a REQUEST; return False if it does not fit."""
+        """Add a REQUEST."""
         return self._add(self._requests, message_id, ID_RECORD_BYTES, 1)
 
     def message(self, message: Message) -> bool:
-        """Add a MESSAGE; return False if it does not fit."""
+        """Add a MESSAGE."""
         records = 1 + len(parents_of(message))
         return self._add(
             self._messages, message, message_record_bytes(message), records

@@ -119,8 +119,8 @@ class GroupOffer:
 class Payload:
     """The records that one node sends to one peer in one epoch.
 
-    Ids have 32 bytes, are in the order of the encoded bytes, and may be repeated.
-    `group_offers` is an extension of the specification.
+    Ids have 32 bytes, are in wire order, and may be repeated. `group_offers` extends
+    the specification.
     """
 
     acks: tuple[bytes, ...] = ()

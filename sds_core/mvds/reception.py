@@ -18,7 +18,7 @@ from sds_core.mvds.state import NodeState
 
 
 class Reception:
-    """Processes one payload of a peer that is in one of the node's groups."""
+    """Processes one payload of a known peer."""
 
     def __init__(self, state: NodeState, sender: bytes, events: list[Event]) -> None:
         self._state = state
@@ -41,9 +41,8 @@ class Reception:
     def _take_request(self, one: bytes) -> None:
         """Answer a request: replace the OFFER record by a MESSAGE record.
 
-        A peer also requests messages that were not offered, for example parents. If the
-        state already has a MESSAGE record for the peer, the record does not change, so
-        repeated requests do not cause additional sendings.
+        A peer also requests messages that were not offered, for example parents. An
+        existing MESSAGE record stays, so repeated requests cause no further sendings.
         """
         message = self._state.store.message(one)
         if message is None or not self._shares(message.group_id):

@@ -51,8 +51,8 @@ class RecordTable:
         self._requests: Counter[bytes] = Counter()
         self._count = 0
         # The schedule: a heap of (send epoch, number, record). A removed or replaced
-        # record stays in the heap until its epoch comes, or until most records in the
-        # heap are outdated. The number orders records of the same epoch.
+        # record stays until its epoch, or until most records are outdated. The number
+        # orders records of one epoch.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -62,7 +62,7 @@ class RecordTable:
             yield from records.values()
 
     def get(self, peer: bytes, message_id: bytes) -> Record | None:
-        """Return the record for a peer and a message; None if there is none."""
+        """Return the record for a peer and a message, or None."""
         return self._by_message.get(message_id, {}).get(peer)
 
     def of_message(self, message_id: bytes) -> list[Record]:

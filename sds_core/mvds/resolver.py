@@ -58,7 +58,7 @@ class Resolver:
             self._heads.dropped(message_id, message)
 
     def restore(self) -> None:
-        """Find the heads and the waiting messages in a store that was just loaded."""
+        """Find the heads and the waiting messages in a loaded store."""
         for message_id in self._store:
             message = self._store.message(message_id)
             if message is not None:

@@ -1,9 +1,8 @@
 """Decides which records are from the future (docs/figures.md, 3).
 
 A record is from the future if its time is more than `MAX_AHEAD_MS` later than the
-moment at which it was written to Kafka. Kafka does not store this moment, only the
-taps' times, but the records of a partition are in the order in which they were written.
-Three facts limit the moment:
+moment at which it was written to Kafka. Kafka does not store this moment, but orders
+the records of a partition by it. Three facts limit it:
 
 - A record was written before the monitor read it.
 - The monitor noted the end of the partition earlier (`Look`). If a record's offset is
@@ -73,8 +72,8 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
     earlier. Then either the record is from the future, or the later record is late. If
     the record is from the future, later records that do not contradict it are from the
     future too. The later records are counted in order. The time is refuted as soon as
-    at least `_REFUTING` records contradict it, and these outnumber the record and its
-    agreeing records by more than three to two.
+    at least `_REFUTING` records contradict it, and these outnumber the others by more
+    than three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
@@ -124,8 +123,8 @@ class Foresight(Generic[_Record]):
         """Add the next record.
 
         Returns:
-            The records that are decided now, each with the latest time at which it may
-            have been written, Unix ms. `record.is_future` compares the two times.
+            The decided records, each with the latest time at which it may have been
+            written, Unix ms; see `record.is_future`.
         """
         time_ms = record.timestamp_ms
         if (

@@ -1,7 +1,7 @@
 """Finds the views that cannot be judged because their taps miss too much.
 
-Source: docs/figures.md, 8. Only this module combines views with the state of taps, so a
-    view's figures never depend on the health of a tap.
+Source: docs/figures.md, 8. Only this module joins views and taps, so a view's figures
+    never depend on the health of a tap.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     A view is blind if all its taps had recent capture gaps, or while an audit reports
     that the mirror lacks a recent message of the view.
 
-    If all taps of a view had a capture gap at the time of a finding, or shortly before
-    it, the other verdicts ignore the finding. If the end of a blind period is still
-    known, the verdict after it begins at this end.
+    If all taps of a view had a capture gap at a finding or shortly before, other
+    verdicts ignore the finding. A verdict that follows blindness begins when the
+    blindness ended, if this time is known.
 
     If no records arrive in the topic at all, every view is blind. Whether records
     arrive is known only for the moment of `Snapshot.as_of`. In a report, which has no
@@ -50,8 +50,8 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     silent = (
         snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        # If the topic's state is unknown, `records_behind` compares with an old end of
-        # the topic.
+        # If the topic's state is unknown, `records_behind` uses an old end of the
+        # topic.
         and snapshot.job.knows_topic
         and not snapshot.job.records_behind
     )
@@ -64,7 +64,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     if not silent and is_complete and all(one is None for one in troubled.values()):
         return snapshot
 
-    # The result is cached, because thousands of views have the same few sets of taps.
+    # Cached, because thousands of views have the same few sets of taps.
     @cache
     def blind(observers: tuple[str, ...]) -> _Span | None:
         return _common(troubled[name] for name in observers if name in troubled)
@@ -176,7 +176,7 @@ def blind_until_ms(
 def excuse_of(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
-    """Return a function that tells whether capture gaps of all taps excuse evidence.
+    """Return a function that decides whether capture gaps of all taps excuse evidence.
 
     Taps that are not in the snapshot are ignored. The result is None if all evidence
     counts.

@@ -51,7 +51,7 @@ class Cause(NamedTuple):
         return self.text.format(*map(shown, self.names))
 
     def in_brief(self, shown: Callable[[str], str] = str) -> str:
-        """Return the cause in a few words; the function `shown` formats each name."""
+        """Return the cause in a few words; `shown` formats each name."""
         return self.brief.format(*map(shown, self.names))
 
     def as_object(self) -> CauseObject:
@@ -71,8 +71,8 @@ class Surroundings:
         clock_ms: The clock of the snapshot, Unix ms of event time.
         holes: Capture gaps of each tap of the view: start and end, Unix ms. A current
             silence is included.
-        excused: Function that tells whether evidence does not count because all taps
-            had capture gaps; None if all evidence counts.
+        excused: Test for evidence that does not count because all taps had capture
+            gaps; None if all evidence counts.
     """
 
     clock_ms: int

@@ -73,8 +73,8 @@ class ChannelTable:
     """The settings of each channel, taken from the table's entries.
 
     Args:
-        entries: The entries in the order of the table. If the `match` of an entry is a
-            channel id, this entry has precedence over all entries with patterns.
+        entries: In the order of the table; an entry whose `match` is a channel id has
+            precedence over all patterns.
     """
 
     def __init__(self, entries: Iterable[ChannelEntry] = ()) -> None:

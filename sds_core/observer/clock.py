@@ -23,8 +23,7 @@ WRONG_MS = 30_000
 letters."""
 
 _CALM = 0.8
-"""A difference that exceeded a limit counts as normal again below this fraction of the
-limit."""
+"""A difference counts as normal again below this fraction of the exceeded limit."""
 
 _RECORDS = 3
 """Number of new records that must agree on a tap's clock, because single records may
@@ -62,14 +61,13 @@ class ClockFigures:
     Attributes:
         behind_ms: Kafka's clock minus this machine's clock, milliseconds; None if Kafka
             does not report its time.
-        records_ahead_ms: How far taps' clocks are ahead of this machine's clock
-            according to new records, milliseconds; negative if they are behind. The
-            value is the median over the taps; for an even number of taps, it is the
-            lower of the two middle values. None if no tap has enough new records.
+        records_ahead_ms: How far new records are ahead of this machine's clock,
+            milliseconds; negative if they are behind. The value is the median of the
+            taps; for an even number of taps, the lower middle value. None if no tap has
+            enough new records.
         taps: For each tap, how far its clock is ahead of Kafka's clock, milliseconds;
-            negative if it is behind. If Kafka does not report its time, the taps are
-            compared with this machine's clock instead. Taps without enough new records
-            are omitted.
+            negative if it is behind. If Kafka does not report its time, this machine's
+            clock is used instead. Taps without enough new records are omitted.
     """
 
     behind_ms: int | None = None
@@ -85,9 +83,9 @@ class ClockFigures:
     def difference_ms(self) -> int:
         """How far this machine's clock seems to be behind, milliseconds.
 
-        Negative if it is ahead. The clock is compared with Kafka's. If Kafka's clock is
-        unknown, the clock is compared with the times of new records; only times ahead
-        of it count, because a record with an old time may have been written late.
+        Negative if it is ahead. If Kafka's clock is unknown, the clock is compared with
+        new records; only times ahead of it count, because an old record may have been
+        written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms

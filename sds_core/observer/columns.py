@@ -42,7 +42,7 @@ def integers(column: Column) -> list[int]:
 
 
 _FEW = 1_024
-"""If there are fewer rows than this, a compiled loop is faster than numpy."""
+"""For fewer rows than this, a compiled loop is faster than numpy."""
 
 _SIGN = 1 << 63
 
@@ -209,8 +209,8 @@ def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
     The integers must be in [0, 2**64), or in [-2**63, 2**63) if `signed`.
 
     Returns:
-        The code of the differences' width (1 byte), the minimum (8 bytes), and the
-        differences, all little-endian. If there are no values, the result is empty.
+        Code of the differences' width (1 byte), minimum (8 bytes) and differences, all
+        little-endian. Without values, the result is empty.
     """
     if not len(values):
         return b""
@@ -241,9 +241,8 @@ def pack_steps(values: Sequence[int] | Column) -> bytes:
     """Encode integers in [-2**62, 2**62) that mostly increase, as their differences.
 
     Returns:
-        The first value (8 bytes, little-endian), then the differences between
-        successive values, encoded by `pack_ints`. If there are no values, the result is
-        empty.
+        First value (8 bytes, little-endian), then the steps between values, encoded by
+        `pack_ints`. Without values, the result is empty.
     """
     if not len(values):
         return b""

@@ -42,7 +42,7 @@ class DeadLetterState(msgspec.Struct, array_like=True):
 
 
 class DeadLetterView:
-    """Counts the undecodable records of one partition, and emits each of them once."""
+    """Counts the undecodable records of a partition, and emits each once."""
 
     next_deadline_ms = None
     is_forgotten = False
@@ -93,5 +93,4 @@ DEAD_LETTERS = Kind(
     checksum_since=CHECKSUM_SINCE,
     outlets={DeadLetter: Outlet.DEAD_LETTERS},
 )
-"""The kind of the views of dead letters: one view per Kafka partition, named by its
-number."""
+"""Kind with one view for each Kafka partition, named by the partition's number."""

@@ -51,11 +51,10 @@ class Deadlines:
     def add_all(self, due: Due, entries: list[tuple[int, int]]) -> None:
         """Queue many deadlines of one kind; this is efficient if few of them pass soon.
 
-        Each of `entries` has a deadline, Unix ms, and a key. The queue keeps and
-        changes the list `entries`, so the caller must not use it again.
+        Each of `entries` has a deadline, Unix ms, and a key. The queue keeps the list
+        and changes it.
         """
-        # Only deadlines are compared here: many are equal, and their keys are sorted
-        # only when the deadline passes.
+        # Many deadlines are equal; their keys are sorted only when the deadline passes.
         entries.sort(key=_deadline_of, reverse=True)
         self._lists.append((due, entries))
         self._push_list(len(self._lists) - 1)

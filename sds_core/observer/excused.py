@@ -26,13 +26,13 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""A function that returns the excuse for evidence that began and was found at these
-times, Unix ms; None if the evidence counts."""
+"""Returns the excuse for evidence with these times of beginning and finding, Unix ms;
+None if it counts."""
 
 
 Found = tuple[int, int, int]
-"""Findings with the same times: when they began, when they were found, both Unix ms,
-and their number."""
+"""Time when findings of one kind began, time when they were found, both Unix ms, and
+their number."""
 
 
 class ExcusedFindings(NamedTuple):

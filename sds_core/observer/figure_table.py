@@ -55,9 +55,8 @@ class Names(NamedTuple):
     """The words that pages, metrics and history use for the views of a kind.
 
     Attributes:
-        label: Name of the metric label whose value is the name of a view.
-        incidents: Name of the history's table of incidents; if empty, the name is
-            ``<one>_incidents``.
+        label: Metric label whose value is a view's name.
+        incidents: The history's table of incidents; if empty, ``<one>_incidents``.
     """
 
     label: str
@@ -79,8 +78,8 @@ class FigureTable(Generic[Totals]):
 
     Attributes:
         grown: Figures whose growth in each interval is shown by charts and by the API.
-        counted: Index of each field of the totals whose growth may be shown: the fields
-            of `grown`, and fields with a column in the history that only increase.
+        counted: Index of each field of the totals whose growth is shown: the fields of
+            `grown`, and fields of columns that only increase.
         metrics: Metrics of each view, in the order in which they are exported.
         columns: Columns of the history, in order.
 

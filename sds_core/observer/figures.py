@@ -33,7 +33,7 @@ class Unit(enum.Enum):
     NUMBER = "number"
     """A float, or None. Report and history omit figures of this unit."""
     WORD = "word"
-    """A text. Texts have no metric, and there is no sum of several views' texts."""
+    """A text. Texts are not exported, and have no sum over several views."""
 
 
 class Series(NamedTuple):
@@ -118,16 +118,13 @@ class Figure:
     Attributes:
         field: Name of the attribute or property of the totals that has the value.
         help: One sentence about what the figure counts or measures.
-        report: Positions in the report, as dotted paths; empty if the figure is not in
-            the report. The first path is also the name of the figure's column in the
-            history.
+        report: Positions in the report, as dotted paths; empty if the report lacks the
+            figure. The first path is also the figure's name in the history.
         history: Whether the history has the figure although the report lacks it.
         detail: Key of the list of all durations in the report. The report has this list
             only with ``--report-detail``.
-        group: Heading on the page under which the figure is shown; empty if the page
-            does not show it.
-        heading: Name on the page; for a percentile, the text before a suffix such as
-            ``p95``.
+        group: Heading on the page above the figure; empty if the page lacks the figure.
+        heading: Name on the page; for percentiles, the text before ``p95``.
         key: Name of the figure in URLs of pages, if it differs from `field`.
         grave: Whether any value other than zero is a fault.
         retracted: Field that counts those events of the figure that later proved wrong.
@@ -135,7 +132,7 @@ class Figure:
             separately.
         column: Column in the table of all views, counted from 1; 0 if the figure has no
             column.
-        percentiles: Percentiles that the page shows, if the unit is `Unit.DURATIONS`.
+        percentiles: Percentiles on the page, for `Unit.DURATIONS`.
         line: Position in a chart. If set, the API has the figure's growth in each
             interval.
         growth_key: Key of the figure's growth in ``/api/v1/minutes``, if it differs
@@ -168,8 +165,8 @@ class Figure:
         """Return the figure's value minus the retracted events."""
         if not self.retracted:
             return self.read(totals)
-        # The difference may be negative in an interval, because an event may be counted
-        # in one interval and retracted in a later interval.
+        # The difference may be negative, because an event may be retracted in a later
+        # interval than it is counted.
         return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
@@ -238,8 +235,7 @@ class Share:
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
         )
-        # An interval may have more retracted losses than losses, because a loss may be
-        # retracted in a later interval.
+        # A loss may be retracted in a later interval than it is counted.
         return Proportion(part + min(retracted, rest), part + rest)
 
 
@@ -252,8 +248,7 @@ def verdict_entries(
 ) -> list[Entry]:
     """Declare the verdict of a view: a metric with the label `verdict`, and figures.
 
-    `one` is the word for one view. `since_if` is a text that states when the start of
-    the verdict is known.
+    `one` is the word for one view. `since_if` states when the verdict's start is known.
     """
 
     def samples(totals: Any) -> Iterable[Sample]:

@@ -26,12 +26,11 @@ class Remainder(Generic[Totals]):
 
     Attributes:
         views: How often views were forgotten.
-        totals: Sum over all forgotten views. Every sum over all views includes it, so
-            such a sum never decreases.
-        other: Sum over those forgotten views that had no metric label; None if all had
-            a label. The series ``other`` includes this sum. It must not include counts
-            of a view with a label, because the series would then show an increase that
-            did not happen.
+        totals: Sum over all forgotten views. Sums over all views include it, so that
+            they never decrease.
+        other: Sum over forgotten views without a metric label, part of the series
+            ``other``; None if all had a label. Counts of a view with a label would show
+            as a false increase of the series.
     """
 
     views: int

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 STALE_S = 15.0
 """Seconds without an answer from Kafka after which the figures count as stale.
 
-This is three times the interval between heartbeats. When a partition gets a new leader,
-Kafka answers after less time than this.
+This is three times the interval between heartbeats. A new leader of a partition is
+elected in less time.
 """
 
 SILENT_S = 60.0
@@ -81,9 +81,8 @@ class Arrivals:
     traffic may be replayed at any speed.
 
     Attributes:
-        grew_s: Monotonic time, seconds, at which the topic last got a record, or at
-            which the monitor began to watch the topic if this was later. None if it
-            does not watch the topic.
+        grew_s: Monotonic time of the topic's last growth, or of the beginning of the
+            watch if this was later, seconds. None if the topic is not watched.
         idle_s: Seconds from `grew_s` to the moment given to `as_of`.
     """
 

@@ -21,9 +21,8 @@ class Histogram(msgspec.Struct, array_like=True):
     """The number of durations in each bucket.
 
     Attributes:
-        counts: Number of durations in each bucket: first the buckets of `BUCKETS_MS`,
-            then the bucket without an upper bound. The numbers are not cumulative.
-            Shape (13,).
+        counts: Counts of the buckets of `BUCKETS_MS`, then of the bucket without an
+            upper bound. They are not cumulative. Shape (13,).
         sum_ms: Sum of all durations in milliseconds.
     """
 
@@ -43,7 +42,7 @@ class Histogram(msgspec.Struct, array_like=True):
         self.sum_ms += duration_ms
 
     def add(self, other: Histogram) -> None:
-        """Add the counts and the sum of another histogram to this histogram."""
+        """Add another histogram's counts and sum to this histogram."""
         self.counts = [
             mine + theirs
             for mine, theirs in zip(self.counts, other.counts, strict=True)
@@ -58,8 +57,7 @@ class Histogram(msgspec.Struct, array_like=True):
         """Upper bound of the bucket that contains the percentile (nearest rank).
 
         Returns:
-            Milliseconds; None if there are no durations, or if the bucket has no upper
-            bound.
+            Milliseconds; None without durations, or if the bucket has no upper bound.
         """
         rank = nearest_rank(self.count, percent)
         for bound, count in zip(BUCKETS_MS, self.counts, strict=False):
@@ -85,8 +83,8 @@ def nearest_rank(count: int, percent: int) -> int:
 def exact_percentiles(durations_ms: Sequence[int]) -> dict[str, int | None]:
     """Compute `PERCENTILES` exactly, from durations in milliseconds in any order.
 
-    The result has the keys of `Histogram.percentiles`. If there are no durations, its
-    values are None.
+    The keys are those of `Histogram.percentiles`. Without durations, the values are
+    None.
     """
     ordered = sorted(durations_ms)
     return {

@@ -1,8 +1,8 @@
 """Incidents: the single messages that the figures of problems count.
 
 An incident states which message is affected, since when, why, and which participants
-lack it. If an incident changes, the whole incident is recorded again. Among the records
-with the same kind and message id, only the latest counts (docs/figures.md, 12).
+lack it. Each change records the whole incident again. The latest record with the same
+kind and message id counts (docs/figures.md, 12).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MOST_LACKING = 100
 _NAMES_AT_ONCE = 2_000
 """Approximate maximum number of participants that all incidents of one `drain` name.
 
-Hostile traffic can change 20,000 incidents in one batch, all of which Spark collects in
-one process.
+Hostile traffic can change 20,000 incidents in a batch, which one process of Spark
+collects.
 """
 _FEW_NAMES = 3
 """Maximum number of participants that each incident beyond `_NAMES_AT_ONCE` names."""
@@ -49,9 +49,9 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     Attributes:
         sender: Participant id of the message's sender; empty if unknown.
-        since_ms: For a lost message, the time at which a frame first named it. For an
-            undelivered message, the time at which a frame first showed that a
-            participant lacked it. For an unacknowledged message, its t0.
+        since_ms: For a lost message, the time when a frame first named it. For an
+            undelivered message, the time when a frame first showed that a participant
+            lacked it. For an unacknowledged message, its t0.
         found_ms: The channel's clock when the problem was found.
         ended_ms: The channel's clock when the problem ended: the message arrived, was
             delivered to every participant in `lacking`, or was acknowledged. None if it
@@ -135,8 +135,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
         since_ms: Event time, Unix ms; incidents that have ended are selected only if
             they were found at or after this time.
         standing: Whether to select only incidents that have not ended.
-        limit: Maximum number of incidents; if there are more, those found last are
-            selected.
+        limit: Maximum number of incidents; those found last are selected.
         after: A position; only incidents after it are selected.
         resolved: Whether to select only incidents that have ended.
         participant: Id of a participant; only undelivered messages that this
@@ -210,8 +209,8 @@ class IncidentObject(TypedDict):
         since: Time from which the problem exists.
         found: When the problem was found.
         ended: When the incident ended; null if it has not ended.
-        lacking: Participants that are known to lack the message, each with the time
-            since which it is known.
+        lacking: Participants known to lack the message, each with the time since which
+            this is known.
         lacking_others: Number of further participants that are known to lack the
             message.
         named_by: Participants whose causal history named a lost message.

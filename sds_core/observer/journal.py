@@ -32,7 +32,7 @@ class Journal:
 
     Attributes:
         keys: Fingerprints of the watched messages.
-        copy: How the view classified the newest frame: for example, as a first copy.
+        copy: How the view classified the newest frame.
         is_first: Whether the newest frame was composed shortly before its event time.
             If so, its sender now lacks the messages that its filter does not hold.
     """

@@ -71,8 +71,8 @@ class Dead(NamedTuple):
     """A record that the monitor cannot use.
 
     Attributes:
-        headers: The record's headers. If one of them is invalid, only tap and sequence
-            number are kept, as far as these are valid.
+        headers: The record's headers. If one is invalid, only a valid tap and a valid
+            sequence number are kept.
         error: The error that the failed check raised.
         is_future: Whether the record's time is too far in the future, whatever `error`
             is. Such a record moves no clock and does not count for its tap.
@@ -101,9 +101,8 @@ def judge(
 ) -> Judgement:
     """Decide whether a record is a frame, a heartbeat or a dead letter.
 
-    `written_ms`, Unix ms, is the latest time at which the record may have been written,
-    according to `sds_core.observer.ahead`. If nothing else is known, it is the wall
-    time.
+    `written_ms`, Unix ms, is the latest time at which the record may have been written
+    (`sds_core.observer.ahead`), by default the wall time.
     """
     future = is_future(record.timestamp_ms, written_ms)
     value = record.value or b""

@@ -1,11 +1,10 @@
 """Interfaces for views, for kinds of view, and for observed protocols.
 
-A view tracks one thing that the monitor observes, for example an SDS channel, a tap, or
-the dead letters of a partition. All views of one kind share a `Kind`, which defines how
-digests, totals and states are decoded, and where events are sent. A `TrafficProtocol`
-defines how a record of the topic is decoded to a frame, and to which view the frame
-belongs. The streaming job uses views only through kinds and protocols;
-`sds_core/observer/protocols.py` lists the protocols.
+A view tracks one thing that the monitor observes: an SDS channel, a tap, or the dead
+letters of a partition. All views of one kind share a `Kind`, which defines how digests,
+totals and state are read, and where events are sent. A `TrafficProtocol` defines how a
+record is decoded to a frame, and to which view the frame belongs. The streaming job
+uses only kinds and protocols; `sds_core/observer/protocols.py` lists the protocols.
 """
 
 from __future__ import annotations
@@ -121,17 +120,16 @@ class Grouping(Generic[Totals, Part]):
         totals: Type of the totals of a group, which must satisfy
             `sds_core.observer.view_totals.ViewTotals`. `Kind.figures` is the table of
             their figures.
-        split: Function that divides a view's totals into the totals of each group, by
-            group name.
-        join: Function that joins the parts of a group in all views, at least one, in
-            any order. It adds the counts and judges the verdict again.
-        name_of: Function that returns the name of an event's group. Views must emit
-            incidents as `sds_core.observer.incidents.GroupIncident`, and minutes as a
-            subclass of `sds_core.observer.minutes.GroupMinute`. All views must emit
-            their figures of one minute in the same batch.
-        changed: Function that returns a view's totals, but only of the groups that its
-            last `apply` may have changed, so the cost of a batch is proportional to its
-            changes. If None, each batch has the totals of all groups of the views.
+        split: Divides a view's totals into the totals of each group, by group name.
+        join: Joins the parts of a group in all views, at least one, in any order.
+            Counts are added, and the verdict is judged again.
+        name_of: Returns the name of an event's group. Incidents must be
+            `sds_core.observer.incidents.GroupIncident`, and minutes a subclass of
+            `sds_core.observer.minutes.GroupMinute`. All views must emit their figures
+            of a minute in the same batch.
+        changed: Returns a view's totals, but only of groups that its last `apply` may
+            have changed, so that the cost of a batch is proportional to its changes. If
+            None, each batch has the totals of all groups.
         leftovers: Names of groups that collect the traffic of unknown groups; lists
             show these groups last.
     """
@@ -170,30 +168,27 @@ class Kind(Generic[Digest, Totals, Event]):
         in_channel_table: Whether the channel table of the operator applies to the
             views.
         outlets: The `Outlet` of each type of event.
-        is_known: Function that tells from a view's totals whether the view is
-            published.
+        is_known: Whether a view with these totals is published.
         figures: The table of the views' figures; None if the views are not published
             one by one. The kind of a protocol must have a table.
-        remains: Function that returns those counts of a forgotten view that sums over
-            all views keep. None if views are never forgotten, or if no sum over views
-            is published.
+        remains: Returns those counts of a forgotten view that sums over all views keep.
+            None if views are never forgotten, or if no sum is published.
         grouping: How views are joined to groups. If set, labels, figures and incidents
             are those of groups, and views are never forgotten. None if the views
             themselves are published.
-        explain: Function that returns one sentence with the reason for an incident.
+        explain: Returns one sentence with the reason for an incident.
         runbooks: Name of the runbook for each kind of incident.
-        causes: Function that returns the likely causes of a bad verdict, from the
-            totals of a view or group; its result is empty if no cause is very likely.
+        causes: Returns the likely causes of a bad verdict, from the totals of a view or
+            group; empty if no cause is very likely.
         personal: Kinds of incidents that name the single participants that they affect.
-        at_root: Whether the paths of the views' pages and API begin at the root, such
-            as `/` and `/api/v1/incidents`, instead of with `/views/<prefix>`. If so,
-            the views are also at the top level of the report, and commands use this
-            kind by default. At most one kind may be at the root.
+        at_root: Whether pages and API have the views at their root, such as `/` and
+            `/api/v1/incidents`, instead of under `/views/<prefix>`. If so, they are
+            also at the top level of the report, and the default of commands. At most
+            one kind is at the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether audits of a mirror compare the messages of the views.
-        excused: Function that returns the findings in the window of a verdict, one
-            result for each kind of finding. If all findings of a kind count, the kind
-            is omitted.
+        excused: Returns the findings in a verdict's window, one result for each kind of
+            finding. A kind is omitted if all its findings count.
 
     Raises:
         ValueError: Both `grouping` and `remains` are set.
@@ -239,7 +234,7 @@ class Kind(Generic[Digest, Totals, Event]):
         """The table of the views' figures.
 
         Raises:
-            ValueError: The views are not published one by one, so there is no table.
+            ValueError: The views are not published one by one, so they have no table.
         """
         if self.figures is None:
             message = f"views of kind {self.prefix} have no figures"
@@ -277,7 +272,7 @@ class Digester(Protocol[_FrameIn, _DigestOut]):
     """Builds the digest for one view, from its frames in one chunk of records."""
 
     def add(self, frame: _FrameIn, value: bytes, arrival: Arrival) -> None:
-        """Add a frame; `value` is its encoded form, `arrival` tells how it arrived."""
+        """Add a frame; `value` is its encoded form, `arrival` states how it arrived."""
 
     def finish(self) -> _DigestOut:
         """Return the digest of all added frames, in a form that msgspec can encode."""
@@ -302,21 +297,18 @@ class TrafficProtocol(Generic[Frame]):
     Attributes:
         name: Value of the record header ``protocol``; records without this header have
             the protocol `record.DEFAULT_PROTOCOL`.
-        decode: Function that returns the frame in a record's value; it also gets the
-            headers. If the value is not a frame, the function raises a subclass of
-            `sds_core.wire.UndecodableFrame` with the reason of the dead letter. If a
-            header that the protocol needs is missing, it raises `record.BadHeader`.
-        fits_key: Function that returns whether a record with this key may contain this
-            frame.
-        view_name: Function that returns the name of the view to which a frame belongs.
-        new_digester: Function that creates a digester for one view and one Kafka
-            partition.
-        new_reader: Function that creates the reader of one chunk. Its arguments are the
-            Kafka partition, and a dict of digesters by view name, to which the reader
-            adds new digesters. None if all frames must be decoded.
-        split: Function that divides a frame into parts for several views: pairs of a
-            view's name and the part for its digester. None if the whole frame belongs
-            to the view `view_name`.
+        decode: Returns the frame of a record, from value and headers. If the value is
+            not a frame, `decode` raises a subclass of `sds_core.wire.UndecodableFrame`
+            with the reason of the dead letter. If a header that the protocol needs is
+            missing, it raises `record.BadHeader`.
+        fits_key: Whether a record with this key may contain this frame.
+        view_name: Returns the name of the view to which a frame belongs.
+        new_digester: Creates a digester for one view and one Kafka partition.
+        new_reader: Creates the reader of one chunk from the Kafka partition and a dict
+            of digesters by view name, to which the reader adds new digesters. None if
+            all frames must be decoded.
+        split: Divides a frame among views: pairs of a view's name and the part for its
+            digester. None if the whole frame belongs to `view_name`.
         tracing: How single messages are traced; None if the protocol has no tracing.
     """
 

@@ -18,8 +18,7 @@ class StandingIncident(NamedTuple):
     """The part of an incident that such a group needs; see `Incident`.
 
     Attributes:
-        followed: Whether the monitor still tracks the message, so frames may end the
-            incident.
+        followed: Whether frames may still end the incident.
     """
 
     channel: str
@@ -46,8 +45,7 @@ class Lack(NamedTuple):
             taps.
         at_least: Whether `messages` is only a minimum, because an incident may not name
             all participants that lack its message.
-        followed: Whether the monitor still tracks the messages, so it may see them
-            arrive.
+        followed: Whether the monitor may still see the messages arrive.
     """
 
     channel: str
@@ -128,8 +126,8 @@ def lacks_of(
     see `Kind.personal`.
 
     Returns:
-        The groups that are followed, then the other groups. Within both, groups are in
-        the order of `IncidentKind`; groups of one kind with most messages come first.
+        The followed groups, then the others. Both are in the order of `IncidentKind`,
+        then by number of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

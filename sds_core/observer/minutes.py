@@ -66,8 +66,8 @@ class MinutesState(msgspec.Struct, array_like=True):
 class Minutes(Generic[Totals, MinuteOf]):
     """Emits each minute in which a figure changed.
 
-    A minute is checked at its end, but only if something might have changed in it. If
-    the check finds no change, the minute is not emitted.
+    The end of a minute is checked only if something might have changed in it. If
+    nothing changed, the minute is not emitted.
 
     Attributes:
         check_ms: End of the next minute in which a figure might change, Unix ms.

@@ -15,8 +15,7 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""Maximum time by which the time of a record may be later than the moment at which it
-was written.
+"""Maximum time by which a record's time may be later than the moment of its writing.
 
 If the difference is larger, the record is a dead letter.
 """
@@ -33,8 +32,7 @@ DEFAULT_PROTOCOL = "sds"
 """Protocol of a record without the header ``protocol``."""
 
 Headers = Sequence[tuple[str, bytes | None]]
-"""Names and values of a record's headers, in order. If a name is repeated, its last
-value counts.
+"""Names and values, in order. If a name is repeated, its last value counts.
 
 The names are in the form that `header_name` returns.
 """
@@ -149,10 +147,9 @@ def header_name_bytes(name: str) -> bytes:
 
 @native
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
-    """Whether a record's time is more than `MAX_AHEAD_MS` later than `written_ms`.
+    """Whether a record's time is more than `MAX_AHEAD_MS` later than its writing.
 
-    `sds_core.observer.ahead` finds `written_ms`, the latest time at which the record
-    may have been written.
+    `sds_core.observer.ahead` finds `written_ms`.
     """
     # The difference is an unsigned integer, because it may exceed 2**63 ms.
     lead_ms: Uint64 = uint64(timestamp_ms - written_ms)

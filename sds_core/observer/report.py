@@ -99,8 +99,7 @@ def _section(
                 one.as_object() for one in causes_of(snapshot, totals, views.kind)
             ]
     latencies: Latencies | None = None
-    # If a view was forgotten, its acknowledgements are missing, so the sum has no exact
-    # percentiles.
+    # The acknowledgements of a forgotten view are missing, so the sum is not exact.
     if details is not None and views.remainder is None:
         latencies = [pair for pairs in details.values() for pair in pairs]
     section: dict[str, Any] = {

@@ -14,8 +14,7 @@ from sds_core.observer.deadlines import NEVER
 class Awaited:
     """The next deadline of each message for which an event is expected.
 
-    Deadlines are not removed when the event happens, so it may have happened before a
-    deadline passes.
+    When a deadline passes, the event may already have happened.
     """
 
     _heap: list[tuple[int, int]] = field(default_factory=list)

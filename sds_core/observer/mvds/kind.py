@@ -78,8 +78,7 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     causes=causes_of,
     personal=frozenset({IncidentKind.UNACKNOWLEDGED}),
 )
-"""The kind of the views of MVDS: one view per shard of message ids. The totals of
-groups are published, not those of views."""
+"""Kind with one view for each shard of message ids; it publishes groups, not views."""
 
 MVDS: TrafficProtocol[Any] = TrafficProtocol(
     name="mvds",

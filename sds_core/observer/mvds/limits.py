@@ -35,8 +35,7 @@ MOST_TAPS = 50
 """Maximum number of taps that are tracked for a group in the retention window."""
 
 MOST_SHOWN = 100
-"""A payload is compared with at most this number of the latest payloads that have the
-same content and peers."""
+"""Maximum number of payloads with the same content and peers that are compared."""
 
 
 class LeftOut(StrEnum):

@@ -219,7 +219,7 @@ class MessageTable(Table[Message]):
         return list(zip(integers(due[rows]), integers(self.keys[rows]), strict=True))
 
     def next_deadline_ms(self) -> int | None:
-        """The earliest deadline of all messages, Unix ms; None if there is none."""
+        """The earliest deadline of all messages, Unix ms; None if none exists."""
         self.flush()
         due = self.column(_DUE)
         awaited = due[due > NO_DEADLINE]

@@ -99,7 +99,7 @@ class ShardModel:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """The next deadline of a message, Unix ms; None if there is none."""
+        """The next deadline of a message, Unix ms; None if none exists."""
         return self._messages.next_deadline_ms()
 
     def pass_to(self, clock_ms: int) -> None:

@@ -19,7 +19,7 @@ class ShardState(msgspec.Struct, array_like=True):
     end, with a default.
 
     Attributes:
-        heard_ms: Clock at the latest payload, Unix ms; None if there was none.
+        heard_ms: Clock at the latest payload, Unix ms; None before the first payload.
         emitted: For each group, the fingerprint of the figures of its last emitted
             minute.
     """

@@ -18,8 +18,7 @@ STEP_MS = 10_000
 class Rule(msgspec.Struct, array_like=True, frozen=True):
     """The settings of the rule for the verdict.
 
-    They are stored in the window, because the code that joins the parts of a group has
-    no other access to them.
+    The window stores them for the code that joins the parts of a group.
 
     Attributes:
         warm_up_ms: Time after a group's first record for which the verdict is
@@ -27,8 +26,8 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
         percent: Percentage of unacknowledged pairs above which a group is failing.
         ack_deadline_ms: Time after which a MESSAGE without an ACK counts as
             unacknowledged.
-        horizon_ms: Time after which a tap that saw no more traffic of a group is no
-            longer listed for it.
+        horizon_ms: Time without traffic of a group after which a tap is no longer
+            listed for it.
     """
 
     window_ms: int = 0
@@ -53,8 +52,8 @@ class Window(msgspec.Struct, array_like=True):
     """The evidence for the verdict on a group. Times are times of the clock, Unix ms.
 
     Attributes:
-        began_ms: Clock at the group's first record; None if there was none.
-        message_ms: Clock at the group's latest MESSAGE; None if there was none.
+        began_ms: Clock at the group's first record; None before it.
+        message_ms: Clock at the group's latest MESSAGE; None before the first MESSAGE.
         ended: For each step, the number of pairs of message and receiver that were
             decided. The key is the end of the step.
         unacknowledged: For each step, the number of those pairs that are still

@@ -124,8 +124,7 @@ class Capacity:
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
         """See `BloomGauge`.
 
-        The false-positive rate is 1 % if the share X/m = 0.01^(1/k) of all bits is set;
-        the filter then holds -(m/k) ln(1 - X/m) ids.
+        The rate is 1 % at the fill X/m = 0.01^(1/k), with -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None

@@ -1,8 +1,8 @@
 """Finds likely causes of a bad verdict on a channel (docs/figures.md, 12).
 
-Each rule needs several failures, and checks that they have their common property not
-merely by chance. For example, the rule for a common sender applies only if other
-participants sent messages too.
+Each rule needs several failures, and checks that their common property is not chance.
+For example, the rule for a common sender applies only if other participants sent
+messages too.
 """
 
 from __future__ import annotations

@@ -429,7 +429,7 @@ class ChannelModel:
             self._sweep(clock_ms // _SWEEP_MS * _SWEEP_MS)
 
     def _evict(self) -> None:
-        """Drop the oldest messages, gaps and requests if there are too many.
+        """Drop the oldest messages, gaps and requests beyond the limit.
 
         This must be called directly after each frame, so that the result does not
         depend on batches.
@@ -459,8 +459,8 @@ class ChannelModel:
         self._deliveries.forget_old(sweep_ms)
         self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)
         self._acknowledgements.forget_ids(sweep_ms)
-        # If a participant has been silent for longer than this, it is inactive for all
-        # messages in the retention window.
+        # A participant that is silent for longer is inactive for all messages in the
+        # retention window.
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)
         self._deliveries.forget_silent_since(silent_ms)

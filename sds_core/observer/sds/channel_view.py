@@ -47,8 +47,7 @@ ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 class ChannelView:
     """Tracks what a passive observer can conclude from the frames of one channel.
 
-    If a channel is silent for `forget_ms`, it is forgotten; if it sends again later, it
-    counts as a new channel.
+    After a silence of `forget_ms`, a channel is forgotten; if it returns, it is new.
     """
 
     _settings: ObserverSettings

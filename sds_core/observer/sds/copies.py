@@ -134,7 +134,7 @@ class Copies:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock of the oldest entry, Unix ms; None if there is no entry."""
+        """Clock of the oldest entry, Unix ms; None without entries."""
         oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
         oldest += self._observers.values()
         oldest += (self._hashes.oldest_ms, self._broadcasts.oldest_ms)

@@ -39,8 +39,8 @@ class DeliveriesState(msgspec.Struct, array_like=True):
     Attributes:
         receivers: Receivers by participant index.
         undelivered: For each message that was ever lost to a participant: the event
-            time of the first frame whose filter lacked the message, and the clock at
-            which the loss was found. The key is the message's order.
+            time of the first frame without it, and the clock when the loss was found.
+            The key is the message's order.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -161,8 +161,8 @@ class Deliveries:
         named: Named
         for named in frame.history:
             order: int = messages.order_of(named.fingerprint)
-            # Messages outside the window may still be remembered because histories name
-            # them, but they are not judged.
+            # Messages outside the window are not judged, but may be remembered because
+            # histories name them.
             if order >= self._oldest and order in waiting:
                 orders.add(order)
         return messages.by_orders(sorted(orders))
@@ -196,8 +196,8 @@ class Deliveries:
             # before its second-latest return.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
-        # Each loss is an incident, so their number per frame is limited; the
-        # participant's next frame shows the remaining losses.
+        # Each loss is an incident. The participant's next frame shows the losses beyond
+        # this limit.
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):

@@ -2,10 +2,9 @@
 
 To move whole frames between processes would be expensive, because most of their bytes
 are a repeated history and an 18 kB bloom filter. A `ChannelDigest` contains each id
-once. A history is a slice of a list that all frames share. Of a filter, the digest
-contains only the words that differ from the previous filter. Message content is
-omitted, except for the header of a segment; unknown fields are also omitted.
-`seen_frames` decodes digests.
+once. A history is a slice of a list that all frames share. A filter is stored as the
+words that differ from the previous filter. Message content is omitted, except for the
+header of a segment; unknown fields are also omitted. `seen_frames` decodes digests.
 """
 
 from __future__ import annotations

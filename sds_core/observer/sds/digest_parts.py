@@ -26,8 +26,8 @@ LONGEST_HINT = 1_024
 js-waku have 32 bytes."""
 
 NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
-"""How a frame's filter is encoded. `CHANGED_FILTER` means that only the words that
-differ from the previous filter are stored."""
+"""How a frame's filter is encoded. `CHANGED_FILTER`: only as words that differ from the
+previous filter."""
 
 _WORD_BYTES = 8
 _CHANGE_BYTES = 12
@@ -119,7 +119,7 @@ def usable_id(raw: bytes) -> str | None:
 @native
 @dataclass(slots=True)
 class Histories:
-    """The causal histories of a digest, each of which is a slice of one list.
+    """The causal histories of a digest, which are slices of one list.
 
     Usually, a history is the previous frame's history without its first entries,
     followed by new entries. Then only the new entries are appended to the list.
@@ -163,8 +163,7 @@ class Histories:
     def new_entries(self, entries: list[bytes], size: int) -> _NewEntries | None:
         """Compare the encoded entries of a history with earlier histories.
 
-        The result is the argument for `add_new`. It is None if the history must be
-        decoded and passed to `add`.
+        The result is the argument for `add_new`; None if `add` must decode the history.
         """
         begin, shared = self._run(self._entries, entries)
         new: list[bytes] = entries[shared:] if shared else entries

@@ -14,7 +14,7 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
-"""Evidence is grouped by the steps of time in which it lies; a step has this length."""
+"""Length of the steps of time by which evidence is grouped."""
 
 Found = tuple[int, int, int]
 """Events of one kind with the same times: when they began, when they were found, and

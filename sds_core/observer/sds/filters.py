@@ -22,8 +22,7 @@ class FilterTrace(msgspec.Struct, array_like=True):
     Attributes:
         dialect, m_bits, k: Parameters of the filter. If a participant changes its
         dialect, a new trace begins.
-        lamport: Lamport timestamp of the frame with the filter; the newest filter has
-            the maximum.
+        lamport: Lamport timestamp of the frame with the filter, the maximum so far.
         rolled_ms: Event time of the frame that showed the latest roll-over, Unix ms;
             None if no roll-over was seen.
         grown_from: Event time and estimated number of ids of the earlier frame from

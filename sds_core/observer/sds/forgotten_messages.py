@@ -18,9 +18,8 @@ class ForgottenState(msgspec.Struct, array_like=True):
     Attributes:
         seen_ms: The channel's clock at the newest first copy that was forgotten, Unix
             ms; 0 if none was.
-        lamports: Highest Lamport timestamp among the forgotten messages of each
-            participant, by participant index; all senders without a name share the
-            index `UNKNOWN`.
+        lamports: Highest forgotten Lamport timestamp of each participant, by index;
+            senders without a name share the index `UNKNOWN`.
     """
 
     seen_ms: int = 0

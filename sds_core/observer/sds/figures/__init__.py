@@ -81,8 +81,7 @@ _REPORT_ORDER = (
     "message_id_collisions",
     "deliveries",
     "gaps",
-    # Only this path has a position in the report that differs from its position in the
-    # table.
+    # Only this path has different positions in report and table.
     "gaps.retracted",
     "repair",
     "repair_timing",
