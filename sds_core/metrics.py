@@ -53,12 +53,12 @@ class Metric(Generic[Source]):
     Attributes:
         name: Name that Prometheus shows, without the suffixes that it has for
             histograms and for `INFO`.
-        help: Help text of one sentence.
+        help: One sentence.
         labels: Names of the labels, without the label that names the source (`channel`,
             `observer` or `node`).
         samples: Function that returns the samples of a source. If it returns none, no
             series is exported.
-        summable: Whether a sum over several sources is meaningful. If so, such a sum is
+        summable: Whether a sum over several sources is meaningful, so that it is
             exported with the source `other`.
     """
 

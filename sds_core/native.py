@@ -32,7 +32,7 @@ MutableBytes: TypeAlias = bytearray | memoryview
 
 Int32s: TypeAlias = memoryview
 Int64s: TypeAlias = memoryview
-"""An array of integers of one width, shape (n,)."""
+"""Integers of one width, shape (n,)."""
 
 Uint64s: TypeAlias = memoryview
 ReadUint32s: TypeAlias = memoryview

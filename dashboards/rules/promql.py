@@ -1,4 +1,4 @@
-"""Builds the PromQL expressions of the rules.
+"""PromQL of the rules.
 
 Every operand keeps the labels of its subject and the target labels of the scrape
 configuration (``job``, perhaps ``cluster``). Labels that a restart may change are

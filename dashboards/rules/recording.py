@@ -77,7 +77,7 @@ WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {
 
 
 def recording_file(pace: Pace) -> dict[str, Any]:
-    """Return the content of the file of recording rules."""
+    """Return the file of recording rules."""
     # At startup, the metric of dropped labels already exists when `sds_channels` is
     # still absent.
     unlabelled = latest("sds_monitor_dropped_label_channels")

@@ -105,4 +105,4 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
         lambda a: a.remirrored,
     ),
 )
-"""Metrics that `sds-monitor audit --every` serves at its own `/metrics`."""
+"""Metrics of `sds-monitor audit --every`, at its own `/metrics`."""

@@ -15,8 +15,7 @@ _MOST_DIGITS = 19
 class MirroredMessage(NamedTuple):
     """A message from a record; if the record lacks a topic or a key, the text is empty.
 
-    `channel` is the key of the record. `is_ephemeral` matters, because store nodes keep
-    no ephemeral messages.
+    `channel` is the key of the record. Store nodes keep no ephemeral message.
     """
 
     item: Item

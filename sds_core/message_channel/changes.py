@@ -22,9 +22,9 @@ VERSION = 1
 class Call(StrEnum):
     """The kind of call that changed the state.
 
-    COPY: A frame was ignored, but cancelled a planned answer or brought a new retrieval
-        hint. MET: The application received a message from another source. RESUMED: The
-        process was off until this call.
+    COPY: A frame was ignored, but cancelled an answer or had a new hint. MET: The
+        application received a message from another source. RESUMED: The process was off
+        until this call.
     """
 
     SENT = "sent"
@@ -42,7 +42,7 @@ class Call(StrEnum):
 class Change(msgspec.Struct, array_like=True):
     """One change of a participant's state.
 
-    Only add fields at the end, and give each new field a default.
+    Add new fields only at the end, with a default.
 
     Attributes:
         number: Sequence number of the change, from 1.
@@ -60,7 +60,7 @@ class Change(msgspec.Struct, array_like=True):
 
 
 SEAL = Seal(VERSION, Change, SnapshotError)
-"""Encodes changes as bytes, and decodes them."""
+"""Encodes changes as bytes."""
 
 
 class ChangeRecorder:

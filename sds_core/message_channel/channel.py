@@ -54,9 +54,9 @@ class MessageChannel(ParticipantView):
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
             updates this time.
         hint_provider: Function that returns the retrieval hint of a message, or empty
-            bytes if the hint is unknown. None by default. Before the participant builds
-            a frame, it calls this function for every entry of the frame's history that
-            has no hint. The function must not raise an error.
+            bytes if the hint is unknown. None by default. Before each frame, the
+            participant calls it for every history entry without a hint. The function
+            must not raise an error.
     """
 
     def __init__(
@@ -144,8 +144,8 @@ class MessageChannel(ParticipantView):
         If a message waits only for marked messages, it is delivered.
 
         Raises:
-            ValueError: An id is empty, too long, or not valid Unicode text; the state
-                does not change.
+            ValueError: An id is empty, too long, or not valid Unicode text; nothing
+                changes.
         """
         message_ids = tuple(message_ids)
         for message_id in message_ids:
@@ -283,8 +283,8 @@ class MessageChannel(ParticipantView):
     def take_changes(self) -> list[bytes]:
         """Return the changes since the last `take_changes`, in order, and forget them.
 
-        After each call, store its changes before you broadcast its frames. When you
-        have stored a snapshot, you can delete the changes before it.
+        Store the changes before you broadcast the frames of the call. After a snapshot,
+        you can delete earlier changes.
         """
         return self._changes.take()
 

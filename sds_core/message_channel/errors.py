@@ -1,4 +1,4 @@
-"""Errors that a participant raises if its own application makes a wrong call.
+"""Errors that a participant raises for wrong calls of its application.
 
     ParticipantError
     ├── EmptyContent (a ValueError)

@@ -26,7 +26,7 @@ _NONCE_BYTES = 16
 
 
 class FrameBuilder(Behaviour):
-    """Builds the content and sync frames of one participant."""
+    """Builds the frames of one participant."""
 
     def build(
         self, message_id: str, lamport: int, content: bytes, now_ms: int

@@ -15,8 +15,8 @@ from sds_core.wire import Frame, HistoryEntry
 HINTS_KEPT = 3
 """Maximum number of retrieval hints that are kept for a missing message.
 
-Each broadcast of a message has its own hint. A store may hold only some of the
-broadcasts, so the newest hint alone may find nothing.
+Each broadcast has its own hint, but a store may hold only some broadcasts, so the
+newest hint alone may find nothing.
 """
 
 
@@ -110,8 +110,8 @@ class IncomingBuffer:
     def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
         """Add new information in `entry` to the entry of a missing message.
 
-        A known sender is never replaced, because a later entry may come from a hostile
-        participant. The result is the updated entry; None if it did not change.
+        A known sender is never replaced, because a hostile participant may name
+        another. Returns the updated entry; None if it did not change.
         """
         missing = self.missing[entry.message_id]
         known = missing.entry

@@ -97,7 +97,7 @@ class LocalLog:
         return None if self._by_arrival else self.horizon
 
     def last(self, count: int) -> list[HistoryEntry]:
-        """Return the last `count` entries in order; fewer if the log is shorter."""
+        """Return the last entries in order, at most `count`."""
         if count < 1:
             return []
         return [self.entries[message_id] for _, message_id in self._order[-count:]]

@@ -48,12 +48,11 @@ class AfterRequest(StrEnum):
     ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing at
         T_req + T_max, the request is queued again. If another participant's frame
         carries the request, our request also waits until T_req + T_max. YIELD: As
-        ASK_AGAIN, but if another participant's frame carries the request, our request
-        is dropped. The next history that names the missing message queues the request
-        again (SDS-R guide, "When RECEIVING", 3a). ONCE: The request stays in the buffer
-        until the message arrives, but is not sent again (js-waku). FORGET: The request
-        is dropped. The next history that names the missing message queues the request
-        again (nim-sds).
+        ASK_AGAIN, but another participant's request makes us drop ours. The next
+        history that names the missing message queues the request again (SDS-R guide,
+        "When RECEIVING", 3a). ONCE: The request stays in the buffer until the message
+        arrives, but is not sent again (js-waku). FORGET: The request is dropped. The
+        next history that names the missing message queues the request again (nim-sds).
     """
 
     ASK_AGAIN = "ask again"
@@ -83,15 +82,14 @@ class Profile:
     # it.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
-    # SDS requires that a participant adopts any higher timestamp that it receives. With
-    # this limit, a single wrong clock does not affect the whole channel: if a message's
-    # timestamp is further ahead of our clock than the limit, the message is ignored.
-    # None: a century.
+    # SDS requires that a participant adopts any higher timestamp that it receives. If a
+    # message is further ahead of our clock than this limit, it is ignored, so a single
+    # wrong clock does not affect the whole channel. None: a century.
     lamport_max_ahead_ms: int | None = None
 
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
-    log_limit: int = 10_000  # ids; if the log is full, it drops its first id
+    log_limit: int = 10_000  # ids; a full log drops its first id
     # Entries of a sent history: SDS recommends 2, js-waku sends 200, and nim-sds sends
     # 10. If no received history names a lost message, its loss is never noticed.
     causal_history_size: int = 20
@@ -105,11 +103,10 @@ class Profile:
     # dialect `spec`, receivers expect filters of one size. nim-sds uses 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Number of filters with a message that together acknowledge the message. With None,
-    # filters never acknowledge a message. Only one filter of each participant counts,
-    # because its next filter has the same false positives. But while fewer other
-    # participants than this number are known, all filters count. js-waku always counts
-    # all filters; nim-sds requires one filter.
+    # Number of filters that together acknowledge a message. With None, they never do.
+    # Only one filter of each participant counts, because its next filter has the same
+    # false positives. But while fewer other participants than this number are known,
+    # all filters count. js-waku always counts all filters; nim-sds requires one filter.
     possible_acks_threshold: int | None = 2
     # While fewer other participants than `possible_acks_threshold` are known: whether
     # one filter of each of them is enough for an acknowledgement.
@@ -129,8 +126,8 @@ class Profile:
     # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
-    # Incoming buffer. In SDS, a dependency is met if it is in the local log. In
-    # js-waku, a dependency is also met if it is in the incoming buffer.
+    # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, also a
+    # dependency in the incoming buffer.
     buffered_meets_dependencies: bool = False
     # Time after which a missing dependency is lost; None: when the buffer is full.
     lost_after_ms: int | None = 600_000
@@ -165,7 +162,7 @@ class Profile:
     repair_hash: RepairHash = RepairHash.SHA256
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
-    # With None, the number is max(1, n // 128) if n participants sent a frame lately.
+    # With None: max(1, n // 128), if n participants sent a frame lately.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
     participants_limit: int = 10_000  # drops the longest silent participant

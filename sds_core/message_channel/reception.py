@@ -28,7 +28,7 @@ class Reception(Behaviour):
     def receive(
         self, frame: Frame, value: bytes, retrieval_hint: bytes, now_ms: int
     ) -> Step:
-        """Apply one frame to the state, unless the frame is ignored."""
+        """Apply one frame to the state, unless it is ignored."""
         message_id = frame.message_id
         if frame.channel_id != self._channel_id:
             return ignored(
@@ -60,7 +60,7 @@ class Reception(Behaviour):
         unknown = [
             entry
             for entry in frame.causal_history
-            # An empty id is ignored, because no message has an empty id.
+            # No message has an empty id, so it is ignored.
             if entry.message_id not in log
             and entry.message_id not in self._log.forgotten
             and entry.message_id not in (message_id, "")
@@ -160,12 +160,12 @@ class Reception(Behaviour):
         return is_logged or waiting is not None
 
     def _learn_hint(self, message_id: str, hint: bytes) -> None:
-        """If a message has no hint so far, store a hint that arrived later."""
+        """Store a late hint for a message that has none."""
         if 0 < len(hint) <= self._profile.hint_limit:
             self._log.learn_hint(message_id, hint)
             self._incoming.learn_hint(message_id, hint)
 
 
 def ignored(reason: IgnoredReason, message_id: str, detail: str = "") -> Step:
-    """Return the result of a call in which a frame is ignored."""
+    """Return the result of a call that ignores a frame."""
     return Step((), (Ignored(reason, message_id, detail),))

@@ -23,7 +23,7 @@ _MOST_OUTDATED = 64
 
 
 class PriorityQueue(Generic[Priority]):
-    """Message ids in ascending order of priority; ids of equal priority are in order.
+    """Message ids in ascending order of priority, then of id.
 
     Source: SDS-R guide, "Performance Recommendations". If an entry is removed or
         changed, its old pair of priority and id stays in the heap until it reaches the
@@ -156,8 +156,8 @@ class RepairRequests:
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
         # Requests that wait for a frame of ours; the priority is T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
-        # Requests that our frame or another participant's frame has carried; the
-        # priority is the time from which we may repeat the request.
+        # Requests that we or others have sent; the priority is the time from which we
+        # may repeat them.
         self._held: PriorityQueue[int] = PriorityQueue()
         # All entries in order of eviction from a full buffer: sent requests come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()
@@ -213,7 +213,7 @@ class RepairRequests:
             self._entries[entry.message_id] = (entry, found[1])
 
     def remove(self, message_id: str) -> None:
-        """Drop the request for a message, if the buffer has it."""
+        """Drop an entry if it exists."""
         if self._entries.pop(message_id, None) is not None:
             self._waiting.remove(message_id)
             self._held.remove(message_id)
@@ -333,7 +333,7 @@ class RepairResponses:
             yield message_id
 
     def state(self) -> dict[str, int]:
-        """Return T_resp of each id, in the order in which ids were added."""
+        """Return T_resp by id, in order, for a snapshot."""
         return self._due_ms.items()
 
     def restore(self, state: dict[str, int]) -> None:

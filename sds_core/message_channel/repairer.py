@@ -1,4 +1,4 @@
-"""Sends the repair requests and the answers of one participant (SDS-R)."""
+"""The requests and answers of one participant (SDS-R)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from sds_core.wire import Frame, HistoryEntry
 
 
 class AnswersGiven(NamedTuple):
-    """Number and total bytes of the answers that were sent in one sweep period."""
+    """Number and bytes of the answers in one sweep period."""
 
     period: int
     answers: int
@@ -131,7 +131,7 @@ class Repairer:
     Attributes:
         requests: Our requests for missing messages.
         responses: Our queued answers to requests from others.
-        retained: Whole messages that we can send as answers.
+        retained: Whole messages for our answers.
     """
 
     def __init__(self, participant_id: str, profile: Profile, started_ms: int) -> None:
@@ -146,9 +146,8 @@ class Repairer:
     def named(self, entry: HistoryEntry, since_ms: int, now_ms: int) -> Iterator[Event]:
         """Queue a request for a missing message, which a history names now.
 
-        If requests are repeated, T_req counts from the time at which the message was
-        first missing, not from now. Otherwise, a full buffer could drop each request
-        before its T_req.
+        If requests are repeated, T_req counts from when the message was first missing.
+        Otherwise, a full buffer could drop each request before its T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))

@@ -12,13 +12,13 @@ from sds_core.wire import HistoryEntry, decode
 class SyncStatus(NamedTuple):
     """Numbers of received, missing and lost messages of a participant.
 
-    The numbers mean the same as those of `syncStatus` in js-waku (packages/sdk
+    They mean the same as `syncStatus` of js-waku (packages/sdk
     src/reliable_channel/sync_status.ts), but a restart does not reset them.
 
     Attributes:
         missing: Messages that a causal history named and that may still arrive.
         lost: Messages for which the participant stopped waiting; at most
-            `Profile.missing_limit` of them are counted.
+            `Profile.missing_limit`.
     """
 
     received: int
@@ -43,7 +43,7 @@ class ParticipantView(Behaviour):
 
     @property
     def log(self) -> tuple[str, ...]:
-        """Ids of the messages in the local log, in the order of the log."""
+        """Ids in the local log, in the log's order."""
         return self._log.ids()
 
     @property

@@ -117,7 +117,7 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
         lambda n: in_seconds(n.swept_ms),
     ),
 )
-"""Metrics of each node of a mirror; the label `node` names the node."""
+"""Metrics of each node of a mirror, labelled `node`."""
 
 
 MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
@@ -190,4 +190,4 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
         lambda m: m.last_seq,
     ),
 )
-"""Metrics of the mirror itself, which it serves at its own `/metrics`."""
+"""Metrics of the mirror itself, at its own `/metrics`."""

@@ -18,8 +18,7 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 class Delivered(_Event, frozen=True):
     """The application receives a message of another node.
 
-    Each message causes one such event, but each copy of an ephemeral message causes its
-    own event.
+    A message causes one event, but an ephemeral message causes one for each copy.
 
     Attributes:
         sender: The peer that sent this copy; it may have forwarded a message of another

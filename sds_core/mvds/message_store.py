@@ -27,7 +27,7 @@ class _Pool:
 
 
 class MessageStore:
-    """The messages and message ids that a node knows.
+    """Known messages by id.
 
     Our own messages have separate limits: otherwise, a peer with many messages could
     displace our unsent messages. If a message changes, the function `mark` gets its id.
@@ -81,7 +81,7 @@ class MessageStore:
         self._mark(message_id)
 
     def surplus(self) -> bytes | None:
-        """Return the id of the message to drop next; None if no limit is exceeded."""
+        """Return the message to drop next; None if no limit is exceeded."""
         for pool in (self._own, self._others):
             if (
                 len(pool.sizes_bytes) > self._options.max_messages

@@ -2,6 +2,7 @@
 
 The node does no I/O and reads no clock. The application calls `tick` once in each
 epoch, sends the returned payloads, and passes received payloads to `receive`.
+
 Acknowledgements are not retransmitted, because no record confirms their arrival.
 Instead, every copy of a MESSAGE causes a new acknowledgement.
 
@@ -87,13 +88,12 @@ class Node:
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id
         self._state = NodeState(options or Options())
-        # Events of calls that do not return events; the next call that does returns
-        # these.
+        # Events of calls that return no events; the next call with events returns them.
         self._events: list[Event] = []
 
     @property
     def options(self) -> Options:
-        """The options of the node."""
+        """The options."""
         return self._state.options
 
     @property
@@ -122,9 +122,9 @@ class Node:
     def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
         """Join a group, or add peers to it.
 
-        Only later messages of the group are sent to the added peers; earlier messages
-        are sent if a peer requests them. If the node refused messages of this group
-        from these peers, it now requests these messages.
+        Later messages of the group are sent to the added peers; earlier messages only
+        on request. If the node refused messages of this group from these peers, it now
+        requests these messages.
 
         Raises:
             BadGroupId: The id does not have the length `Options.group_id_bytes`.

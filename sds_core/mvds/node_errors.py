@@ -1,4 +1,4 @@
-"""Errors that a node raises if its own application makes a wrong call.
+"""Errors that a node raises for wrong calls of its application.
 
     NodeError
     ├── UnknownGroup (a LookupError)

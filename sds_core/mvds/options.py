@@ -49,12 +49,12 @@ class Options:
         group_id_bytes: Length of group ids; None: any. If group ids differ in length,
             two messages may have the same id. Deployed nodes use 32.
         max_payload_bytes: Maximum length of a sent payload. Waku relays forward at most
-            150 KB. max_messages, max_stored_bytes: Maximum number and total size of
-            stored messages. The limits apply separately to our own messages and to
-            those of others; the oldest message is dropped first.
-        max_known_ids: Maximum number of known message ids. If a message with a known id
-            arrives again, it is acknowledged but not delivered. The oldest id is
-            dropped first.
+            150 KB.
+        max_messages, max_stored_bytes: Maximum number and total size of stored
+            messages. The limits apply separately to our own messages and to those of
+            others; the oldest message is dropped first.
+        max_known_ids: Maximum number of known message ids. Copies of known messages are
+            acknowledged but not delivered. The oldest id is dropped first.
         max_requests: Maximum number of REQUEST records for one peer. The limit also
             applies to messages that were first refused and are requested later.
         max_acks: Maximum number of waiting acknowledgements for one peer; further

@@ -19,7 +19,7 @@ _Item = TypeVar("_Item")
 
 
 class Packer:
-    """Collects the records of one payload; a record that does not fit gives False."""
+    """Collects records of a payload; methods return False if a record does not fit."""
 
     def __init__(self, max_bytes: int) -> None:
         self.left_bytes = max_bytes
@@ -81,7 +81,7 @@ class Outbox:
         self._ephemeral: dict[bytes, list[Message]] = {}
 
     def peers(self) -> list[bytes]:
-        """Return the peers for which something waits; a peer may appear twice."""
+        """Return the peers for which something waits, with repetitions."""
         return [*self._acks, *self._ephemeral]
 
     def acks(self) -> dict[bytes, tuple[bytes, ...]]:
@@ -107,7 +107,7 @@ class Outbox:
         self._ephemeral.pop(peer, None)
 
     def pack(self, peer: bytes, packer: Packer) -> None:
-        """Move as much as fits from the outbox into a payload for a peer.
+        """Move as much as fits into a payload for a peer.
 
         Acknowledgements leave room for a message of maximum length.
         """

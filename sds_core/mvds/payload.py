@@ -77,8 +77,8 @@ ID_RECORD_BYTES = 36
 MAX_RECORDS = 10_000
 """Maximum number of records in one payload.
 
-Parents and the ids in group offers count as records. No honest payload reaches this
-limit: a Waku message of at most 150 KB contains at most 4,200 ids.
+Parents and the ids in group offers count as records. A Waku message, at most 150 KB,
+contains at most 4,200 ids.
 """
 
 _GREATEST_ONE_BYTE_TAG = 0x7F

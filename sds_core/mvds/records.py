@@ -25,7 +25,7 @@ class RecordType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record that is sent to one peer.
+    """One record for one peer.
 
     Attributes:
         send_count: How often the record was sent so far.

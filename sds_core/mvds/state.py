@@ -37,7 +37,7 @@ class Groups:
         return tuple(self._peers.get(group_id, ()))
 
     def has_peer(self, peer: bytes) -> bool:
-        """Return whether a peer is in any group of this node."""
+        """Return whether a peer is in any group."""
         return peer in self._shared
 
     def shares(self, peer: bytes, group_id: bytes) -> bool:
@@ -104,7 +104,7 @@ class ForeignMessages:
 
 
 class NodeState:
-    """The parts of the state of a node, and its outbox."""
+    """The parts of a node's state, and its outbox."""
 
     def __init__(self, options: Options) -> None:
         self.options = options

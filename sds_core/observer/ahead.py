@@ -5,8 +5,8 @@ moment at which it was written to Kafka. Kafka does not store this moment, but o
 the records of a partition by it. Three facts limit it:
 
 - A record was written before the monitor read it.
-- The monitor noted the end of the partition earlier (`Look`). If a record's offset is
-  not before this end, the record was written after that look.
+- If a record is not before the end of the partition at an earlier `Look`, it was
+    written after that look.
 - A record was written before all records at later offsets. If enough of these have
   earlier times, their times show when the record was written, even if the monitor
   reads late.
@@ -77,8 +77,8 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
 
     Args:
         time_ms: Time of the record, Unix ms.
-        clock_ms: Maximum time of the earlier records in the partition, Unix ms. A
-            contradicting record is ignored if it is late in comparison with this time.
+        clock_ms: Maximum time of the earlier records in the partition, Unix ms. Later
+            records that are late compared with this time are ignored.
         behind: Times of the later records, in order, Unix ms.
 
     Returns:

@@ -224,8 +224,8 @@ def _judged(
 ) -> Totals:
     """Return a view's totals with the verdict that follows from the state of its taps.
 
-    `blind_of` returns the latest period in which capture gaps of all the given taps
-    make a view blind. `silent` is true if no records arrive in the topic.
+    `blind_of` returns the latest period in which all given taps had recent capture
+    gaps. `silent` is true if no records arrive in the topic.
     """
     settings = snapshot.observer
     if totals.verdict is Verdict.WARMING_UP:
@@ -280,7 +280,7 @@ def _troubled(
     """Return the latest period in which a tap's capture gaps can make a view blind."""
     span = None
     if tap.last_hole_ms is not None:
-        # Release 0.1 did not store the start of a capture gap.
+        # Release 0.1 did not store the start.
         since_ms = tap.hole_since_ms or tap.last_hole_ms
         span = _Span(since_ms, tap.last_hole_ms + settings.verdict_window_ms)
     silent_ms = tap.last_seen_ms + settings.tap_hole_ms

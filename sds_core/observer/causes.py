@@ -68,7 +68,7 @@ class Surroundings:
     """What a rule needs in addition to the totals of the view.
 
     Attributes:
-        clock_ms: The clock of the snapshot, Unix ms of event time.
+        clock_ms: Event time now, Unix ms.
         holes: Capture gaps of each tap of the view: start and end, Unix ms. A current
             silence is included.
         excused: Test for evidence that does not count because all taps had capture

@@ -1,7 +1,7 @@
 """Compares this machine's clock with the clocks of Kafka and of taps.
 
-A record becomes a dead letter if its time is more than a minute ahead of this machine's
-clock. If this clock is slow, this happens to live records too (docs/clock.md).
+A record more than a minute ahead of this machine's clock becomes a dead letter. If this
+clock is slow, live records become dead letters (docs/clock.md).
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class ClockLevel(enum.IntEnum):
 
     AGREES = 0
     NOTABLE = 1
-    """The difference is more than `NOTABLE_MS`."""
+    """More than `NOTABLE_MS`."""
     WRONG = 2
-    """The difference is more than `WRONG_MS`."""
+    """More than `WRONG_MS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ClockFigures:
         """Return the severity of the difference; `before` is the previous level.
 
         To avoid flapping, the level decreases only if the difference is clearly below
-        the limit of the previous level.
+        the limit.
         """
         difference_ms = abs(self.difference_ms)
         for level, limit_ms in (
@@ -123,7 +123,7 @@ class NewRecord(NamedTuple):
     """A record that arrived while the monitor watched the end of the topic.
 
     Attributes:
-        observer: Id of the record's tap; empty if the record names no tap.
+        observer: Tap id; empty if the record names none.
         time_ms: Record time, Unix ms.
         arrived_ms: Latest time at which the record can have arrived in the topic, on
             this machine's clock, Unix ms.

@@ -80,7 +80,7 @@ class FigureTable(Generic[Totals]):
         grown: Figures whose growth in each interval is shown by charts and by the API.
         counted: Index of each field of the totals whose growth is shown: the fields of
             `grown`, and fields of columns that only increase.
-        metrics: Metrics of each view, in the order in which they are exported.
+        metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
     Args:

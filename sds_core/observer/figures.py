@@ -102,7 +102,7 @@ class Line(NamedTuple):
     """The position of a figure in a chart.
 
     Attributes:
-        chart: Key of the `ChartShape` of the chart.
+        chart: Key of the `ChartShape`.
         name: Name of the line or bar. A figure of `Unit.DURATIONS` needs no name,
             because each of its percentiles has its own line.
     """
@@ -116,7 +116,7 @@ class Figure:
     """One figure of a view.
 
     Attributes:
-        field: Name of the attribute or property of the totals that has the value.
+        field: Attribute or property of the totals that has the value.
         help: One sentence about what the figure counts or measures.
         report: Positions in the report, as dotted paths; empty if the report lacks the
             figure. The first path is also the figure's name in the history.

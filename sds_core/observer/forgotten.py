@@ -1,4 +1,4 @@
-"""The counts that are kept when a view is forgotten (docs/figures.md, 11)."""
+"""The counts that remain of forgotten views (docs/figures.md, 11)."""
 
 from __future__ import annotations
 

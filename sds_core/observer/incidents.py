@@ -118,8 +118,9 @@ class IncidentPlace(NamedTuple):
     """The position of an incident in query results, which list the latest first.
 
     Attributes:
-        found_ms: When the incident was found, Unix ms. channel, kind, message_id: They
-            decide the order of incidents that were found at the same time.
+        found_ms: When the incident was found, Unix ms.
+        channel, kind, message_id: They decide the order of incidents that were found at
+            the same time.
     """
 
     found_ms: int

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Note(NamedTuple):
-    """One conclusion of a view about one message.
+    """One conclusion about one message.
 
     Attributes:
         key: Fingerprint of the message's id, or of the payload whose segment the

@@ -97,12 +97,12 @@ class Outlet(enum.Enum):
     """Destination of an event that a view emits."""
 
     INCIDENTS = "incidents"
-    """The incidents that are stored beside the checkpoint, and the history."""
+    """The incidents beside the checkpoint, and the history."""
     MINUTES = "minutes"
     """The history, if it is configured."""
     DETAILS = "details"
-    """The report's list of definite acknowledgements; without ``--report-detail``, the
-    job drops these events."""
+    """The report's definite acknowledgements; without ``--report-detail``, the job
+    drops them."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
@@ -118,8 +118,7 @@ class Grouping(Generic[Totals, Part]):
 
     Attributes:
         totals: Type of the totals of a group, which must satisfy
-            `sds_core.observer.view_totals.ViewTotals`. `Kind.figures` is the table of
-            their figures.
+            `sds_core.observer.view_totals.ViewTotals`; `Kind.figures` is their table.
         split: Divides a view's totals into the totals of each group, by group name.
         join: Joins the parts of a group in all views, at least one, in any order.
             Counts are added, and the verdict is judged again.
@@ -169,8 +168,8 @@ class Kind(Generic[Digest, Totals, Event]):
             views.
         outlets: The `Outlet` of each type of event.
         is_known: Whether a view with these totals is published.
-        figures: The table of the views' figures; None if the views are not published
-            one by one. The kind of a protocol must have a table.
+        figures: The table of the views' figures; None if single views are not
+            published. A protocol's kind must have a table.
         remains: Returns those counts of a forgotten view that sums over all views keep.
             None if views are never forgotten, or if no sum is published.
         grouping: How views are joined to groups. If set, labels, figures and incidents
@@ -220,7 +219,7 @@ class Kind(Generic[Digest, Totals, Event]):
     )
 
     def __post_init__(self) -> None:
-        """Check that the attributes do not contradict each other."""
+        """Check for contradictions."""
         if self.grouping is not None and self.remains is not None:
             message = f"kind {self.prefix} must not have both `grouping` and `remains`"
             raise ValueError(message)

@@ -197,7 +197,7 @@ class Memory:
         return tuple(block)
 
     def packed(self) -> Remembered:
-        """The keys and their clocks in encoded form, without facts."""
+        """The keys in encoded form, without facts."""
         keys, clocks = self.columns()[:2]
         return Remembered(pack_row(view(keys), True), pack_row_steps(view(clocks)))
 

@@ -43,7 +43,7 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 
 
 class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
-    """The part of a group's figures that one view has, at the end of one minute.
+    """A view's part of a group's figures, at the end of one minute.
 
     A subclass has a tag, which is stored and distinguishes minutes from incidents.
     """
@@ -110,8 +110,8 @@ class Minutes(Generic[Totals, MinuteOf]):
     def check(self, next_change_ms: int | None) -> None:
         """Check the minute that ends at `check_ms`; totals must be those at its end.
 
-        `next_change_ms` is the next time at which a gauge may change without a frame,
-        Unix ms; None if never.
+        `next_change_ms` is when a gauge may next change without a frame, Unix ms; None
+        if never.
         """
         figures = self._fingerprint(self._totals)
         if figures != self._emitted_last():

@@ -62,16 +62,15 @@ class RawRecord(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """How the record of a frame arrived in the topic.
+    """How one frame arrived in the topic.
 
     Attributes:
         offset: Offset in the Kafka partition.
         time_ms: Record time, Unix ms: the event time.
         clock_ms: Maximum record time in the partition up to this record, Unix ms.
-        observer: Id of the record's tap; empty if the record names no tap.
+        observer: Tap id; empty if the record names none.
         seq: Sequence number that the tap gave the record; `NO_SEQ` if it gave none.
-        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if the record has
-            none.
+        waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
         waku_hash_bytes: The Waku message hash, 32 bytes; empty if the record has none.
     """
 
@@ -85,7 +84,7 @@ class Arrival(NamedTuple):
 
 
 class TapHeaders(NamedTuple):
-    """The values of a record's headers that the monitor uses; see also `Arrival`."""
+    """The headers that the monitor uses; see also `Arrival`."""
 
     observer: str = ""
     seq: int = NO_SEQ
@@ -134,8 +133,7 @@ class LongName(BadHeader):
 def header_name(raw: bytes) -> str:
     """Return a header's name as text.
 
-    Bytes that are not UTF-8 are converted to lone surrogates (PEP 383), which valid
-    names do not have.
+    Bytes that are not UTF-8 become lone surrogates (PEP 383), which valid names lack.
     """
     return raw.decode(errors="surrogateescape")
 

@@ -12,7 +12,7 @@ from sds_core.wire import Dialect
 
 @native
 class RuleSettings:
-    """The values of the fields of `ObserverSettings`."""
+    """The fields of `ObserverSettings`."""
 
     replica_window_ms: int
     horizon_ms: int

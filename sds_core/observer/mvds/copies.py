@@ -59,7 +59,7 @@ class Copies:
     """Distinguishes payloads from their copies.
 
     Attributes:
-        evicted: Number of entries that were dropped because of a limit.
+        evicted: Number of entries that a limit evicted.
     """
 
     evicted: int
@@ -100,7 +100,7 @@ class Copies:
         return Copy.FIRST
 
     def forget_old(self, clock_ms: int) -> None:
-        """Drop entries that are too old at this time of the clock, Unix ms."""
+        """Drop entries that are too old now; `clock_ms` is Unix ms."""
         self._numbers.forget_before(clock_ms - self._settings.horizon_ms)
         self._forget_shown(clock_ms)
 

@@ -53,8 +53,8 @@ class ShardDigest(msgspec.Struct, array_like=True):
     Attributes:
         rows: Payloads with records of the view's ids, and payloads that the view
             counts, in order of offsets.
-        heard: For each peer and each second of the clock, the first payload that the
-            peer sent, in order of offsets.
+        heard: The first payload of each peer in each second of the clock, in order of
+            offsets.
     """
 
     partition: int
@@ -134,7 +134,7 @@ class ShardDigester:
 @native
 @dataclass(slots=True)
 class SeenPeer:
-    """A peer that was active, because it sent a payload.
+    """A peer that sent a payload.
 
     Attributes:
         clock_ms, partition, offset: Position of the payload in the topic.

@@ -19,7 +19,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class MvdsMinute(GroupMinute[GroupTotals], array_like=True, tag="MvdsMinute"):
-    """The part of a group's figures that one view has, at the end of one minute."""
+    """A view's part of a group's figures, at the end of one minute."""
 
 
 GroupEvent = GroupIncident | MvdsMinute

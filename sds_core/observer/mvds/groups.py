@@ -23,7 +23,7 @@ class Groups:
 
     Args:
         totals: Totals of the view; `pack` updates them.
-        rule: Settings of the rule for the verdict.
+        rule: Settings of the verdict.
     """
 
     _packed: dict[str, msgspec.Raw]

@@ -12,8 +12,8 @@ from sds_core.observer.mvds.totals import UNKNOWN_GROUP
 class Ledger:
     """Counts the figures of each message in its group.
 
-    While the group of a message is unknown, the message itself keeps its figures, so no
-    figure has to move from one group to another.
+    Until the group of a message is known, the message keeps its figures, so no figure
+    moves between groups.
     """
 
     groups: Groups

@@ -16,11 +16,10 @@ payload of 150 kB has room for 4,200 ids, and each id costs as much as a short p
 """
 
 MOST_PEERS = 500
-"""Maximum number of peers that are tracked for one message id."""
+"""Maximum number of peers of one message id."""
 
 MOST_PAIRS = 2_000
-"""Maximum number of pairs of sender and receiver that are tracked for one message
-id."""
+"""Maximum number of pairs of sender and receiver of one message id."""
 
 MOST_LINKS = 200_000
 """Maximum total number of peers and pairs for all message ids of a view."""

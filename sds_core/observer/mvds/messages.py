@@ -49,10 +49,10 @@ class Pair(msgspec.Struct, array_like=True):
     Attributes:
         sender, receiver: Indices of the peers in `Message.peers`.
         acked, offered, requested: Whether the sender sent an ACK, OFFER or REQUEST.
-        sent_ms: Event time of the first MESSAGE; None if none was sent. offer_due_ms,
-            request_due_ms: Deadlines, by the clock, of the REQUEST that should follow
-                the OFFER, and of the MESSAGE that should follow the REQUEST; 0 if
-                nothing is expected.
+        sent_ms: Event time of the first MESSAGE; None if none was sent.
+        offer_due_ms, request_due_ms: Deadlines, by the clock, of the REQUEST that
+            should follow the OFFER, and of the MESSAGE that should follow the REQUEST;
+            0 if nothing is expected.
     """
 
     sender: int
@@ -84,8 +84,8 @@ class Message:
         first_ms: Event time of the first record with the id, Unix ms.
         latest_ms: Clock at the latest record with the id, Unix ms.
         group: Name of the message's group; empty until a MESSAGE shows the group.
-        found_ms: Clock at which the message's incident was found, Unix ms; 0 if it has
-            no incident.
+        found_ms: Clock at which the message's incident was found; 0 without an
+            incident.
         waiting: Counts by field of the totals, which wait until the message's group is
             known.
         waiting_deliveries_ms: Durations of the message's deliveries, which wait until
@@ -129,7 +129,7 @@ class Message:
         return list(self._pairs.values())
 
     def links(self) -> int:
-        """Number of peers and pairs that are tracked for the message."""
+        """Number of the message's peers and pairs."""
         return len(self.peers) + len(self._pairs)
 
     def due_ms(self) -> int:

@@ -1,4 +1,4 @@
-"""Remembers when each peer last sent a payload, and the names of peers."""
+"""Remembers when peers last sent a payload, and their names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Derives what a passive observer can conclude from the payloads of one shard of ids.
 
-`ShardView` calls the model with each payload, and the model acts at each deadline that
-the clock passes. How payloads are divided into batches does not matter.
+`ShardView` passes each payload and each time of the clock to the model. The division
+into batches does not matter.
 """
 
 from __future__ import annotations

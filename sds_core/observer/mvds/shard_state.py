@@ -9,7 +9,7 @@ from sds_core.observer.mvds.peers import PeersState
 from sds_core.observer.table import PackedTable
 
 BLOB_VERSION = 1
-"""Version of the blobs that `ShardView.to_blob` returns."""
+"""Version of `ShardView.to_blob`."""
 
 
 class ShardState(msgspec.Struct, array_like=True):

@@ -87,7 +87,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
     @property
     def offers_of_use(self) -> int:
-        """Number of offers that were not needless."""
+        """Offers minus needless offers."""
         return self.records_offer - self.needless_offers
 
     @property

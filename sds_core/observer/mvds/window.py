@@ -59,7 +59,7 @@ class Window(msgspec.Struct, array_like=True):
         unacknowledged: For each step, the number of those pairs that are still
             unacknowledged.
         unanswered: For each step, the number of requests whose deadline passed without
-            an answer. The key is the end of the step.
+            an answer.
         taps: For each tap, the clock at its latest payload with a record of the group.
         rule: Settings of the verdict.
     """

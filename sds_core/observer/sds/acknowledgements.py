@@ -23,7 +23,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.wire import FrameKind
 
 _MOST_WITNESSES = 64
-"""Maximum number of witnesses that are stored for a message.
+"""Maximum number of witnesses of a message.
 
 With 64 witnesses, a message can be probably acknowledged even if filters have a
 false-positive rate of 0.8. The limit is necessary because untrusted senders may invent
@@ -51,7 +51,7 @@ class Acknowledgements:
     _deliveries: Deliveries
     _incidents: Incidents
     _messages: MessageTable
-    # The channel's clock at the moment at which the messages were loaded.
+    # The channel's clock when the messages were loaded.
     _loaded_ms: int
     _journal: Journal | None
     _definite: list[DefiniteAcknowledgement] = field(default_factory=list)
@@ -236,7 +236,7 @@ class Acknowledgements:
         return message.opportunity
 
     def drain_definite(self) -> list[DefiniteAcknowledgement]:
-        """Return the definite acknowledgements that were found since the last call."""
+        """Return the definite acknowledgements since the last call."""
         definite, self._definite = self._definite, []
         return definite
 

@@ -76,7 +76,7 @@ class Capacity:
             self._epoch.sent[by] = self._epoch.sent.get(by, 0) + 1
 
     def summarise(self, clock_ms: int) -> None:
-        """Set the gauges to their values at this time of the clock."""
+        """Set the gauges to their current values."""
         self._begin_epoch(clock_ms)
         totals, since_ms = self._totals, clock_ms - self._settings.lately_ms
         totals.participants_lately = self._participants.lately(since_ms)

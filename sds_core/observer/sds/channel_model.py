@@ -1,7 +1,7 @@
 """Derives what a passive observer can conclude from the frames of one channel.
 
-`ChannelView` calls the model with each frame, and the model acts at each deadline that
-the clock passes. How frames are divided into batches does not matter.
+`ChannelView` passes each frame and each time of the clock to the model. The division
+into batches does not matter.
 """
 
 from __future__ import annotations

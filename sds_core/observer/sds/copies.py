@@ -54,7 +54,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
         )
 
     def unpacked(self, limit: int) -> Memory:
-        """Decode the broadcasts to a memory with this limit."""
+        """The broadcasts, at most `limit`."""
         times = unpacked_row(self.times, True, True)
         delays = unpacked_row(self.delays, False, False)
         if len(delays) != len(times):
@@ -69,8 +69,8 @@ class CopiesState(msgspec.Struct, array_like=True):
     """Encoded form of `Copies`.
 
     Attributes:
-        numbers: The sequence numbers that were seen, by tap.
-        hashes: Fingerprints of the Waku hashes that were seen.
+        numbers: Sequence numbers seen, by tap.
+        hashes: Fingerprints of Waku hashes seen.
         observers: The channel's clock at the latest frame of each tap, Unix ms.
     """
 
@@ -121,7 +121,7 @@ class Copies:
         return Copy.BROADCAST
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop entries that are older than this time of the clock, Unix ms."""
+        """Drop entries from before this time of the clock, Unix ms."""
         for observer in list(self._numbers):
             numbers = self._numbers[observer]
             numbers.forget_before(clock_ms)

@@ -123,8 +123,7 @@ class Deliveries:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
-            is_newest: Whether the frame's filter is the newest filter of the
-                participant.
+            is_newest: Whether the frame's filter is the participant's newest.
             proves_lack: Whether the frame was composed shortly before, so that the
                 participant lacks all messages that are not in its filter.
         """

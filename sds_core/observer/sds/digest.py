@@ -91,8 +91,8 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         requests: Indices into `names`.
         requests_held: For each request, whether the filter of the requester's frame
             holds the requested id.
-        names: Message ids. An id appears once for each pair of sender and retrieval
-            hint with which frames name it.
+        names: Message ids. An id appears once for each combination with a sender and a
+            hint.
         name_prints: The `fingerprint` of each of `names`.
         name_senders: Sender of each of `names`, as an index into `sender_names`.
         name_hints: Retrieval hint of each of `names`; empty if the name has no hint.

@@ -22,8 +22,7 @@ from sds_core.wire import (
 from sds_core.wire.outline import entry_bytes, outlined_entry
 
 LONGEST_HINT = 1_024
-"""Maximum length of a retrieval hint in bytes; longer hints are dropped. Hints of
-js-waku have 32 bytes."""
+"""Maximum bytes of a retrieval hint; longer hints are dropped. js-waku uses 32."""
 
 NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
 """How a frame's filter is encoded. `CHANGED_FILTER`: only as words that differ from the
@@ -44,13 +43,12 @@ those new entries that no earlier history contains, also decoded.
 
 @native
 class Names:
-    """The ids of messages and participants that the frames of a digest name.
+    """The ids of messages and participants that the frames name.
 
     Attributes:
         senders: Index of each participant id; the first id is empty.
         prints: Fingerprints of the message ids.
-        name_senders: Index of the sender of each message id; 0 if the sender is
-            unknown.
+        name_senders: Index of the sender of each message; 0 if unknown.
     """
 
     _indices: dict[tuple[str, str, bytes], int]
@@ -134,7 +132,7 @@ class Histories:
     # if unknown.
     _entries: list[bytes | None] = field(default_factory=list)
     _sizes: list[int] = field(default_factory=list)
-    # Position in `indices` at which the last history begins.
+    # Where the last history begins.
     _begin: int = 0
     _known: dict[bytes, int] = field(default_factory=dict)
 
@@ -236,8 +234,7 @@ class Filters:
     whole: list[bytes] = field(default_factory=list)
     shapes: list[int] = field(default_factory=list)
     changed: int = 0
-    # For each changed filter, the positions of the words that differ from the previous
-    # filter, and these words.
+    # Words in which filters differ from the previous filter, and their positions.
     _positions: list[np.ndarray] = field(default_factory=list)
     _words: list[np.ndarray] = field(default_factory=list)
     # The previous filter: (dialect, m_bits, k, number of bytes), its words, and the

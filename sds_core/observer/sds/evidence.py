@@ -32,9 +32,9 @@ class Counts:
 
     Attributes:
         messages, unacknowledged: Number of messages whose deadline was in the window,
-        and number of those that are unacknowledged. pairs, undelivered: Number of
-        deliveries that ended in the window, and number of those that are lost, without
-        retracted losses.
+            and number of those that are unacknowledged.
+        pairs, undelivered: Number of deliveries that ended in the window, and number of
+            those that are lost, without retracted losses.
         lost: Number of messages that were lost to all participants.
         recovering: Whether a gap is open, or a delivery has recovered.
         expired: Whether a repair episode expired.
@@ -85,9 +85,10 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
 
     Attributes:
         messages, pairs, saturated, content, attributed: See `Counts`. States from
-        releases before 0.13 lack `attributed`. lost, undelivered, unacknowledged: All
-        failures of this kind. recovered, expired: For each step in which such events
-        were found, the event that began last.
+            releases before 0.13 lack `attributed`.
+        lost, undelivered, unacknowledged: All failures of each kind.
+        recovered, expired: For each step in which such events were found, the event
+            that began last.
         gaps: The open gap that began last, if any.
         lacking: Ids of the participants with the most lost messages, each with its part
             of `undelivered`.

@@ -17,7 +17,7 @@ ALERTS = {
     "unacknowledged": "SdsAcknowledgementBudgetBurn",
     "repair_expired": "SdsRepairExpiring",
 }
-"""Name of the alert on each kind of finding."""
+"""Alert for each kind of finding."""
 
 
 def excused_findings(

@@ -1,6 +1,6 @@
 """Tracks how participants' bloom filters grow and roll over (docs/figures.md, 5, 9).
 
-Only the number of set bits of each filter is stored, not the bits themselves.
+Only the number of each filter's set bits is stored, not the bits.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Filters:
         return True
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop filters whose frames are from before this event time, Unix ms."""
+        """Drop filters from before this event time, Unix ms."""
         for by in [by for by, t in self.traces.items() if t.time_ms < clock_ms]:
             del self.traces[by]
 

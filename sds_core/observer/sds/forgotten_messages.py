@@ -36,7 +36,7 @@ class ForgottenMessages:
     _state: ForgottenState
 
     def add(self, seen_ms: int, sender: int, lamport: Uint64) -> None:
-        """Record that a content or sync message is forgotten."""
+        """Record that a message is forgotten."""
         state = self._state
         state.seen_ms = max(state.seen_ms, seen_ms)
         known = state.lamports.get(sender)

@@ -1,9 +1,8 @@
 """The table of all figures of an SDS channel; see ``docs/figures.md``.
 
-Each section of docs/figures.md with figures has a module in this package. To add a
-figure, add a field to `ChannelTotals`, and an entry to a module of this package.
-Metrics, report, pages, charts, history and the tables in the documentation are
-generated from the entry.
+Each section of docs/figures.md has a module in this package. To add a figure, add a
+field to `ChannelTotals` and an entry to a module. Metrics, report, pages, charts,
+history and the tables of the documentation are generated from the entry.
 """
 
 from __future__ import annotations
@@ -95,7 +94,7 @@ _REPORT_ORDER = (
     "verdict",
     "reason",
 )
-"""Order of the paths in the report, as in release 0.5.0.
+"""Order of the report of release 0.5.0.
 
 The columns of the history have the same order, and users load the history's files by
 position. Therefore, never change this tuple; new figures come after its paths.
