@@ -22,9 +22,9 @@ VERSION = 1
 class Call(StrEnum):
     """The kind of call that changed the state.
 
-    COPY: A frame was ignored, but cancelled an answer or had a new hint. MET: The
-        application received a message from another source. RESUMED: The process was off
-        until this call.
+    - COPY: A frame was ignored, but cancelled an answer or had a new hint.
+    - MET: The application received a message from another source.
+    - RESUMED: The process was off until this call.
     """
 
     SENT = "sent"

@@ -19,11 +19,13 @@ from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 class LamportRule(StrEnum):
     """How a participant's Lamport timestamp increases.
 
-    COUNT: The timestamp starts at the Unix time and increases by 1 at each sending. If
-        a delivered message has a higher timestamp, the participant adopts it (SDS,
-        "Send Message", "Deliver Message"). FOLLOW_CLOCK: As COUNT, but a sent timestamp
-        is at least the time of the clock (js-waku). TICK: As FOLLOW_CLOCK, but the
-        timestamp also increases by 1 at each reception (nim-sds).
+    - COUNT: The timestamp starts at the Unix time and increases by 1 at each sending.
+      If a delivered message has a higher timestamp, the participant adopts it (SDS,
+      "Send Message", "Deliver Message").
+    - FOLLOW_CLOCK: As COUNT, but a sent timestamp is at least the time of the clock
+      (js-waku).
+    - TICK: As FOLLOW_CLOCK, but the timestamp also increases by 1 at each reception
+      (nim-sds).
     """
 
     COUNT = "count"
@@ -34,8 +36,8 @@ class LamportRule(StrEnum):
 class LogOrder(StrEnum):
     """How the local log is ordered.
 
-    LAMPORT: in order of (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
-    ARRIVAL: in order of delivery (nim-sds).
+    - LAMPORT: in order of (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
+    - ARRIVAL: in order of delivery (nim-sds).
     """
 
     LAMPORT = "lamport"
@@ -45,14 +47,16 @@ class LogOrder(StrEnum):
 class AfterRequest(StrEnum):
     """What happens to a repair request after one of our frames carried it.
 
-    ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing at
-        T_req + T_max, the request is queued again. If another participant's frame
-        carries the request, our request also waits until T_req + T_max. YIELD: As
-        ASK_AGAIN, but another participant's request makes us drop ours. The next
-        history that names the missing message queues the request again (SDS-R guide,
-        "When RECEIVING", 3a). ONCE: The request stays in the buffer until the message
-        arrives, but is not sent again (js-waku). FORGET: The request is dropped. The
-        next history that names the missing message queues the request again (nim-sds).
+    - ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing
+      at T_req + T_max, the request is queued again. If another participant's frame
+      carries the request, our request also waits until T_req + T_max.
+    - YIELD: As ASK_AGAIN, but another participant's request makes us drop ours. The
+      next history that names the missing message queues the request again (SDS-R guide,
+      "When RECEIVING", 3a).
+    - ONCE: The request stays in the buffer until the message arrives, but is not sent
+      again (js-waku).
+    - FORGET: The request is dropped. The next history that names the missing message
+      queues the request again (nim-sds).
     """
 
     ASK_AGAIN = "ask again"

@@ -14,8 +14,9 @@ from sds_core.wire import MAX_VALUE_BYTES
 class Mode(StrEnum):
     """How our own messages are sent to peers (2/MVDS, "Flow").
 
-    BATCH: a message is sent at once, which saves round trips. INTERACTIVE: a message is
-        first offered, which saves bytes if the peer already has the message.
+    - BATCH: a message is sent at once, which saves round trips.
+    - INTERACTIVE: a message is first offered, which saves bytes if the peer already has
+      the message.
     """
 
     BATCH = "batch"
@@ -25,10 +26,10 @@ class Mode(StrEnum):
 class Resolution(StrEnum):
     """What happens to a message whose parents are missing (4/MVDS-META).
 
-    NONE: the message is delivered, and the missing parents are ignored. EVENTUAL: the
-        message is delivered, and missing parents are requested. CONSISTENT: missing
-        parents are requested, and the message is delivered after its parents, which
-        wait for their own parents in the same way.
+    - NONE: the message is delivered, and the missing parents are ignored.
+    - EVENTUAL: the message is delivered, and missing parents are requested.
+    - CONSISTENT: missing parents are requested, and the message is delivered after its
+      parents, which wait for their own parents in the same way.
     """
 
     NONE = "none"
