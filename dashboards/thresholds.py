@@ -52,7 +52,8 @@ chapter 5, "Recommended parameters". The windows for one day are from slok/sloth
 up 10 % of the budget."""
 
 BEFORE_WINDOW = timedelta(days=1)
-"""If a gap in a series is longer, the values before and after it are not compared."""
+"""If a gap in a series is longer than this, the values before and after the gap are not
+compared."""
 
 BLIND_FOR = timedelta(minutes=1)
 """One or two scrapes are enough: a verdict that is blind stays blind for ten

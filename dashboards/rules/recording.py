@@ -35,8 +35,8 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 class Indicator:
     """The events that an SLO counts, and which of these events count as failures.
 
-    `ended` and `failed` are parts of series' names. `kind` is the label of findings
-    that are failures.
+    `ended` and `failed` are parts of the names of series. `kind` is the kind of the
+    findings that count as failures.
     """
 
     objective: str

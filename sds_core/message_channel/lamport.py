@@ -53,9 +53,9 @@ class LamportTimestamp:
     def _raise_to(self, value: int, now_ms: int) -> None:
         """Raise the timestamp to `value`, but only to half of the maximum lead.
 
-        The lead is that over the clock. The other half stays reserved for sent frames.
-        Without this reserve, our timestamp could reach the limit, and all participants
-        would refuse our next frames.
+        The lead is the time by which the timestamp is ahead of the clock. The other
+        half stays reserved for sent frames. Otherwise, our timestamp could reach the
+        limit, and all participants would refuse our next frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

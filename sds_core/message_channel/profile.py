@@ -133,7 +133,8 @@ class Profile:
     # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, also a
     # dependency in the incoming buffer.
     buffered_meets_dependencies: bool = False
-    # Time after which a missing dependency is lost; None: when the buffer is full.
+    # Time after which a missing dependency counts as lost. With None, messages wait for
+    # it while the buffer has room.
     lost_after_ms: int | None = 600_000
     incoming_limit: int = 1_000  # the oldest message is delivered early
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit

@@ -26,8 +26,8 @@ class PriorityQueue(Generic[Priority]):
     """Message ids in ascending order of priority, then of id.
 
     Source: SDS-R guide, "Performance Recommendations". If an entry is removed or
-        changed, its old pair of priority and id stays in the heap until it reaches the
-        top. If the heap has far more outdated pairs than entries, it is rebuilt.
+    changed, its old pair of priority and id stays in the heap until it reaches the top.
+    If the heap has far more outdated pairs than entries, it is rebuilt.
     """
 
     __slots__ = ("_heap", "_priorities")

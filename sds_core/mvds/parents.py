@@ -1,7 +1,7 @@
 """Tracks which parents our next message names, and which messages wait for parents.
 
 Source: 4/MVDS-META. Metadata is not part of a message's id, so a node that forwards a
-    message can change its parents. The parents in the first copy that arrives count.
+message can change its parents. The parents in the first copy that arrives count.
 """
 
 from __future__ import annotations

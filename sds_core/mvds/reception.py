@@ -1,7 +1,7 @@
 """Applies the records of a received payload to a node's state.
 
 Source: 2/MVDS, "Flow". If a peer sends the ACK, OFFER or MESSAGE of a message, it has
-    this message. The node then stops sending or offering the message to this peer.
+this message. The node then stops sending or offering the message to this peer.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds the views that cannot be judged because their taps miss too much.
 
 Source: docs/figures.md, 8. Only this module joins views and taps, so a view's figures
-    never depend on the health of a tap.
+never depend on the health of a tap.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence with these times of beginning and finding, Unix ms;
-None if it counts."""
+"""Returns the excuse for evidence that began and was found at these times, Unix ms;
+None if the evidence counts."""
 
 
 Found = tuple[int, int, int]

@@ -78,7 +78,8 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     causes=causes_of,
     personal=frozenset({IncidentKind.UNACKNOWLEDGED}),
 )
-"""Kind with one view for each shard of message ids; it publishes groups, not views."""
+"""The kind with one view for each shard of message ids; the published totals are those
+of groups."""
 
 MVDS: TrafficProtocol[Any] = TrafficProtocol(
     name="mvds",

@@ -34,7 +34,8 @@ MOST_TAPS = 50
 """Maximum number of taps that are tracked for a group in the retention window."""
 
 MOST_SHOWN = 100
-"""Maximum number of payloads with the same content and peers that are compared."""
+"""A payload is compared with at most this number of equal payloads between the same
+peers."""
 
 
 class LeftOut(StrEnum):

@@ -25,8 +25,8 @@ LONGEST_HINT = 1_024
 """Maximum bytes of a retrieval hint; longer hints are dropped. js-waku uses 32."""
 
 NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
-"""How a frame's filter is encoded. `CHANGED_FILTER`: only as words that differ from the
-previous filter."""
+"""How a frame's filter is encoded. `CHANGED_FILTER` has only the words that differ from
+the previous filter."""
 
 _WORD_BYTES = 8
 _CHANGE_BYTES = 12
