@@ -1,9 +1,8 @@
-"""Loads the compiled form of the core if it was built from exactly these sources.
+"""Loads compiled modules instead of Python sources, if they match the sources.
 
-`python -m compiler` builds the compiled form. Without the compiled form, the sources
-run interpreted. A changed module runs interpreted until the core is compiled again.
-Either all modules are compiled or none, because each depends on the C structures of the
-others.
+`python -m compiler` builds the compiled form. If a module has changed since, Python
+interprets the sources of all modules, because each module depends on the C structures
+of the others.
 """
 
 from __future__ import annotations
@@ -46,26 +45,27 @@ MODULES = (
 )
 
 SHARED = "sds_core.shared"
-"""The library that all compiled modules share; the build generates it."""
+"""The library that all compiled modules share; `python -m compiler` generates it."""
 
 SWITCH = "SDS_MONITOR_CORE"
-"""Environment variable: `interpreted` or `compiled`; `compiled` may raise an error."""
+"""Environment variable that requires the form `interpreted` or `compiled`."""
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _SUFFIX = EXTENSION_SUFFIXES[0]
 
 TAG = _SUFFIX.rpartition(".")[0]
-"""The tag at the end of the directory's name: a dot, Python version and platform."""
+"""End of the name of the compiled form's directory: a dot, Python version and
+platform."""
 
 FILES = frozenset(name + _SUFFIX for name in (*MODULES, SHARED))
-"""Names of the files of a compiled form."""
+"""Names of the files that a complete compiled form has."""
 
 
 def directory(root: str = _ROOT) -> str:
-    """Return the path for the compiled form of the sources; it may not exist.
+    """Return the path of the compiled form's directory, which may not exist.
 
-    The path contains a hash of all modules in packages with compiled modules. The build
-    copies constants and enumerations from all these modules.
+    The path contains a hash of all modules in packages with compiled modules, because
+    the build copies constants and enumerations from all these modules.
     """
     digest = hashlib.sha256()
     for package in sorted({name.rpartition(".")[0] for name in MODULES}):
@@ -116,7 +116,7 @@ def form() -> str:
 
 
 def describe() -> str:
-    """The form that this process runs; for `interpreted`, also reason and remedy."""
+    """The form that this process runs; for `interpreted`, also why, and what to do."""
     if is_compiled():
         return form()
     if os.environ.get(SWITCH) == form():
@@ -128,13 +128,13 @@ def describe() -> str:
 
 
 def load() -> None:
-    """Import the modules in their compiled form, if it exists.
+    """Make Python import the compiled modules instead of the sources, if they exist.
 
     If this machine cannot load the compiled form, for example because the form needs a
     newer C library, `load` issues a warning and uses the sources.
 
     Raises:
-        ImportError: `SWITCH` requires the compiled form, and this form does not exist
+        ImportError: `SWITCH` requires the compiled form, but this form does not exist
             or cannot be loaded.
     """
     wanted = os.environ.get(SWITCH)

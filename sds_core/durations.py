@@ -1,6 +1,6 @@
-"""Durations as text: 500ms, 30s, 5m, 1h, 2d, and sums such as 1h30m.
+"""Durations as text, for example 500ms, 30s, 5m, 1h, 2d or 1h30m.
 
-The units are the units of Prometheus, up to days.
+The units are those of Prometheus, from ms to d.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ _PART = r"(\d+(?:\.\d+)?)(ms|s|m|h|d)"
 
 
 def parse_duration_ms(text: str, plain: Unit) -> float:
-    """Return a duration in milliseconds.
+    """Convert a text to a duration in milliseconds.
 
     Args:
         text: A number with a unit, a sequence of numbers with units, or a plain number.
         plain: Unit of a plain number.
 
     Raises:
-        ValueError: The text is not a finite duration; the message lists what is
-            allowed.
+        ValueError: The text is not a finite duration; the error message lists the
+            allowed forms.
     """
     if re.fullmatch(f"(?:{_PART})+", text):
         parts = re.findall(_PART, text)
@@ -61,7 +61,7 @@ def parse_duration_ms(text: str, plain: Unit) -> float:
 
 
 def duration_text(duration_ms: float) -> str:
-    """Return a duration as text, in the largest unit that divides it."""
+    """Return a duration as text, in the largest unit that divides it exactly."""
     for unit, length in UNITS_MS.items():
         if duration_ms and duration_ms % length == 0:
             return f"{duration_ms / length:.15g}{unit}"

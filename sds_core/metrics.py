@@ -1,6 +1,6 @@
-"""Declares Prometheus metrics and the functions that read their samples.
+"""Classes that declare Prometheus metrics, and the functions that read their samples.
 
-The exporter, the table in ``docs/metrics.md`` and the tests take all names of metrics
+The exporter, the table in ``docs/metrics.md`` and the tests read the metrics' names
 from `Metric` objects.
 """
 
@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class MetricKind(enum.StrEnum):
-    """Prometheus metric types in use."""
+    """Types of Prometheus metrics that are exported."""
 
     COUNTER = "counter"
     GAUGE = "gauge"
@@ -22,15 +22,15 @@ class MetricKind(enum.StrEnum):
 
 
 class BucketCounts(Protocol):
-    """Durations counted in buckets: `sds_core.observer.histogram.Histogram`.
+    """Durations in buckets, such as `sds_core.observer.histogram.Histogram`.
 
-    `BucketCounts` is a protocol, because packages that declare metrics must not import
-    each other.
+    This class is a protocol, so that no package has to import `Histogram` from another
+    package.
     """
 
     @property
     def counts(self) -> Sequence[int]:
-        """Number of durations in each bucket, not cumulative."""
+        """Number of durations in each bucket, without those of smaller buckets."""
 
     @property
     def sum_ms(self) -> int:
@@ -38,10 +38,10 @@ class BucketCounts(Protocol):
 
 
 Value = int | float | BucketCounts
-"""Value of a sample; histograms hold milliseconds and are exported in seconds."""
+"""Value of a sample. A histogram counts milliseconds, but is exported in seconds."""
 
 Sample = tuple[tuple[str, ...], Value]
-"""Values of the metric's own labels, and the value of the sample."""
+"""Values of the labels in `Metric.labels`, and the value of the sample."""
 
 Source = TypeVar("Source")
 
@@ -51,14 +51,15 @@ class Metric(Generic[Source]):
     """One metric.
 
     Attributes:
-        name: Full name as scraped, without the suffixes of histograms and of `INFO`.
+        name: Name that Prometheus shows, without the suffixes that it has for
+            histograms and for `INFO`.
         help: One sentence.
-        labels: Label names without the label that names the source itself (`channel`,
-            `observer`, `node`).
-        samples: Reads the samples of a source. If the result is empty, no series is
-            exported.
-        summable: Whether the sum over several sources is meaningful and exported as
-            source `other`.
+        labels: Names of the labels, without the label that names the source (`channel`,
+            `observer` or `node`).
+        samples: Function that returns the samples of a source. If it returns none, no
+            series is exported.
+        summable: Whether a sum over several sources is meaningful, so that it is
+            exported with the source `other`.
     """
 
     name: str
@@ -75,7 +76,7 @@ def one_sample(
     read: Callable[[Source], Value | None],
     kind: MetricKind | None = None,
 ) -> Metric[Source]:
-    """Return a metric that adds no labels; a value of None exports no series.
+    """Return a metric without labels; if `read` returns None, no series is exported.
 
     By default, the metric is a counter if its name ends in ``_total``, else a gauge.
     """
@@ -90,5 +91,5 @@ def one_sample(
 
 
 def in_seconds(milliseconds: int | None) -> float | None:
-    """Return a duration in seconds, Prometheus' base unit; None stays None."""
+    """Convert a duration to seconds, the base unit of Prometheus; None stays None."""
     return None if milliseconds is None else milliseconds / 1000

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Inhibition:
-    """An Alertmanager rule: alerts that match `sources` mute alerts of `targets`.
+    """A rule of Alertmanager: alerts of `sources` mute alerts of `targets`.
 
-    The labels `equal` must be equal in both alerts, or missing in both.
+    Each of the labels `equal` must have the same value in both alerts, or be missing in
+    both.
     """
 
     sources: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Alerts on mirrors; each concerns one mirror, so it keeps the label `instance`."""
+"""Alerts on mirrors; each alert keeps the label `instance`, which names its mirror."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _alert = partial(Alert, subject=Subject.MIRROR, dashboard=MONITOR)
 
 
 def mirror_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield alerts: a mirror or node is down, records wait, or messages are lost."""
-    # The rule needs a metric that each mirror exports once.
+    """Yield the alerts on mirrors, on their nodes and on audits."""
+    # This metric has one series per mirror, so one alert fires per mirror.
     figure = "sds_mirror_paused"
     seen = f"last_over_time({figure}[{pace(at.MIRROR_SEEN_WITHIN)}])"
     for severity, same, text in (

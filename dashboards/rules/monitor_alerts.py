@@ -16,14 +16,14 @@ _alert = partial(Alert, subject=Subject.MONITOR, dashboard=MONITOR)
 
 
 def monitor_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; alerts on which all other alerts depend come first."""
+    """Yield the alerts on the monitor, the most basic alerts first."""
     ok = "sds_monitor_ok"
     seen = f"last_over_time({ok}[{pace(at.MONITOR_SEEN_WITHIN)}])"
     yield _alert(
         "SdsMonitorDown",
         Severity.CRITICAL,
         f"({latest(seen)}\nunless on (job) {ok})\n"
-        # Without any sample in the past, only `absent` can detect a missing monitor.
+        # If Prometheus has no earlier sample, only `absent` detects a missing monitor.
         f"or on () absent({ok})",
         "Prometheus receives no metrics of the monitor.",
         f"For {LIFE(at.MONITOR_DOWN_FOR)}, Prometheus received no metric "
@@ -39,12 +39,12 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
     yield _alert(
         "SdsMonitorStopped",
         Severity.CRITICAL,
-        # A process that ends again and again leaves gaps in the series. With `for`,
-        # each gap would restart the wait.
+        # A process that exits repeatedly leaves gaps in the series. If the alert had a
+        # `for`, each gap would restart its wait.
         f"{latest(f'max_over_time({ok}[{window}])')} == 0\n"
         f"and {latest(f'last_over_time({ok}[{first}] offset {start})')} == 0\n"
         f"unless {summed(batches)} > 0\n"
-        # Without records the job has no work, and channels are blind.
+        # If no records arrive, the job has no work, and channels are blind.
         f"unless ({latest(blind, 'channel')} > 0 and {latest(behind)} == 0)",
         "The monitor answers requests, but its Spark job does not work.",
         f"The job finished no batch in the last {LIFE(at.STOPPED_WINDOW)}: it is "
@@ -77,7 +77,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsMonitorClockWrong",
             severity,
             f"abs({behind}) > {seconds:g}\n"
-            # Old timestamps prove nothing, so only records from the future count.
+            # An old record may only be late, so only records with times in the future
+            # count.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
             "The monitor's clock differs by {{ $value | humanizeDuration }} from "

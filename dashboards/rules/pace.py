@@ -1,4 +1,4 @@
-"""Durations in rules, for traffic in real time or faster."""
+"""Durations in rules; if traffic is faster than real time, durations are shorter."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sds_core.durations import duration_text
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Speed of the traffic that the rules watch: durations are divided by it.
+    """Speed of the traffic that the rules watch; durations are divided by this speed.
 
-    A rate is per second of wall time. The name of a window states its real-time length.
+    A rate is per second of wall time. A window is named after its length in real time.
 
     Raises:
         ValueError: The speed is not positive.
@@ -27,7 +27,7 @@ class Pace:
             raise ValueError(message)
 
     def __call__(self, duration: timedelta) -> str:
-        """Return a duration in PromQL, in the largest unit that divides it."""
+        """Return a duration in PromQL, in the largest unit that divides it exactly."""
         ms = duration / timedelta(milliseconds=1) / self.speed
         return duration_text(max(1, round(ms)))
 

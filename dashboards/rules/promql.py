@@ -2,9 +2,9 @@
 
 Every operand keeps the labels of its subject and the target labels of the scrape
 configuration (``job``, perhaps ``cluster``). Labels that a restart may change are
-dropped. Operands thus match without further clauses. The figures of a monitor continue
-if the monitor restarts on another host. Each monitor needs a ``job`` of its own:
-monitors with the same ``job`` look like one monitor that moves.
+dropped. Operands thus usually match without `on` or `ignoring`. If a monitor restarts
+on another host, its series continue. Each monitor needs a ``job`` of its own: monitors
+with the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations
@@ -16,34 +16,36 @@ from dashboards.rules.pace import Pace
 from dashboards.thresholds import BEFORE_WINDOW
 
 ALL_LABELLED = "job:sds_channels_labelled:all"
-"""1 while every channel has a label of its own, else 0; absent before priming."""
+"""1 while every channel has a label of its own, else 0; absent until the monitor
+exports `sds_channels`."""
 
 _PLACE = ("instance", "pod")
-"""Labels that change when a program moves to another host."""
+"""Labels that change when a monitor moves to another host."""
 
 
 def summed(vector: str, *without: str) -> str:
-    """Return the sum over hosts and over some labels of the metric."""
+    """Return the sum over all hosts and over all values of the labels `without`."""
     return _aggregated("sum", vector, without)
 
 
 def latest(vector: str, *without: str) -> str:
-    """Return the maximum over hosts and over some labels of the metric.
+    """Return the maximum over all hosts and over all values of the labels `without`.
 
-    After a move, Prometheus returns both hosts for some time: a sum would count both.
+    After a move, Prometheus returns the series of both hosts for some time.
     """
     return _aggregated("max", vector, without)
 
 
 def earliest(vector: str, *without: str) -> str:
-    """Return the minimum over hosts and over some labels of the metric."""
+    """Return the minimum over all hosts and over all values of the labels `without`."""
     return _aggregated("min", vector, without)
 
 
 def blind_channels() -> str:
     """Return the number of blind channels that are not muted.
 
-    Channels beyond the label limit count: nothing shows whether they are muted.
+    Channels beyond the label limit count, because no metric shows whether they are
+    muted.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -55,17 +57,17 @@ def blind_channels() -> str:
 def growth(
     figure: str, window: timedelta, pace: Pace, *, may_fall: bool = False
 ) -> str:
-    """Return the exact growth of an absolute figure within a window.
+    """Return the exact growth of a counter or gauge within a window.
 
-    ``increase`` extrapolates, which gives fractions. ``increase`` misses the growth of
-    a counter that returns with a higher value from another host or after a gap.
+    ``increase`` extrapolates, which gives fractions. If a counter returns with a higher
+    value on another host or after a gap, ``increase`` misses this growth.
 
-    The figure is compared with its last value before the window. If a new subject began
-    its series within the window, the figure is compared with 0. If the subject existed
-    before but its series is new, the figure is compared with the lowest value of the
-    series. A series is new at the first scrape of a monitor, or when a channel gets a
-    label. If a counter restarted or a figure may fall, the figure is also compared with
-    the lowest value.
+    The growth is the current value minus a base. Usually, the base is the last value
+    before the window. If the series began in the window with a new subject, the base is
+    0. If only the series is new, because Prometheus scrapes the monitor for the first
+    time or because the channel got a label, the base is the lowest value. The base is
+    also the lowest value if the counter restarted, or if a figure that may fall fell
+    below the last value before the window.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"
@@ -82,7 +84,7 @@ def growth(
 
 
 def unless_muted(vector: str, views: str = "sds_channel") -> str:
-    """Drop channels that are muted now; `views` is the prefix of their metrics."""
+    """Drop the series of muted channels; `views` is the prefix of channel metrics."""
     muted = f"{views}_muted_until_timestamp_seconds"
     return f"({vector})\nunless {latest(muted)} > time()"
 
@@ -90,7 +92,7 @@ def unless_muted(vector: str, views: str = "sds_channel") -> str:
 def most_findings(
     which: Literal["excused", "unexcused"], kind: str, window: str
 ) -> str:
-    """Return the maximum number of such findings of a kind within a window."""
+    """Return the maximum number of excused or unexcused findings within a window."""
     series = f'sds_{which}_findings{{kind="{kind}"}}'
     return latest(f"max_over_time({series}[{window}])", "kind")
 
@@ -107,11 +109,11 @@ def unless_excused(vector: str, kind: str, least: int, window: str) -> str:
 
 
 def shown(vector: str, views: str = "sds_channel") -> str:
-    """Return the series that are not muted, with each channel's display name.
+    """Drop the series of muted channels, and add the display name to the other series.
 
     The label `name` has the display name. For `views`, see `unless_muted`.
     """
-    # After a rename, Prometheus returns the old name for some minutes: use the newest.
+    # After a rename, Prometheus returns both names for some minutes: use the newer.
     names = f"topk without (name) (1, {latest(f'timestamp({views}_info)')}) ^ 0"
     vector = unless_muted(vector, views)
     return f"({vector})\n* ignoring (name) group_left (name) {names}"

@@ -1,9 +1,8 @@
-"""Recording rules: the events that SLOs count, in slices and longer windows.
+"""Recording rules: they count the events of the SLOs in slices and in longer windows.
 
 Deliveries and acknowledgements are counted in slices. If a slice has excused failures,
-the slice counts at most one failure for each unexcused finding. Traffic that a tap
-missed must not look like loss. One short capture gap must not silence a channel's
-alerts for three days.
+the slice counts at most one failure for each unexcused finding. Thus missed traffic
+does not look like loss, and a short capture gap does not silence alerts for three days.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ BLIND = "job:sds_channels_blind:sum"
 """Number of blind channels that are not muted."""
 
 GROUP_BLIND = "channel:mvds_group_blind:max"
-"""1 while a group of MVDS is blind, else 0; series `other` is 1 while any is blind."""
+"""1 while a group of MVDS is blind, else 0; `other` is 1 while any group is blind."""
 
 NET_LOSSES = "channel:sds_dependency_losses:net"
 """Lost dependencies, minus retracted losses."""
@@ -34,9 +33,10 @@ NET_LOSSES = "channel:sds_dependency_losses:net"
 
 @dataclass(frozen=True, slots=True)
 class Indicator:
-    """The events that an SLO counts, and the failed events.
+    """The events that an SLO counts, and which of these events count as failures.
 
-    `ended` and `failed` are recorded names; `kind` selects the findings of failures.
+    `ended` and `failed` are parts of the names of series. `kind` is the kind of the
+    findings that count as failures.
     """
 
     objective: str
@@ -46,19 +46,19 @@ class Indicator:
 
     @property
     def detected(self) -> str:
-        """Recorded name of the failures in a slice, including excused failures."""
+        """Name of the series of failures in a slice, including excused failures."""
         return f"channel:{self.failed}_found:increase{LIFE(SLICE)}"
 
     def ratio(self, window: timedelta) -> str:
-        """Recorded name of the share of failures in a window."""
+        """Return the name of the share of failures in a window."""
         return f"channel:{self.failed}:ratio_rate{LIFE(window)}"
 
     def events(self, window: timedelta) -> str:
-        """Name of the recorded event count in a window."""
+        """Return the name of the number of events in a window."""
         return f"channel:{self.ended}:increase{LIFE(window)}"
 
     def failures(self, window: timedelta) -> str:
-        """Recorded name of the number of failures in a window."""
+        """Return the name of the number of failures in a window."""
         return f"channel:{self.failed}:increase{LIFE(window)}"
 
 
@@ -73,12 +73,13 @@ ACKNOWLEDGEMENT = Indicator(
 )
 
 WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {SLICE})
-"""Windows that are longer than a slice."""
+"""Windows of the burn rates that are longer than a slice."""
 
 
 def recording_file(pace: Pace) -> dict[str, Any]:
     """Return the file of recording rules."""
-    # Before priming, the metric of dropped labels exists, and `sds_channels` is absent.
+    # At startup, the metric of dropped labels already exists when `sds_channels` is
+    # still absent.
     unlabelled = latest("sds_monitor_dropped_label_channels")
     primed = latest("sds_channels", "verdict")
     blind = latest('mvds_group_verdict{verdict="blind"}', "verdict")
@@ -129,7 +130,7 @@ def _slices(
     window = pace(SLICE)
     detected, failures = indicator.detected, indicator.failures(SLICE)
     holes = f"{most_findings('excused', indicator.kind, window)} > 0"
-    # The findings in a verdict's window, which is longer than a slice.
+    # Findings are counted over the window of a verdict, which is longer than a slice.
     most = most_findings("unexcused", indicator.kind, window)
     # Each rule reads the results of earlier rules.
     return [
@@ -145,7 +146,7 @@ def _slices(
 
 
 def _sums(indicator: Indicator, window: timedelta, pace: Pace) -> list[dict[str, str]]:
-    # Slices overlap: each event is in `SLICE / SLICE_INTERVAL` slices.
+    # Slices overlap, so each event is in `SLICE / SLICE_INTERVAL` slices.
     each = SLICE_INTERVAL / SLICE
     return [
         _rule(whole, f"{each:g} * sum_over_time({part}[{pace(window)}])")

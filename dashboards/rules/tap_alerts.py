@@ -16,7 +16,7 @@ _alert = partial(Alert, subject=Subject.TAP, dashboard=MONITOR)
 
 
 def tap_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield one alert on blindness for all channels, and an alert for each tap."""
+    """Yield the alerts on blind channels and on taps."""
     for severity, holds in graded(at.BLIND_FOR, at.BLIND_STILL):
         yield _alert(
             "SdsTapBlind",
@@ -31,7 +31,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         )
     last_seen = "sds_tap_last_seen_timestamp_seconds"
     newest = latest(last_seen, "observer")
-    # The alert also covers a tap that the monitor has forgotten.
+    # The expression also finds a tap that the monitor has forgotten.
     each = f"last_over_time({last_seen}[{pace(at.TAP_SEEN_WITHIN)}])"
     yield _alert(
         "SdsTapSilent",
@@ -48,7 +48,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.CRITICAL,
         f"{latest(each, 'observer')}\n"
         f"unless {newest}\n"
-        # The alert needs a monitor that exports figures.
+        # Without a monitor that exports figures, silence of the taps is unknown.
         f"and {latest('sds_channels', 'verdict')}",
         "A tap is silent.",
         "All taps are silent: the newest record is from "

@@ -13,11 +13,12 @@ _NS_PER_S = 1_000_000_000
 
 @dataclass(slots=True)
 class AuditFigures:
-    """Findings of the audits since the process started.
+    """Results of the audits since the process started.
 
     Attributes:
-        result: Result of the newest audit that ended; None before the first.
-        result_ms: When the audit of `result` ended, Unix ms.
+        result: Result of the newest audit that succeeded; None before the first
+            success.
+        result_ms: When the audit with this `result` ended, Unix ms.
         error: Why the newest audit failed; empty if it succeeded.
     """
 
@@ -30,7 +31,7 @@ class AuditFigures:
     remirrored: int = 0
 
     def ended(self, result: AuditResult, now_ms: int) -> None:
-        """Record the result of an audit; `now_ms` is Unix ms."""
+        """Record the result of an audit that succeeded."""
         self.result = result
         self.result_ms = now_ms
         self.error = ""
@@ -38,7 +39,7 @@ class AuditFigures:
         self.remirrored += result.remirrored
 
     def failed(self, error: str) -> None:
-        """Count an audit that failed; `error` is one line."""
+        """Record that an audit failed; `error` is one line of text."""
         self.error = error
         self.runs["failed"] += 1
 

@@ -13,7 +13,7 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message from a record; if the record lacks a text, the text is empty.
+    """A message from a record; if the record lacks a topic or a key, the text is empty.
 
     `channel` is the key of the record. Store nodes keep no ephemeral message.
     """
@@ -28,7 +28,7 @@ class MirroredMessage(NamedTuple):
 
 
 class Unidentified(ValueError):
-    """A record does not contain a valid hash and time of its message."""
+    """A record lacks a valid hash or a valid time of its message."""
 
 
 def mirrored_message(record: RawRecord) -> MirroredMessage | None:
@@ -67,7 +67,7 @@ def _text(headers: Mapping[str, bytes | None], name: str) -> str:
 
 
 Topics = Mapping[str, Sequence[str]]
-"""Content topics by pubsub topic; an empty sequence or mapping selects all."""
+"""Content topics of each pubsub topic; an empty sequence or mapping selects all."""
 
 
 def is_selected(message: MirroredMessage, topics: Topics) -> bool:

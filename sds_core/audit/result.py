@@ -14,7 +14,7 @@ _NS_PER_MS = 1_000_000
 class AuditedMessage(NamedTuple):
     """A message that one side lacks; unknown texts are empty.
 
-    `Item` explains time and hash.
+    `sds_core.prolly.item.Item` explains time and hash.
     """
 
     timestamp_ns: int
@@ -25,20 +25,22 @@ class AuditedMessage(NamedTuple):
 
 
 class AuditResult(NamedTuple):
-    """The comparison of a mirror with another side.
+    """Result of a comparison of a mirror with a store or another mirror.
 
     Attributes:
         other: Name of the other side, as the operator entered it.
-        start_ns, end_ns: Compared range of senders' times, Unix ns; the end is
+        start_ns, end_ns: The compared period in senders' times, Unix ns; the end is
             exclusive.
-        here, there: Numbers of compared messages in the mirror and at the other side.
+        here, there: Numbers of messages of the mirror and of the other side that were
+            compared.
         missing_here: Messages that only the other side has, in order of time.
         missing_there: Messages that only the mirror has, in order of time.
-        unidentified: Number of the mirror's records that do not identify their message.
-        remirrored: Number of messages in `missing_here` that the mirror wrote after the
-            comparison.
-        mirror_begin_ms: Time of the mirror's first record, Unix ms; None for a mirror
-            without records.
+        unidentified: Number of records of the mirror without a valid hash or time of
+            their message.
+        remirrored: Number of messages in `missing_here` that were written to the mirror
+            after the comparison.
+        mirror_begin_ms: Time of the mirror's first record, Unix ms; None if the mirror
+            has no records.
     """
 
     other: str
@@ -56,8 +58,8 @@ class AuditResult(NamedTuple):
     def missing_before_begin(self) -> int:
         """Number of missing messages that were sent before the mirror's first record.
 
-        Either the mirror had not started yet, or retention deleted the mirror's
-        records.
+        When these messages were sent, the mirror did not run yet; or retention deleted
+        their records.
         """
         if self.mirror_begin_ms is None:
             return 0
@@ -71,7 +73,7 @@ class AuditResult(NamedTuple):
 
     @property
     def newest_missing_ms(self) -> Mapping[str, int]:
-        """Time of the newest message that the mirror lacks, by channel, Unix ms.
+        """For each channel, the time of the newest missing message in Unix ms.
 
         If the channel is unknown, the key is empty. If all missing messages were
         written to the mirror after the comparison, the result is empty.
@@ -102,7 +104,7 @@ class AuditResult(NamedTuple):
 
 
 def audited(message: MirroredMessage) -> AuditedMessage:
-    """Convert a message of a mirror for an audit's result."""
+    """Return a message of a mirror in the form that `AuditResult` has."""
     return AuditedMessage(
         message.item.timestamp_ns,
         message.item.message_hash,

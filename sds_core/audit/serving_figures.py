@@ -1,4 +1,4 @@
-"""Figures of a synchronisation server, and their metrics."""
+"""Figures of `sds-monitor audit serve`, and their metrics."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sds_core.metrics import Metric, one_sample
 
 @dataclass(slots=True)
 class ServingFigures:
-    """Counts of a server since it started; `SERVING_METRICS` explains them.
+    """Counts since the server started; `SERVING_METRICS` explains each count.
 
-    `messages` is None before the server has loaded the messages.
+    `messages` is None until the server has loaded the mirror's messages.
     """
 
     messages: int | None = None

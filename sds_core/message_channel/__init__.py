@@ -1,4 +1,4 @@
-"""An SDS participant: decides what to send, and tracks what arrived and what did not.
+"""An SDS participant: it decides what to send, and tracks which messages arrived.
 
 `MessageChannel` is one participant in one channel. A `MessageChannel` has no sockets,
 threads or clock: the caller passes bytes and the time.

@@ -1,9 +1,10 @@
-"""Change records, which an application stores after each call instead of a snapshot.
+"""Change records: an application may store these after each call, not a whole snapshot.
 
-A record is one call that changed the state, with its arguments. The same calls after
-the same snapshot give the same state, because a participant has no clock. The time of
-the next sync message is the only random value, and each record contains this time.
-Records and snapshots have a checksum (`sds_core.sealed`).
+A record holds one call that changed the state, and the call's arguments. If the
+recorded calls are repeated after the snapshot, they restore the same state: a
+participant reads no clock, and its only random value is the time of the next sync
+message, which each record contains. Records and snapshots have a checksum
+(`sds_core.sealed`).
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ VERSION = 1
 
 
 class Call(StrEnum):
-    """The call that changed the state.
+    """The kind of call that changed the state.
 
-    COPY: An ignored frame cancelled an answer or had a new hint. MET: The application
-    received a message from another source. RESUMED: The process was off until this
-    call.
+    - COPY: A frame was ignored, but cancelled an answer or had a new hint.
+    - MET: The application received a message from another source.
+    - RESUMED: The process was off until this call.
     """
 
     SENT = "sent"
@@ -41,7 +42,7 @@ class Call(StrEnum):
 class Change(msgspec.Struct, array_like=True):
     """One change of a participant's state.
 
-    Append new fields at the end, with a default.
+    Add new fields only at the end, with a default.
 
     Attributes:
         number: Sequence number of the change, from 1.
@@ -67,7 +68,7 @@ class ChangeRecorder:
 
     Attributes:
         number: Sequence number of the newest change.
-        is_on: Whether changes are recorded and numbered.
+        is_on: Whether changes are numbered and recorded.
     """
 
     def __init__(self) -> None:
@@ -76,7 +77,7 @@ class ChangeRecorder:
         self._records: list[bytes] = []
 
     def add(self, change: Change) -> None:
-        """Record a change, whose number is the next one."""
+        """Record a change; its number is one more than `number`."""
         self.number = change.number
         self._records.append(SEAL.pack(change))
 
@@ -86,10 +87,10 @@ class ChangeRecorder:
         return records
 
     def is_next(self, change: Change) -> bool:
-        """Count a stored change if it is the next one; return whether it was.
+        """Return whether a stored change is the next change; if so, update `number`.
 
         Raises:
-            SnapshotError: A change is missing before the stored change.
+            SnapshotError: A change that precedes the stored change is missing.
         """
         if change.number > self.number + 1:
             detail = (

@@ -1,13 +1,13 @@
 """A participant of one SDS channel: a pure state machine without I/O or clock.
 
-Bytes and times are the input; frames to broadcast and events are the output:
+The caller passes bytes and times; the calls return frames to broadcast, and events:
 
     send(), sync() ──▶ Step.broadcasts ──▶ the transport ──▶ receive() of the others
     receive(), advance() ──▶ Step.events ──▶ the application
 
-At or after `next_deadline_ms`, call `advance`, which does everything that is due. No
-frame from the network raises an error or takes more memory than the profile's limits
-allow.
+At or after `next_deadline_ms`, call `advance`, which does everything that is due.
+Whatever frame the network delivers, `receive` raises no error, and memory stays within
+the profile's limits.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ class MessageChannel(ParticipantView):
 
     Args:
         participant_id: Globally unique; not empty.
-        random: Source of the ids of messages and the times of sync messages.
+        random: Random numbers for the ids of messages and the times of sync messages.
 
     Attributes:
         next_deadline_ms: When `advance` must be called next, Unix ms; every call
-            updates it.
+            updates this time.
         hint_provider: Function that returns the retrieval hint of a message, or empty
-            bytes if the hint is unknown. By default, `hint_provider` is None. Before
-            each frame, the participant calls `hint_provider` for every history entry
-            without a hint. The function must not raise an error.
+            bytes if the hint is unknown. None by default. Before each frame, the
+            participant calls it for every history entry without a hint. The function
+            must not raise an error.
     """
 
     def __init__(
@@ -93,17 +93,17 @@ class MessageChannel(ParticipantView):
     def send(
         self, content: bytes, now_ms: int, *, message_id: str | None = None
     ) -> Step:
-        """Put a message into a frame (SDS, "Send Message").
+        """Return the frame of a new message (SDS, "Send Message").
 
         Args:
-            content: Bytes for the other applications; not empty.
+            content: Bytes for the applications of the other participants; not empty.
             now_ms: Unix ms.
             message_id: A globally unique id; by default a hash of channel, sender,
                 Lamport timestamp, content, time and a random number.
 
         Raises:
             EmptyContent: The content is empty.
-            MessageIdTaken: Another message has this id.
+            MessageIdTaken: A known message already has this id.
             ValueError: The id is empty, too long, or not valid Unicode text.
             FrameTooLarge: The frame would be longer than the profile allows.
         """
@@ -114,10 +114,10 @@ class MessageChannel(ParticipantView):
         return step
 
     def send_ephemeral(self, content: bytes, now_ms: int) -> Step:
-        """Make the frame of an ephemeral message (SDS, "Ephemeral Messages").
+        """Return the frame of an ephemeral message (SDS, "Ephemeral Messages").
 
-        The frame has no timestamp, history or filter, and the participant does not
-        remember it.
+        The frame has no timestamp, history or filter. The participant does not remember
+        the message.
 
         Raises:
             EmptyContent: The content is empty.
@@ -128,20 +128,20 @@ class MessageChannel(ParticipantView):
     def note_retrieval_hint(self, message_id: str, hint: bytes) -> None:
         """Store the retrieval hint of a message for use in later causal histories.
 
-        The transport knows the hint of our own message only after the broadcast. If a
-        message is neither in the log nor waiting, or a hint is too long, the call has
-        no effect.
+        The transport knows the hint of our own message only after the broadcast. If the
+        message is neither in the log nor waiting, or if the hint is too long, the call
+        has no effect.
         """
         if self._reception.note_hint(message_id, hint):
             self._done(Call.HINT, 0, hint=hint, message_id=message_id)
 
     def mark_dependencies_met(self, message_ids: Iterable[str], now_ms: int) -> Step:
-        """Mark messages as received, because the application received them elsewhere.
+        """Mark messages that the application received from another source as received.
 
         For example, the application read the messages from its own storage. Marked
         messages are no longer missing or lost. The filter holds marked messages, and
         later copies are duplicates. Marked messages enter no log and no causal history.
-        Messages that wait only for marked messages are delivered.
+        If a message waits only for marked messages, it is delivered.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text; nothing
@@ -173,9 +173,9 @@ class MessageChannel(ParticipantView):
     def receive(
         self, value: bytes, now_ms: int, *, retrieval_hint: bytes = b""
     ) -> Step:
-        """Receive a frame of the channel (SDS, "Receive Message").
+        """Receive a frame from the network (SDS, "Receive Message").
 
-        The bytes may be invalid. The hint is empty if it is unknown.
+        The bytes may be invalid. If the hint is unknown, `retrieval_hint` is empty.
         """
         check_time(now_ms)
         limit = self.profile.max_frame_bytes
@@ -210,7 +210,7 @@ class MessageChannel(ParticipantView):
     def _done_without_effect(
         self, event: Ignored, hint: bytes, now_ms: int, was_asked_for: bool
     ) -> None:
-        """Record an ignored frame that cancelled an answer or had a new hint."""
+        """Record an ignored frame if it cancelled an answer or had a new hint."""
         message_id = event.message_id
         if event.reason not in (IgnoredReason.OWN_ECHO, IgnoredReason.DUPLICATE):
             hint = b""
@@ -220,7 +220,7 @@ class MessageChannel(ParticipantView):
     # -- calls at a deadline
 
     def advance(self, now_ms: int) -> Step:
-        """Do everything that is due now."""
+        """Run every sweep that is due now, and send a sync message if it is due."""
         self._at(now_ms)
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
@@ -237,14 +237,14 @@ class MessageChannel(ParticipantView):
         return Step(broadcasts, events)
 
     def sweep_incoming(self, now_ms: int) -> Step:
-        """Drop messages that are missing for too long; request the other missing ones.
+        """Drop messages that are missing for too long; repeat requests that expired.
 
         Source: SDS, "Periodic Incoming Buffer Sweep".
         """
         return self._swept(self._sweeps.incoming, Call.SWEEP_INCOMING, now_ms)
 
     def sweep_outgoing(self, now_ms: int) -> Step:
-        """Broadcast messages again that were not acknowledged in time.
+        """Broadcast our messages again if they were not acknowledged in time.
 
         Source: SDS, "Periodic Outgoing Buffer Sweep".
         """
@@ -258,10 +258,11 @@ class MessageChannel(ParticipantView):
         return self._swept(self._repairer.answer, Call.SWEEP_REPAIRS, now_ms)
 
     def sync(self, now_ms: int) -> Step:
-        """Put the causal history and the filter into a frame without content.
+        """Return a sync message: a frame with a history and filter, without content.
 
-        The frame enters no buffer, log or filter (SDS, "Periodic Sync Message"). If the
-        log is empty, no message waits and no repair request is due, the step is empty.
+        The sync message enters no buffer, log or filter (SDS, "Periodic Sync Message").
+        The step is empty if the log is empty, no message waits, and no repair request
+        is due.
         """
         self._at(now_ms)
         self._ask_for_hints()
@@ -276,24 +277,24 @@ class MessageChannel(ParticipantView):
     # -- storage for a restart
 
     def record_changes(self) -> None:
-        """Start to record changes of the state for `take_changes`."""
+        """Start to record changes of the state, which `take_changes` then returns."""
         self._changes.is_on = True
 
     def take_changes(self) -> list[bytes]:
-        """Return and forget the changes since the last `take_changes`, in order.
+        """Return the changes since the last `take_changes`, in order, and forget them.
 
         Store the changes before you broadcast the frames of the call. After a snapshot,
-        you can delete the earlier changes.
+        you can delete earlier changes.
         """
         return self._changes.take()
 
     def snapshot(self, now_ms: int | None = None) -> bytes:
-        """Return the whole state as bytes for `restore`.
+        """Return the whole state as bytes, which `restore` accepts.
 
-        Times are absolute: a deadline that passes before `restore` is due immediately.
-        The wait for a missing message pauses until the first call after `restore`,
-        because no repair is possible while the process is off. By default, `now_ms` is
-        the time of the last call.
+        Times are absolute: if a deadline passes before `restore`, its action is due
+        immediately. The wait for a missing message pauses until the first call after
+        `restore`, because no repair is possible while the process is off. By default,
+        `now_ms` is the time of the last call.
         """
         if now_ms is not None:
             self._at(now_ms)
@@ -309,20 +310,21 @@ class MessageChannel(ParticipantView):
         profile: Profile = _DEFAULT_PROFILE,
         was_off: bool = True,
     ) -> MessageChannel:
-        """Return a participant that is restored from a snapshot.
+        """Restore a participant from a snapshot and later changes.
 
         Args:
             blob: Result of `snapshot`, of this version or a previous one.
-            changes: Results of `take_changes`, in order; changes that the snapshot
+            changes: Results of `take_changes`, in order. Changes that the snapshot
                 contains are skipped.
             random: See `MessageChannel`.
-            profile: The participant's profile; it must fit the snapshot.
+            profile: The participant's profile; it must fit the snapshot (see
+                `snapshot.check_fit`).
             was_off: Whether the process was off until the first call. If False, the
-                process was off until `resume`.
+                process was off until `resume` is called.
 
         Raises:
-            SnapshotError: The blob or a change cannot be read, a change is missing, or
-                the blob does not fit the profile.
+            SnapshotError: The blob or a change is invalid, a change is missing, or the
+                profile does not fit the blob.
         """
         state = snapshot.SEAL.unpack(blob)
         snapshot.check_fit(state, profile)
@@ -338,7 +340,7 @@ class MessageChannel(ParticipantView):
         return self
 
     def resume(self, now_ms: int) -> None:
-        """Extend the waits by the time since the last call: the process was off.
+        """Extend the waits by the time for which the process was off.
 
         Call this only after a `restore` with `was_off=False`.
         """
@@ -346,10 +348,10 @@ class MessageChannel(ParticipantView):
         self._at(now_ms)
 
     def _repeat(self, change: Change) -> None:
-        """Change the state as a recorded call did, unless the state has the change.
+        """Repeat a recorded call, unless the state already contains its change.
 
         Raises:
-            SnapshotError: The previous change is missing.
+            SnapshotError: A change that precedes this change is missing.
             WireError: The frame of this change is invalid.
         """
         if not self._changes.is_next(change):
@@ -377,7 +379,7 @@ class MessageChannel(ParticipantView):
                 self._repairer.answer(now_ms)
             case Call.SYNC:
                 self._sweeps.sync(now_ms)
-        # Storing a hint does not depend on the time.
+        # A hint is stored without a time: the `now_ms` of this change is 0.
         if change.call is not Call.HINT:
             self._uptime.last_ms = now_ms
         self._sync.next_ms = change.next_sync_ms

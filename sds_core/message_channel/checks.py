@@ -1,4 +1,4 @@
-"""Checks of calls and frames, made before they change the state."""
+"""Checks of calls and frames, before they change the state."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sds_core.wire import Frame, FrameKind, HistoryEntryLike
 
 
 def check_name(what: str, name: str, limit: int) -> None:
-    """Check an id that the application gives.
+    """Check an id that the application passes.
 
     Raises:
         ValueError: The id is empty, too long, or not valid Unicode text.
@@ -29,7 +29,7 @@ def check_name(what: str, name: str, limit: int) -> None:
 def check_time(now_ms: int) -> None:
     """Check that a time is a whole number of milliseconds.
 
-    A fraction would be stored without an error, and then `restore` would fail.
+    A fraction would be stored without an error, and only `restore` would fail.
 
     Raises:
         TypeError: The time is not an int.
@@ -48,7 +48,7 @@ def refusal(
 ) -> Ignored | None:
     """Return why a new content or sync frame is ignored; None if it is accepted.
 
-    `unknown` has the entries of the frame's causal history that are not in the log.
+    `unknown` has those entries of the frame's causal history that the log lacks.
     """
     message_id = frame.message_id
     entries = len(frame.causal_history)
@@ -62,7 +62,7 @@ def refusal(
     if longest > limit:
         detail = f"{longest} characters, at most {limit}"
         return Ignored(IgnoredReason.ID_TOO_LONG, message_id[:limit], detail)
-    # Only content adopts a timestamp.
+    # Only timestamps of content are adopted, so only these need the check.
     timestamp = frame.lamport or 0
     if frame.kind is FrameKind.CONTENT and timestamp > lamport.limit(now_ms):
         detail = f"lamport timestamp {timestamp}"

@@ -28,10 +28,10 @@ class Delivery(Behaviour):
     def unmet(
         self, unknown: list[HistoryEntryLike], named_by: str, now_ms: int
     ) -> tuple[set[str], list[Event]]:
-        """Return the dependencies that a message waits for, and record missing ones.
+        """Return a message's unmet dependencies, and record which of these are missing.
 
-        `unknown` has the entries of the message's causal history that are not in the
-        log.
+        `unknown` has those entries of the message's causal history that the log lacks.
+        `named_by` is the message's id.
         """
         incoming = self._incoming
         buffered_is_met = self._profile.buffered_meets_dependencies
@@ -58,7 +58,7 @@ class Delivery(Behaviour):
             oldest = next(iter(incoming.missing))
             events.append(Evicted(Buffer.MISSING, oldest))
             events += self.lose(oldest, now_ms)
-        # `lose` may have delivered or dropped some messages of `unmet`.
+        # `lose` may have delivered some messages of `unmet`, and dropped others.
         unmet = {
             one for one in unmet if one in incoming.missing or one in incoming.waiting
         }
@@ -88,7 +88,8 @@ class Delivery(Behaviour):
     def met_elsewhere(self, message_id: str, now_ms: int) -> list[Event] | None:
         """Mark a message as received elsewhere; deliver messages that waited for it.
 
-        Returns None if the message is already in the log or in the incoming buffer.
+        The result is None if the message is already in the log or in the incoming
+        buffer.
         """
         if self._log.knows(message_id) or message_id in self._incoming.waiting:
             return None
@@ -106,7 +107,7 @@ class Delivery(Behaviour):
         return events + self.deliver_circle(self._incoming.waiting_of(needed), now_ms)
 
     def deliver_circle(self, circle: Iterable[str], now_ms: int) -> list[Event]:
-        """Deliver messages that wait for each other, one after the other."""
+        """Deliver messages that wait for each other, in the given order."""
         events: list[Event] = []
         for message_id in circle:
             message = self._incoming.waiting.pop(message_id, None)
@@ -123,9 +124,9 @@ class Delivery(Behaviour):
         return self.deliver_all(freed, now_ms) if freed else []
 
     def deliver_all(self, ready: list[Waiting], now_ms: int) -> list[Event]:
-        """Deliver messages and their waiting dependents, in the log's order.
+        """Deliver messages, and the messages that waited for them, in the log's order.
 
-        SDS, "Deliver Message". A loop replaces recursion, because chains of
+        SDS, "Deliver Message". The function does not recurse, because chains of
         dependencies may be long.
         """
         events: list[Event] = []
@@ -148,7 +149,7 @@ class Delivery(Behaviour):
         return Delivered(message_id, sender_id, lamport, frame.content)
 
     def _plain(self, entry: HistoryEntryLike) -> HistoryEntry:
-        """Copy an entry of a frame; a hint that is too long is omitted."""
+        """Copy an entry of a frame; if its hint is too long, the copy has no hint."""
         hint = entry.retrieval_hint
         if len(hint) > self._profile.hint_limit:
             hint = b""

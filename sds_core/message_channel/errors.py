@@ -1,4 +1,4 @@
-"""Errors of calls that a participant's own application makes.
+"""Errors that a participant raises for wrong calls of its application.
 
     ParticipantError
     ├── EmptyContent (a ValueError)
@@ -17,14 +17,14 @@ class ParticipantError(Exception):
 
 
 class EmptyContent(ParticipantError, ValueError):
-    """The content is empty: the frame would be a sync message (SDS, "Message")."""
+    """The content is empty, so the frame would be a sync message (SDS, "Message")."""
 
     def __init__(self) -> None:
         super().__init__("content is empty; use sync() to send a sync message")
 
 
 class MessageIdTaken(ParticipantError, ValueError):
-    """Another message has the id."""
+    """A known message already has the id."""
 
     def __init__(self, message_id: str) -> None:
         super().__init__(
@@ -46,7 +46,7 @@ class FrameTooLarge(ParticipantError, ValueError):
 
 
 class SnapshotError(ParticipantError, ValueError):
-    """A snapshot, or a change after it, cannot be restored."""
+    """A participant cannot be restored from a snapshot and the changes after it."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"the snapshot cannot be restored: {detail}")

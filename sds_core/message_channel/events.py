@@ -1,7 +1,7 @@
-"""Events for a participant's application, and frames for its transport.
+"""The results of calls: events for the application, and frames for the transport.
 
 The names follow SDS, "Events Emitted". `Event` is the union of all events, so a type
-checker reports an event that an application does not handle.
+checker finds events that an application does not handle.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Cause(StrEnum):
 
 
 class Broadcast(NamedTuple):
-    """One frame that the transport must send to all participants of the channel.
+    """One frame that the transport must send to all other participants of the channel.
 
     Attributes:
-        cause: `CONTENT` for a message's first sending; `RETRY` or `REPAIR` for a later
-            sending.
-        value: the bytes to send; all sendings of a message have equal bytes.
+        cause: for example, `CONTENT` for a message's first broadcast, and `RETRY` or
+            `REPAIR` for its later broadcasts.
+        value: the bytes to send; they are the same in all broadcasts of a message.
     """
 
     cause: Cause
@@ -45,8 +45,8 @@ class Sent(_Event, frozen=True):
     """A message of ours was put into a frame.
 
     Attributes:
-        lamport: position in the log, which is ordered by (lamport, message_id); None
-            for an ephemeral message, which enters no log.
+        lamport: Lamport timestamp, which decides the position in the log; None for an
+            ephemeral message, which enters no log.
     """
 
     message_id: str
@@ -54,14 +54,14 @@ class Sent(_Event, frozen=True):
 
 
 class Retried(_Event, frozen=True):
-    """An unacknowledged message of ours is broadcast again; attempts count from 1."""
+    """A message of ours is broadcast again; `attempt` counts rebroadcasts from 1."""
 
     message_id: str
     attempt: int
 
 
 class RetriesExhausted(_Event, frozen=True):
-    """A message of ours is not broadcast again; it may still be acknowledged."""
+    """A message of ours will not be broadcast again, but may still be acknowledged."""
 
     message_id: str
 
@@ -87,7 +87,7 @@ class Evidence(StrEnum):
 
 
 class Acknowledged(_Event, frozen=True):
-    """Another participant received our message; the message has no later event."""
+    """Another participant received our message; this is the message's last event."""
 
     message_id: str
     sender_id: str
@@ -95,20 +95,20 @@ class Acknowledged(_Event, frozen=True):
 
 
 class Received(_Event, frozen=True):
-    """A content message arrived for the first time; it may wait before its delivery."""
+    """A content message arrived for the first time; it may wait for dependencies."""
 
     message_id: str
     sender_id: str
 
 
 class Delivered(_Event, frozen=True):
-    """A content message entered the local log, after all its dependencies.
+    """A content message entered the local log; no dependency is awaited any more.
 
     Attributes:
-        message_id: id of another participant's message, or of our own forgotten
-            message.
-        sender_id: who sent the message first; empty if unknown.
-        lamport: position in the log, which is ordered by (lamport, message_id).
+        message_id: id of another participant's message; after a restore from an older
+            snapshot, also of our own message.
+        sender_id: participant that wrote the message; empty if unknown.
+        lamport: Lamport timestamp, which decides the position in the log.
     """
 
     message_id: str
@@ -126,15 +126,16 @@ class EphemeralReceived(_Event, frozen=True):
 
 
 class Missing(_Event, frozen=True):
-    """A causal dependency was not received; emitted once for each dependency.
+    """A causal dependency was not received; one event for each missing message.
 
     If the hint or sender becomes known later, `MessageChannel.missing` shows the new
     value.
 
     Attributes:
-        sender_id: participant that sent the message. If the sender is unknown,
+        sender_id: participant that sent the missing message. If the sender is unknown,
             `sender_id` is empty and no repair is possible.
-        named_by: id of the message whose causal history names the missing message.
+        named_by: id of the received message whose causal history names the missing
+            message.
     """
 
     message_id: str
@@ -144,9 +145,9 @@ class Missing(_Event, frozen=True):
 
 
 class IrretrievablyLost(_Event, frozen=True):
-    """The wait for a missing dependency ended; one event for each dependency.
+    """The participant stopped waiting for a missing message; one event per message.
 
-    A message that arrives after this event is still delivered.
+    If the message arrives after this event, it is still delivered.
     """
 
     message_id: str
@@ -171,7 +172,7 @@ class RepairRequested(_Event, frozen=True):
     """A frame of ours requests missing messages (SDS-R).
 
     Attributes:
-        carrier_id: id of the message that carries the request.
+        carrier_id: id of the message whose frame carries the request.
     """
 
     message_ids: tuple[str, ...]
@@ -197,13 +198,13 @@ class RepairAnswered(_Event, frozen=True):
 
 
 class RepairExpired(_Event, frozen=True):
-    """A repair request of any participant was not answered in time (SDS-R)."""
+    """No participant answered a repair request in time (SDS-R)."""
 
     message_id: str
 
 
 class IgnoredReason(StrEnum):
-    """Why a frame has no effect."""
+    """Why a received frame is ignored."""
 
     OWN_ECHO = "own echo"
     DUPLICATE = "duplicate"
@@ -218,13 +219,13 @@ class IgnoredReason(StrEnum):
 
 
 class Ignored(_Event, frozen=True):
-    """A received frame is ignored, but it can cancel our answer to a request.
+    """A received frame is ignored; it may still cancel our answer to a repair request.
 
-    If a frame is older than the log, its message may have been delivered before. So the
-    frame has all its effects except the delivery.
+    With the reason `OLDER_THAN_LOG`, only the delivery is omitted, because the message
+    may have been delivered before; the frame has all its other effects.
 
     Attributes:
-        message_id: id in the frame; empty if the frame is invalid.
+        message_id: message id in the frame; empty if the frame is invalid.
         detail: text with the frame's values, for a log line.
     """
 
@@ -234,7 +235,7 @@ class Ignored(_Event, frozen=True):
 
 
 class BloomUnusable(_Event, frozen=True):
-    """A frame's bloom filter cannot be used; the other fields of the frame are used."""
+    """A frame's bloom filter is unusable; the other fields of the frame are used."""
 
     message_id: str
     detail: str
@@ -251,7 +252,7 @@ class Buffer(StrEnum):
 
 
 class Evicted(_Event, frozen=True):
-    """A full buffer dropped an entry by the profile's rule."""
+    """A full buffer dropped an entry; `Profile` defines which entry."""
 
     buffer: Buffer
     message_id: str
@@ -281,7 +282,7 @@ Event = (
 
 
 class Step(NamedTuple):
-    """Result of one call to a participant; frames and events in order."""
+    """Result of one call of a participant's method; frames and events are in order."""
 
     broadcasts: Sequence[Broadcast]
     events: Sequence[Event]

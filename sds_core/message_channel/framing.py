@@ -1,4 +1,4 @@
-"""The frames that a participant broadcasts: id, causal history, filter and requests."""
+"""Builds the frames that a participant broadcasts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sds_core.message_channel.parts import Behaviour, Parts
 from sds_core.wire import Frame, HistoryEntry, decode, encode
 
 _ENTRY_OVERHEAD_BYTES = 16
-"""Upper bound for the tags and lengths of a history entry and its fields."""
+"""Maximum size of an encoded history entry, without the values of its fields."""
 
 _NONCE_BYTES = 16
 
@@ -33,11 +33,11 @@ class FrameBuilder(Behaviour):
     ) -> tuple[bytes, list[HistoryEntry]]:
         """Return the bytes of a content or sync frame, and its repair requests.
 
-        If the frame is too long, the first entries of its history are omitted.
+        If the frame would be too long, the first entries of its history are omitted.
 
         Raises:
-            FrameTooLarge: The frame is too long even without a history; the state is
-                unchanged.
+            FrameTooLarge: The frame would be too long even without a history; the state
+                is unchanged.
         """
         requested = self._repairer.requests.due(now_ms)
         limit = self._profile.max_frame_bytes
@@ -64,8 +64,8 @@ class FrameBuilder(Behaviour):
     def _causal_history(self, room: int) -> list[HistoryEntry]:
         """Return the last entries of the log that fit into `room` bytes.
 
-        A limit is necessary because other participants choose the length of their ids
-        and hints.
+        Other participants choose the length of their ids and hints, so even a few
+        entries may be too long.
         """
         entries = self._log.last(self._profile.causal_history_size)
         for fitting, entry in enumerate(reversed(entries)):
@@ -88,8 +88,8 @@ class FrameBuilder(Behaviour):
     ) -> str:
         """Return an id that no other message has (SDS, "Design Assumptions").
 
-        Content and timestamp can repeat after a restore from an older snapshot. Time
-        and random value do not repeat.
+        After a restore from an older snapshot, content and timestamp may repeat, but
+        time and random value do not.
         """
         return hash_of_parts(
             self._channel_id.encode(),
@@ -102,7 +102,7 @@ class FrameBuilder(Behaviour):
 
 
 def hash_of_parts(*parts: bytes) -> str:
-    """Return the SHA-256 of parts with their lengths, in hexadecimal."""
+    """Return the SHA-256 of all parts, each after its length, in hexadecimal."""
     hashed = sha256()
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big"))
@@ -111,13 +111,13 @@ def hash_of_parts(*parts: bytes) -> str:
 
 
 def requested_events(entries: list[HistoryEntry], carrier_id: str) -> Iterator[Event]:
-    """Yield an event for the repair requests that a frame carries, if any."""
+    """If a frame carries repair requests, yield one event for all of them."""
     if entries:
         yield RepairRequested(tuple(entry.message_id for entry in entries), carrier_id)
 
 
 class Sending(Behaviour):
-    """Puts messages of the application into frames and into the participant's state."""
+    """Puts messages of the application into frames, and records them in the state."""
 
     def __init__(self, parts: Parts, frames: FrameBuilder, random: Random) -> None:
         super().__init__(parts)
@@ -125,7 +125,7 @@ class Sending(Behaviour):
         self._random = random
 
     def send(self, content: bytes, now_ms: int, message_id: str | None) -> Step:
-        """Put a content message into a frame; for errors, see `MessageChannel.send`."""
+        """See `MessageChannel.send`."""
         if not content:
             raise EmptyContent
         lamport = self._lamport.next(now_ms)
@@ -142,11 +142,11 @@ class Sending(Behaviour):
         return Step([Broadcast(Cause.CONTENT, message_id, value)], events)
 
     def send_ephemeral(self, content: bytes) -> Step:
-        """Put an ephemeral message into a frame; the state stays as it is."""
+        """Put an ephemeral message into a frame; the state does not change."""
         if not content:
             raise EmptyContent
-        # The id is random, because a hash without a timestamp would be equal for equal
-        # content.
+        # The id is random: a hash would be equal for equal content, because the message
+        # has no timestamp.
         message_id = f"{self._random.getrandbits(256):064x}"
         frame = Frame.build(
             self._profile.dialect,
@@ -161,7 +161,7 @@ class Sending(Behaviour):
         )
 
     def repeat(self, value: bytes, now_ms: int) -> None:
-        """Add a message with the bytes that were broadcast before a restart."""
+        """Restore a message of ours from the bytes that were broadcast."""
         frame = decode(value)
         self._lamport.value = frame.lamport or 0
         self._repairer.requests.carried(frame.repair_request)

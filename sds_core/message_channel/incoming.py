@@ -1,4 +1,4 @@
-"""The incoming buffer: messages that wait for dependencies, and missing messages."""
+"""The incoming buffer: messages that wait, and the missing messages they wait for."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sds_core.message_channel.sized_dict import SizedDict
 from sds_core.wire import Frame, HistoryEntry
 
 HINTS_KEPT = 3
-"""The newest retrieval hints of a missing message.
+"""Maximum number of retrieval hints that are kept for a missing message.
 
-Each sending has its own hint, but a store may hold only some sendings, so the newest
-hint alone may find nothing.
+Each broadcast has its own hint, but a store may hold only some broadcasts, so the
+newest hint alone may find nothing.
 """
 
 
 class MissingDependency(NamedTuple):
-    """A message that a causal history named and that was not received.
+    """A message that was not received, although a causal history named it.
 
     Attributes:
-        entry: Entry of the causal history that named the message, with the newest hint.
+        entry: The message's entry in causal histories, with the newest hint.
         since_ms: When the message was first noticed as missing, Unix ms.
     """
 
@@ -34,14 +34,14 @@ class MissingDependency(NamedTuple):
 
     @property
     def hints(self) -> tuple[bytes, ...]:
-        """All retrieval hints that are kept, newest first."""
+        """The message's retrieval hints, newest first."""
         newest = self.entry.retrieval_hint
         return (newest, *self.older_hints) if newest else ()
 
 
 @dataclass(eq=False, slots=True)
 class Waiting:
-    """A content message that is not delivered yet.
+    """A content message that arrived, but is not delivered yet.
 
     Attributes:
         unmet: Ids of the dependencies that the message waits for.
@@ -60,16 +60,14 @@ class Waiting:
 
 
 class IncomingBuffer:
-    """Messages with unmet causal dependencies, and the dependencies themselves.
+    """Messages with unmet causal dependencies, and the missing dependencies.
 
     Attributes:
-        waiting: Messages by id, in order of arrival.
-        missing: Messages that were named but not received, in the order of their first
-            mention.
-        circles_due_ms: When to search for messages that wait for each other in a
-            circle, Unix ms.
-        lost: Ids of messages that were dropped as lost; dependencies on them count as
-            met.
+        waiting: Messages that wait for dependencies, by id, in order of arrival.
+        missing: Messages that were named but not received, in order of first mention.
+        circles_due_ms: When `stuck` must be called next, Unix ms.
+        lost: Ids of messages that were missing for too long; a dependency on a lost
+            message counts as met.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -77,8 +75,8 @@ class IncomingBuffer:
         self._lost_after_ms = inf if lost_after_ms is None else lost_after_ms
         self._lost_limit = profile.missing_limit
         self.waiting: SizedDict[Waiting] = SizedDict(lambda one: len(one.value))
-        # An OrderedDict, because a plain dict finds its first entry more slowly after
-        # each removal.
+        # `missing` is an OrderedDict, because a plain dict finds its first entry more
+        # slowly after each removal.
         self.missing: OrderedDict[str, MissingDependency] = OrderedDict()
         self.lost: OrderedDict[str, None] = OrderedDict()
         self.circles_due_ms: float = inf
@@ -87,7 +85,7 @@ class IncomingBuffer:
 
     @property
     def next_ms(self) -> float:
-        """When the next wait ends, Unix ms; inf if no message waits."""
+        """When a message is next lost or stuck, Unix ms; inf if no message waits."""
         if not self.missing:
             return self.circles_due_ms
         first = next(iter(self.missing.values()))
@@ -110,10 +108,10 @@ class IncomingBuffer:
             self._waiters.setdefault(dependency, []).append(message_id)
 
     def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
-        """Update the entry of a missing message with the values of `entry`.
+        """Add new information in `entry` to the entry of a missing message.
 
-        The first known sender is kept, because a hostile participant must not replace
-        it. Returns the updated entry; None if it did not change.
+        A known sender is never replaced, because a hostile participant may name
+        another. Returns the updated entry; None if it did not change.
         """
         missing = self.missing[entry.message_id]
         known = missing.entry
@@ -136,13 +134,13 @@ class IncomingBuffer:
         return completed
 
     def learn_hint(self, message_id: str, hint: bytes) -> None:
-        """Store the retrieval hint of a waiting message that has none so far."""
+        """Store the retrieval hint of a waiting message if its hint is unknown."""
         message = self.waiting.get(message_id)
         if message is not None and not message.retrieval_hint:
             message.retrieval_hint = hint
 
     def arrived(self, message_id: str) -> None:
-        """Record that a message arrived: it is neither missing nor lost any more."""
+        """Count a message that arrived; it is neither missing nor lost any more."""
         self.received += 1
         self.is_had(message_id)
 
@@ -152,7 +150,7 @@ class IncomingBuffer:
         self.lost.pop(message_id, None)
 
     def met(self, dependency: str) -> Iterator[Waiting]:
-        """Remove and yield the messages that wait only for this dependency."""
+        """Mark a dependency as met; remove and yield messages that no longer wait."""
         for message_id in self._waiters.pop(dependency, ()):
             message = self.waiting.get(message_id)
             if message is None:
@@ -163,7 +161,7 @@ class IncomingBuffer:
                 yield message
 
     def overdue(self, now_ms: int) -> list[str]:
-        """Return the ids of messages that are missing for longer than the limit."""
+        """Return the ids of messages that have been missing for too long."""
         if self._lost_after_ms == inf:
             return []
         latest_ms = now_ms - self._lost_after_ms
@@ -174,10 +172,10 @@ class IncomingBuffer:
         ]
 
     def stuck(self, now_ms: int) -> list[str]:
-        """Return ids of messages that wait too long although no dependency is missing.
+        """Return ids of messages that wait too long, though no dependency is missing.
 
-        Stuck messages name each other in a circle, so they would never be delivered.
-        The result has the log's order.
+        They depend on each other in a circle, so they would wait forever. The result is
+        in the log's order.
         """
         if self._lost_after_ms == inf:
             return []
@@ -208,7 +206,7 @@ class IncomingBuffer:
         return list(found)
 
     def waiting_of(self, message_ids: Iterable[str]) -> list[str]:
-        """Return the given messages that wait, in the log's order."""
+        """Return those of the given ids whose messages wait, in the log's order."""
         return self._in_order(one for one in message_ids if one in self.waiting)
 
     def give_up(self, message_id: str) -> HistoryEntry:
@@ -220,7 +218,7 @@ class IncomingBuffer:
         return entry
 
     def put_off(self, by_ms: int) -> None:
-        """Extend all waits by the time in which the participant was off, ms."""
+        """Extend all waits by the time for which the participant was off, ms."""
         self.missing.update(
             {
                 message_id: dependency._replace(since_ms=dependency.since_ms + by_ms)
@@ -238,7 +236,7 @@ class IncomingBuffer:
         lost: Iterable[str],
         circles_due_ms: float,
     ) -> None:
-        """Restore the buffer from a snapshot; each argument has its original order."""
+        """Restore the buffer from a snapshot; all arguments are in original order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
         self.missing.update((one.entry.message_id, one) for one in missing)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from sds_core.message_channel.profile import LamportRule, Profile
 
 CENTURY_MS = 36_525 * 86_400_000
-"""Maximum time by which a timestamp may be ahead of the clock, ms.
+"""Default of the maximum time by which a timestamp may be ahead of the clock, ms.
 
-If a timestamp exceeds this maximum, the timestamp is ignored. Because the limit moves
+A message with a timestamp that is further ahead is ignored. Because this limit moves
 with the clock, no participant can raise a channel's timestamps so far that all later
-timestamps are refused.
+messages are ignored.
 """
 
 
 class LamportTimestamp:
-    """The timestamp and its `LamportRule`; times in ms, `value` in the rule's unit."""
+    """A Lamport timestamp that follows a `LamportRule`; its unit is the profile's."""
 
     __slots__ = ("_max_ahead_ms", "_rule", "_unit_ms", "value")
 
@@ -26,7 +26,7 @@ class LamportTimestamp:
         self.value = now_ms // self._unit_ms
 
     def next(self, now_ms: int) -> int:
-        """Return the timestamp for the next frame; does not change `value`."""
+        """Return the timestamp for the next frame, without a change of `value`."""
         clock = now_ms // self._unit_ms
         if self._rule is LamportRule.COUNT:
             return self.value + 1
@@ -40,7 +40,7 @@ class LamportTimestamp:
             self._raise_to(max(received, self.value) + 1, now_ms)
 
     def adopt(self, delivered: int, now_ms: int) -> None:
-        """Update the timestamp to match a delivered message that is ahead of it."""
+        """Raise the timestamp to that of a delivered message, if that is higher."""
         if self._rule is LamportRule.TICK:
             self._raise_to(delivered, now_ms)
         else:
@@ -51,11 +51,11 @@ class LamportTimestamp:
         return (now_ms + self._max_ahead_ms) // self._unit_ms
 
     def _raise_to(self, value: int, now_ms: int) -> None:
-        """Increase the timestamp up to half of the maximum lead over the clock.
+        """Raise the timestamp to `value`, but only to half of the maximum lead.
 
-        The other half of the lead stays reserved for sent frames. Without this
-        reserve, a timestamp at the limit would soon exceed the limit, and all
-        participants would refuse all further frames.
+        The lead is the time by which the timestamp is ahead of the clock. The other
+        half stays reserved for sent frames. Otherwise, our timestamp could reach the
+        limit, and all participants would refuse our next frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

@@ -1,4 +1,4 @@
-"""The local log of a channel: the ids of what was sent and delivered, in order."""
+"""The local log of a channel: the ids of sent and delivered messages, in order."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from sds_core.wire import HistoryEntry
 
 
 class LocalLog:
-    """Message ids in the order that all participants converge to.
+    """The ids of sent and delivered messages, in order.
 
-    The order is by (lamport, message id) (SDS, "Deliver Message", "Resolve Conflicts"),
-    or by arrival. A full log drops its first entry.
+    The order is by (lamport, message id), the same for all participants (SDS, "Deliver
+    Message", "Resolve Conflicts"), or by arrival. A full log drops its first entry.
 
     Attributes:
-        entries: Entry for causal histories, by message id.
-        forgotten: Lamport timestamps of the newest dropped ids. `forgotten` and the log
-            have the same maximum number of ids. A dependency on a forgotten id is met,
-            and a second copy of the forgotten message is recognised.
-        horizon: (lamport, message id) of the last message that is neither in the log
-            nor in `forgotten`; None if no such message exists.
+        entries: For each message id, its entry in causal histories.
+        forgotten: Lamport timestamps of ids that the log dropped last, at most as many
+            as the log holds. A dependency on such an id is met, and a second copy of
+            its message is recognised.
+        horizon: greatest (lamport, message id) that `forgotten` dropped; None if it
+            dropped none.
     """
 
     def __init__(self, order: LogOrder, limit: int) -> None:
@@ -60,7 +60,7 @@ class LocalLog:
             self.remember(key[1], key[0])
 
     def remember(self, message_id: str, lamport: int) -> None:
-        """Remember a dropped id; above the limit, the oldest one is forgotten."""
+        """Add an id to `forgotten`; if `forgotten` is full, drop its oldest id."""
         self.forgotten[message_id] = lamport
         if len(self.forgotten) > self._limit:
             oldest = next(iter(self.forgotten))
@@ -68,7 +68,7 @@ class LocalLog:
             self.horizon = key if self.horizon is None else max(self.horizon, key)
 
     def note_hint(self, message_id: str, hint: bytes) -> bool:
-        """Store the retrieval hint of an id; return whether the log holds the id."""
+        """If the log holds an id, store its retrieval hint; return whether it does."""
         entry = self.entries.get(message_id)
         if entry is not None:
             self._put(entry._replace(retrieval_hint=hint))
@@ -80,14 +80,14 @@ class LocalLog:
             self.note_hint(message_id, hint)
 
     def knows(self, message_id: str) -> bool:
-        """Return whether an id is in the log or was dropped from it lately."""
+        """Return whether an id is in the log or in `forgotten`."""
         return message_id in self.entries or message_id in self.forgotten
 
     def may_have_had(self, lamport: int, message_id: str) -> bool:
-        """Return whether the log may have dropped the message with an unknown id.
+        """Return whether an unknown id may be one that `forgotten` dropped.
 
-        If the log is in the order of arrival, positions are unknown and the result is
-        False.
+        If the log is in the order of arrival, the timestamp does not show this, and the
+        result is False.
         """
         horizon = self._ordered_horizon
         return horizon is not None and (lamport, message_id) <= horizon
@@ -97,7 +97,7 @@ class LocalLog:
         return None if self._by_arrival else self.horizon
 
     def last(self, count: int) -> list[HistoryEntry]:
-        """Return the last entries, at most `count`, in order."""
+        """Return the last entries in order, at most `count`."""
         if count < 1:
             return []
         return [self.entries[message_id] for _, message_id in self._order[-count:]]
@@ -107,7 +107,7 @@ class LocalLog:
         return tuple(message_id for _, message_id in self._order)
 
     def keys(self) -> list[tuple[int, str]]:
-        """Return (lamport or arrival number, id) of all entries, for a snapshot."""
+        """Return (timestamp or arrival number, id) of all entries, for a snapshot."""
         return list(self._order)
 
     def restore(
@@ -118,11 +118,11 @@ class LocalLog:
         lamports: list[int] | None,
         horizon: tuple[int, str] | None,
     ) -> None:
-        """Restore the log from a snapshot; each argument has its original order.
+        """Restore the log from a snapshot; each argument is in the original order.
 
-        A snapshot of a version up to 0.14 lacks the Lamport timestamps of dropped
-        messages. With such a snapshot, all messages before the log's first entry count
-        as forgotten.
+        Snapshots of versions up to 0.14 lack the Lamport timestamps of `forgotten`.
+        After a restore from such a snapshot, all messages before the log's first entry
+        count as dropped.
         """
         self._order = keys
         self._arrivals = keys[-1][0] if keys else 0

@@ -1,4 +1,4 @@
-"""The outgoing buffer: our messages without an acknowledgement."""
+"""The outgoing buffer: our messages that are not acknowledged yet."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from sds_core.wire import (
 
 @dataclass(eq=False, slots=True)
 class Outgoing:
-    """One message of ours.
+    """One message of ours that is not acknowledged yet.
 
     Attributes:
         retry_ms: When the message will be broadcast again, Unix ms; inf if never.
-        seen_by: Participants whose filter holds the message and counts towards an
-            acknowledgement.
-        filters: Number of counted filters that hold the message. Each participant's
-            first filter counts; later filters count only while fewer participants than
-            the threshold were heard.
-        probes: Filter size (m_bits, k), and the id's bit positions in filters of this
-            size.
+        seen_by: Participants with a filter that holds the message and counts towards
+            its acknowledgement.
+        filters: Number of filters that hold the message and count. A participant's
+            first such filter always counts. Its later filters count only while fewer
+            participants than the threshold are known.
+        probes: Size (m_bits, k) of the last checked filter, and the id's bit positions
+            in filters of this size.
     """
 
     value: bytes
@@ -58,10 +58,10 @@ class Outgoing:
 
 
 class OutgoingBuffer:
-    """Messages that are unacknowledged or possibly acknowledged, oldest first."""
+    """Our unacknowledged and possibly acknowledged messages, oldest first."""
 
     def __init__(self, profile: Profile) -> None:
-        # Time of the earliest retry, computed only after a change.
+        # Cached time of the earliest retry; if `_stale`, it must be computed again.
         self._next_ms: float = inf
         self._stale = False
         self._profile = profile
@@ -77,7 +77,7 @@ class OutgoingBuffer:
         return self._next_ms
 
     def ids(self, *, are_possibly_acknowledged: bool) -> tuple[str, ...]:
-        """Return the ids of the messages in one state, oldest first."""
+        """Return the ids of all messages in one of the two states, oldest first."""
         return tuple(
             message_id
             for message_id, message in self.messages.items()
@@ -85,7 +85,7 @@ class OutgoingBuffer:
         )
 
     def add(self, message_id: str, value: bytes, now_ms: int) -> Iterator[Event]:
-        """Add a message that was broadcast a moment ago."""
+        """Add a message that is broadcast now."""
         profile = self._profile
         retry_ms = now_ms + profile.retry_unacknowledged_ms
         self.messages[message_id] = Outgoing(value, now_ms, retry_ms)
@@ -100,7 +100,8 @@ class OutgoingBuffer:
     def review(self, frame: Frame, others: int) -> Iterator[Event]:
         """Acknowledge our messages that another participant's frame shows as received.
 
-        SDS, "Review ACK Status". `others` is at least 1.
+        SDS, "Review ACK Status". `others` is the number of other participants, at least
+        1.
         """
         for entry in frame.causal_history:
             message_id = entry.message_id
@@ -160,7 +161,7 @@ class OutgoingBuffer:
             needed, has_few_others = others, False
         acknowledged = []
         for message_id, message in self.messages.items():
-            # Each participant counts once, however many frames it sends.
+            # Usually, only the first filter of a participant counts.
             is_again = sender_id in message.seen_by
             if is_again and not has_few_others:
                 if len(message.seen_by) >= needed:

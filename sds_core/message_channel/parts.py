@@ -1,4 +1,4 @@
-"""The state of a participant: one object for each thing that it remembers."""
+"""The objects that together hold the state of a participant."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sds_core.message_channel.sync import SyncTimer
 
 
 class Uptime:
-    """Time of the last call: shows after a restart how long the process was off.
+    """Time of the last call: after a restart, it shows how long the process was off.
 
     Attributes:
         last_ms: Time of the last call, snapshot or restored change, Unix ms; None if an
             old snapshot lacks this time.
-        is_resuming: Whether the next call is the first one after a restart.
+        is_resuming: Whether the next call is the first call after a restart.
     """
 
     def __init__(self, last_ms: int | None) -> None:
@@ -61,7 +61,7 @@ class Parts:
         sync: SyncTimer,
         uptime: Uptime,
     ) -> Parts:
-        """Return the parts of a participant that has sent and received nothing."""
+        """Return the state of a participant that has sent and received nothing."""
         return cls(
             channel_id,
             participant_id,
@@ -80,7 +80,7 @@ class Parts:
 
 
 class Behaviour:
-    """Base of classes that read or change the state of a participant."""
+    """Base of classes with methods that read or change the state of a participant."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts

@@ -1,9 +1,9 @@
-"""Options where the documents leave a choice or the implementations differ.
+"""Options for behaviour that SDS leaves open, or in which implementations differ.
 
 `Profile()` is designed to lose no message. `Profile.spec()` has the values of SDS and
-the SDS-R guide. `Profile.js_sds()` has the values of js-waku's `@waku/sds`, and
-`Profile.nim_sds()` has the values of nim-sds. The comments on options describe the
-libraries. To change options, use `dataclasses.replace` on one of these profiles.
+the SDS-R guide, `Profile.js_sds()` has those of js-waku's `@waku/sds`, and
+`Profile.nim_sds()` has those of nim-sds. Comments say how the two libraries differ from
+the default. To change options, use `dataclasses.replace` on one of these profiles.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from sds_core.wire import DEFAULT_PARAMETERS, BloomParameters, Dialect
 class LamportRule(StrEnum):
     """How a participant's Lamport timestamp increases.
 
-    COUNT: The timestamp starts at the Unix time and increases by 1 at each sending. If
-    a delivered message has a higher timestamp, the participant adopts it (SDS, "Send
-    Message", "Deliver Message"). FOLLOW_CLOCK: The rule is COUNT, but a sent timestamp
-    is at least the clock's time (js-waku). TICK: The rule is FOLLOW_CLOCK, but the
-    timestamp also increases by 1 at each reception (nim-sds).
+    - COUNT: The timestamp starts at the Unix time and increases by 1 at each sending.
+      If a delivered message has a higher timestamp, the participant adopts it (SDS,
+      "Send Message", "Deliver Message").
+    - FOLLOW_CLOCK: As COUNT, but a sent timestamp is at least the time of the clock
+      (js-waku).
+    - TICK: As FOLLOW_CLOCK, but the timestamp also increases by 1 at each reception
+      (nim-sds).
     """
 
     COUNT = "count"
@@ -34,8 +36,8 @@ class LamportRule(StrEnum):
 class LogOrder(StrEnum):
     """How the local log is ordered.
 
-    LAMPORT: order by (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
-    ARRIVAL: order of delivery (nim-sds).
+    - LAMPORT: in order of (lamport, message id) (SDS, "Resolve Conflicts"; js-waku).
+    - ARRIVAL: in order of delivery (nim-sds).
     """
 
     LAMPORT = "lamport"
@@ -45,14 +47,16 @@ class LogOrder(StrEnum):
 class AfterRequest(StrEnum):
     """What happens to a repair request after one of our frames carried it.
 
-    ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing at
-    T_req + T_max, the request is queued again. If another participant's frame carries
-    the request, our request also waits until T_req + T_max. YIELD: Like ASK_AGAIN, but
-    another participant's request replaces ours. The next history that names the id
-    queues our request again (SDS-R guide, "When RECEIVING", 3a). ONCE: The request
-    stays until the message arrives, but is not sent again (js-waku). FORGET: The
-    request is dropped; the next history that names the id queues the request again
-    (nim-sds).
+    - ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing
+      at T_req + T_max, the request is queued again. If another participant's frame
+      carries the request, our request also waits until T_req + T_max.
+    - YIELD: As ASK_AGAIN, but another participant's request makes us drop ours. The
+      next history that names the missing message queues the request again (SDS-R guide,
+      "When RECEIVING", 3a).
+    - ONCE: The request stays in the buffer until the message arrives, but is not sent
+      again (js-waku).
+    - FORGET: The request is dropped. The next history that names the missing message
+      queues the request again (nim-sds).
     """
 
     ASK_AGAIN = "ask again"
@@ -62,7 +66,7 @@ class AfterRequest(StrEnum):
 
 
 class Eviction(StrEnum):
-    """Which entry a full repair buffer drops: the one due first, or due last."""
+    """Which entry a full repair buffer drops: the first or the last that is due."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -74,23 +78,24 @@ class Profile:
 
     dialect: Dialect = Dialect.SPEC
 
-    # Lamport timestamp. SDS requires int32 and nanoseconds, which contradict each
-    # other. In 64 bits, js-waku counts milliseconds, and nim-sds counts seconds. SDS
-    # counts messages. While all received messages wait for dependencies, a
-    # participant's timestamp stays low. A message with a low timestamp sorts early in
-    # the logs of others, and no causal history names the message.
+    # Lamport timestamp. SDS requires an int32 that counts nanoseconds, which is
+    # impossible. Both libraries use 64 bits: js-waku counts milliseconds, and nim-sds
+    # counts seconds. SDS counts messages. With this rule (COUNT), a participant's
+    # timestamp stays low while all received messages wait for dependencies. A message
+    # with a low timestamp sorts early in the logs of others, so no causal history names
+    # it.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
-    # SDS requires that a participant adopts a higher timestamp. If a message is further
-    # ahead of the clock than this limit, the message is ignored. So a single wrong
-    # clock does not affect the whole channel. None: a century.
+    # SDS requires that a participant adopts any higher timestamp that it receives. If a
+    # message is further ahead of our clock than this limit, it is ignored, so a single
+    # wrong clock does not affect the whole channel. None: a century.
     lamport_max_ahead_ms: int | None = None
 
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
-    log_limit: int = 10_000  # ids; a full log drops its first id.
-    # Number of entries: SDS recommends 2, js-waku sends 200, and nim-sds sends 10. If
-    # no received history names a message, its loss is never noticed.
+    log_limit: int = 10_000  # ids; a full log drops its first id
+    # Entries of a sent history: SDS recommends 2, js-waku sends 200, and nim-sds sends
+    # 10. If no received history names a lost message, its loss is never noticed.
     causal_history_size: int = 20
 
     # Bloom filter; rolling_bloom.py explains the two limits. In nim-sds, the limits are
@@ -98,28 +103,26 @@ class Profile:
     bloom: BloomParameters = DEFAULT_PARAMETERS
     bloom_rollover_ids: int | None = 10_000
     bloom_kept_ids: int = 5_000
-    # Size of the filter after a roll-over. With None, the size does not change, because
-    # readers of the specification's dialect expect one size. nim-sds uses 1.2 x
-    # capacity.
+    # Size of the filter after a roll-over. With None, the size does not change: in the
+    # dialect `spec`, receivers expect filters of one size. nim-sds uses 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Number of filters that acknowledge a message. With None, filters never acknowledge
-    # a message. One filter of each participant counts, because its next filter has the
-    # same false positives. But while the number of heard participants is below the
-    # threshold, all filters count. js-waku counts all filters; nim-sds requires one
-    # filter.
+    # Number of filters that together acknowledge a message. With None, they never do.
+    # Only one filter of each participant counts, because its next filter has the same
+    # false positives. But while fewer other participants than this number are known,
+    # all filters count. js-waku always counts all filters; nim-sds requires one filter.
     possible_acks_threshold: int | None = 2
-    # Whether one filter of each other participant is enough for an acknowledgement
-    # while the number of heard participants is below the threshold.
+    # While fewer other participants than `possible_acks_threshold` are known: whether
+    # one filter of each of them is enough for an acknowledgement.
     possible_acks_capped: bool = False
-    # A filter above the maximum false-positive rate does not count. Filters of one
-    # channel hold nearly the same ids and have the same false positives, so each filter
-    # must meet the limit. With None, the limit is the rate for which filters are
-    # designed; js-waku and nim-sds have no limit.
+    # If a filter's false-positive rate is above this limit, the filter does not count.
+    # More filters do not help: all filters of a channel hold nearly the same ids, so
+    # they have the same false positives. With None, the limit is the error rate in
+    # `bloom`. js-waku and nim-sds have no limit.
     possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. js-waku and nim-sds do not distinguish unacknowledged from
-    # possibly acknowledged.
+    # possibly acknowledged messages.
     retry_unacknowledged_ms: int = 30_000
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
@@ -127,10 +130,11 @@ class Profile:
     # Bytes of the frames in a buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
-    # Incoming buffer. SDS counts a dependency as met if the local log holds it. js-waku
-    # also counts a dependency in the incoming buffer as met.
+    # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, also a
+    # dependency in the incoming buffer.
     buffered_meets_dependencies: bool = False
-    # None: while the buffer has room, a message waits for a missing dependency.
+    # Time after which a missing dependency counts as lost. With None, messages wait for
+    # it while the buffer has room.
     lost_after_ms: int | None = 600_000
     incoming_limit: int = 1_000  # the oldest message is delivered early
     incoming_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
@@ -139,23 +143,23 @@ class Profile:
     # Limits on the frames of other participants.
     history_limit: int = 500  # entries of one causal history
     id_limit: int = 256  # characters of a message or participant id
-    hint_limit: int = 4_096  # bytes of a retrieval hint; a longer one is ignored
+    hint_limit: int = 4_096  # bytes of a retrieval hint; a longer hint is ignored
     max_frame_bytes: int = 262_144
 
-    # A sync message is due after (this share + random()) x interval x a factor, see
-    # sync.py. With None, a sync message is due after each interval, whatever others
-    # send (nim-sds). If the share is 0, as in js-waku, a large group always has a
-    # participant that draws a short time.
+    # A sync message is due after (share + random()) x interval x a factor; sync.py
+    # explains the factor. With the share 0, as in js-waku, some participant of a large
+    # group always draws a short time. With None, a sync message is due after each
+    # interval, whatever other participants send (nim-sds).
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content can make a sync message earlier, but never later. After our last
-    # frame, traffic delays a sync message by at most this factor x interval x number of
-    # participants. With None, the delay has no limit (js-waku). With the factor 3,
-    # nearly every participant sends a sync message before the limit. So the limit
-    # seldom makes several participants send at once.
+    # Received content can make a sync message earlier, but never later. Traffic delays
+    # a sync message at most until this factor x interval x number of participants after
+    # our last frame. With None, the delay has no limit (js-waku). With the factor 3,
+    # nearly every participant sends a sync message before this limit, so the limit
+    # seldom makes several participants send at the same time.
     sync_put_off_limit: int | None = 3
-    # While repair requests wait for a frame, the delay is multiplied by this factor
-    # (js-waku).
+    # While repair requests wait for a frame, the time until the next sync message is
+    # multiplied by this factor (js-waku).
     sync_requests_factor: float = 0.3
 
     # SDS-R.
@@ -163,31 +167,33 @@ class Profile:
     repair_hash: RepairHash = RepairHash.SHA256
     t_min_ms: int = 30_000
     t_max_ms: int = 120_000
-    # None: max(1, n // 128) for n participants that sent a frame lately.
+    # With None: max(1, n // 128), if n participants sent a frame lately.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    participants_limit: int = 10_000  # the most silent participant is dropped
+    participants_limit: int = 10_000  # drops the longest silent participant
     requests_per_message: int = 3
     # How many requests of a received frame are read. In the guide and in both
     # libraries, a frame carries 3 requests. Without a limit, one hostile frame of 20 kB
-    # could request all stored messages. None: all requests are read, as the guide says.
+    # could request all stored messages. With None, all requests are read, as the guide
+    # requires.
     requests_taken_per_message: int | None = 10
-    # Maximum messages and bytes of our answers in one sweep period: 52 kB a second.
-    # Further answers are sent later, or by another participant.
+    # Maximum number and total bytes of our answers in one sweep period: 52 kB per
+    # second. Further answers are sent in later periods, or other participants send them
+    # first.
     answers_per_sweep: int = 9
     answer_bytes_per_sweep: int = 262_144
     repair_buffer_limit: int = 1_000
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # In the guide, participants keep messages for T_max. But participants request a
-    # missing message for longer than T_max, until the message counts as lost.
+    # In the guide, participants keep messages for T_max, which is too short: they
+    # request a missing message until it counts as lost.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a value that would cause an error much later."""
+        """Raise ValueError if a value would cause an error later."""
         at_least = {
             "lamport_unit_ms": 1,
             "log_limit": 1,
@@ -242,9 +248,9 @@ class Profile:
 
     @property
     def max_content_bytes(self) -> int:
-        """Maximum length of content that always fits into a frame.
+        """Maximum length of content that always fits into a frame, in bytes.
 
-        The content leaves room for one entry of the causal history.
+        Beside this content, a frame has room for one entry of the causal history.
         """
         room = self.max_frame_bytes - self._overhead_bytes() - self._entry_bytes()
         return max(0, room)
@@ -262,10 +268,10 @@ class Profile:
 
     @classmethod
     def spec(cls) -> Profile:
-        """Return the options of SDS and the SDS-R guide, as far as possible.
+        """Return the options of SDS and the SDS-R guide, where these define a value.
 
         This profile loses more messages than `Profile()`. In the guide, participants
-        store messages only for T_max, and most requests arrive later.
+        store messages only for T_max, but most requests arrive later.
         """
         return cls(
             lamport_rule=LamportRule.COUNT,
@@ -277,7 +283,7 @@ class Profile:
 
     @classmethod
     def js_sds(cls) -> Profile:
-        """Return the values of `@waku/sds`, with the timers of js-waku."""
+        """Return the options of `@waku/sds`, with the timers of js-waku."""
         profile = cls(
             causal_history_size=200,
             bloom_rollover_ids=None,
@@ -297,7 +303,7 @@ class Profile:
 
     @classmethod
     def nim_sds(cls) -> Profile:
-        """Return the default values of nim-sds."""
+        """Return the default options of nim-sds."""
         profile = cls(
             dialect=Dialect.NIM,
             lamport_rule=LamportRule.TICK,
@@ -325,9 +331,9 @@ class Profile:
 
 
 def _with_wide_limits(profile: Profile) -> Profile:
-    """Return a library's profile with limits so high that they have no effect.
+    """Add limits that the library lacks, so high that they have no effect.
 
-    The library's traffic reaches the limits on numbers of entries first.
+    Traffic of the library reaches the limits on numbers of entries first.
     """
     return replace(
         profile,

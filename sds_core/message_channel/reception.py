@@ -1,4 +1,4 @@
-"""Applies a received frame to the state, step by step (SDS, "Receive Message")."""
+"""Applies received frames to the state of a participant (SDS, "Receive Message")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sds_core.wire import Frame, FrameKind, HistoryEntryLike
 
 
 class Reception(Behaviour):
-    """Applies the frames of other participants to a participant's state."""
+    """Applies received frames to a participant's state."""
 
     def __init__(self, parts: Parts, delivery: Delivery) -> None:
         super().__init__(parts)
@@ -28,7 +28,7 @@ class Reception(Behaviour):
     def receive(
         self, frame: Frame, value: bytes, retrieval_hint: bytes, now_ms: int
     ) -> Step:
-        """Apply one frame to the state."""
+        """Apply one frame to the state, unless it is ignored."""
         message_id = frame.message_id
         if frame.channel_id != self._channel_id:
             return ignored(
@@ -36,11 +36,12 @@ class Reception(Behaviour):
             )
         if frame.dialect is not self._profile.dialect:
             return ignored(IgnoredReason.FOREIGN_DIALECT, message_id, frame.dialect)
-        # A broadcast answers a request for the message even if the frame is ignored.
+        # Even if this frame is ignored, it answers requests for its message.
         if frame.kind is FrameKind.CONTENT:
             self._repairer.responses.remove(message_id)
         is_missing = message_id in self._incoming.missing
-        # After a restore from an older snapshot, our own messages may be missing.
+        # After a restore from an older snapshot, the participant may receive its own
+        # messages as missing messages.
         if frame.sender_id == self._participant_id and not is_missing:
             self._learn_hint(message_id, retrieval_hint)
             return ignored(IgnoredReason.OWN_ECHO, message_id)
@@ -59,13 +60,13 @@ class Reception(Behaviour):
         unknown = [
             entry
             for entry in frame.causal_history
-            # No message has an empty id.
+            # No message has an empty id, so it is ignored.
             if entry.message_id not in log
             and entry.message_id not in self._log.forgotten
             and entry.message_id not in (message_id, "")
         ]
         if unknown and self._log.is_older(frame.lamport or 0, message_id):
-            # The log may have forgotten the dependencies of old content.
+            # The message is so old that the log may have dropped its dependencies.
             unknown = []
         refused = refusal(frame, unknown, now_ms, self._profile, self._lamport)
         if refused is not None:
@@ -82,8 +83,8 @@ class Reception(Behaviour):
     ) -> list[Event]:
         """Apply an accepted content or sync frame to the state.
 
-        If the log may have forgotten the content, the frame has all effects except the
-        delivery.
+        If the log may have held and dropped the message, the frame has all effects
+        except the delivery.
         """
         message_id = frame.message_id
         sender_id = frame.sender_id
@@ -96,7 +97,7 @@ class Reception(Behaviour):
         if is_content and self._may_have_been_here(frame):
             is_content, unknown = False, []
             events.append(Ignored(IgnoredReason.OLDER_THAN_LOG, message_id))
-            # Repeated copies must not fill the filter.
+            # Without this check, repeated copies would fill the filter.
             if not self._bloom.contains(message_id):
                 self._bloom.add(message_id)
         elif is_content:
@@ -116,7 +117,7 @@ class Reception(Behaviour):
             events += self._outgoing.review(frame, others)
         if frame.repair_request and self._profile.repair and not is_own:
             events += self._repairer.take_requests(frame, now_ms)
-        # Each frame names many messages, nearly all of which have a hint.
+        # Usually, all messages in the log have a hint, so the loop is skipped.
         hintless, waiting = self._log.hintless, self._incoming.waiting
         if hintless or waiting:
             for entry in frame.causal_history:
@@ -135,7 +136,7 @@ class Reception(Behaviour):
         return events
 
     def _may_have_been_here(self, frame: Frame) -> bool:
-        """Return whether content may be a copy of a forgotten message."""
+        """Return whether the log may have held and dropped this message."""
         message_id = frame.message_id
         return (
             message_id not in self._incoming.missing
@@ -144,12 +145,12 @@ class Reception(Behaviour):
         )
 
     def take_copy(self, message_id: str, hint: bytes) -> None:
-        """Update answers and hints after an ignored frame."""
+        """Repeat the effects of an ignored frame on answers and hints."""
         self._repairer.responses.remove(message_id)
         self._learn_hint(message_id, hint)
 
     def note_hint(self, message_id: str, hint: bytes) -> bool:
-        """Store a hint from the application; returns whether it was stored."""
+        """Store a hint that the application passed; return whether it was stored."""
         if len(hint) > self._profile.hint_limit:
             return False
         is_logged = self._log.note_hint(message_id, hint)
@@ -159,12 +160,12 @@ class Reception(Behaviour):
         return is_logged or waiting is not None
 
     def _learn_hint(self, message_id: str, hint: bytes) -> None:
-        """Store a hint that arrived later than its message."""
+        """Store a late hint for a message that has none."""
         if 0 < len(hint) <= self._profile.hint_limit:
             self._log.learn_hint(message_id, hint)
             self._incoming.learn_hint(message_id, hint)
 
 
 def ignored(reason: IgnoredReason, message_id: str, detail: str = "") -> Step:
-    """Return the step for an ignored frame."""
+    """Return the result of a call that ignores a frame."""
     return Step((), (Ignored(reason, message_id, detail),))

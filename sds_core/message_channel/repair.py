@@ -1,4 +1,4 @@
-"""SDS-R: when a participant requests a missing message, and who answers.
+"""SDS-R: when a participant requests a missing message, and when it answers a request.
 
 Sources: the SDS-R implementation guide; js-waku packages/sds message_channel/repair;
 nim-sds sds/sds_utils.nim.
@@ -19,15 +19,15 @@ from sds_core.wire import HistoryEntry, HistoryEntryLike
 Priority = TypeVar("Priority", int, tuple[bool, int])
 
 _MOST_OUTDATED = 64
-"""If outdated pairs outnumber entries by more than this number, the heap is rebuilt."""
+"""If the heap has more outdated pairs than entries plus this number, it is rebuilt."""
 
 
 class PriorityQueue(Generic[Priority]):
-    """Ids by ascending priority; equal priorities by id.
+    """Message ids in ascending order of priority, then of id.
 
-    SDS-R guide, "Performance Recommendations". A removed or changed entry stays in the
-    heap as an outdated pair. The pair is removed when it reaches the top of the heap.
-    If outdated pairs far outnumber the entries, the heap is rebuilt.
+    Source: SDS-R guide, "Performance Recommendations". If an entry is removed or
+    changed, its old pair of priority and id stays in the heap until it reaches the top.
+    If the heap has far more outdated pairs than entries, it is rebuilt.
     """
 
     __slots__ = ("_heap", "_priorities")
@@ -45,7 +45,7 @@ class PriorityQueue(Generic[Priority]):
         return len(self._priorities)
 
     def get(self, message_id: str) -> Priority | None:
-        """Return the priority of an id; None if it is absent."""
+        """Return the priority of an id; None if the id is not in the queue."""
         return self._priorities.get(message_id)
 
     def put(self, message_id: str, priority: Priority) -> None:
@@ -57,11 +57,11 @@ class PriorityQueue(Generic[Priority]):
             heapify(self._heap)
 
     def remove(self, message_id: str) -> bool:
-        """Remove an id; return whether it existed."""
+        """Remove an id; return whether the queue held the id."""
         return self._priorities.pop(message_id, None) is not None
 
     def first(self) -> tuple[Priority, str] | None:
-        """Return the least priority and its id; None if the queue is empty."""
+        """Return the lowest priority and its id; None if the queue is empty."""
         heap = self._heap
         while heap:
             priority, message_id = heap[0]
@@ -71,7 +71,7 @@ class PriorityQueue(Generic[Priority]):
         return None
 
     def pop(self) -> str:
-        """Remove and return the id with the least priority; the queue is not empty."""
+        """Remove and return the id of lowest priority; the queue must not be empty."""
         while True:
             priority, message_id = heappop(self._heap)
             if self._priorities.get(message_id) == priority:
@@ -79,20 +79,20 @@ class PriorityQueue(Generic[Priority]):
                 return message_id
 
     def pop_up_to(self, last: Priority) -> Iterator[str]:
-        """Remove and yield the ids with at most this priority, the least first."""
+        """Remove and yield the ids with at most this priority, the lowest first."""
         while (first := self.first()) is not None and first[0] <= last:
             del self._priorities[first[1]]
             yield first[1]
 
     def smallest_up_to(self, last: Priority, count: int) -> list[str]:
-        """Return up to `count` ids with at most this priority, the least first."""
+        """Return up to `count` ids with at most this priority, the lowest first."""
         found: list[tuple[Priority, str]] = []
         while len(found) < count:
             first = self.first()
             if first is None or first[0] > last:
                 break
             found.append(heappop(self._heap))
-            # An id that was removed and added again may have two equal pairs.
+            # If an id was removed and added again, the heap may hold its pair twice.
             while self._heap and self._heap[0] == first:
                 heappop(self._heap)
         for pair in found:
@@ -100,7 +100,7 @@ class PriorityQueue(Generic[Priority]):
         return [message_id for _, message_id in found]
 
     def items(self) -> dict[str, Priority]:
-        """Return the priority of each id, in the order of their first `put`."""
+        """Return the priority of each id, in the order in which ids were added."""
         return dict(self._priorities)
 
 
@@ -108,7 +108,7 @@ _PARTICIPANTS_PER_GROUP = 128
 
 
 def request_offset_ms(participant_id: str, message_id: str, profile: Profile) -> int:
-    """Return the time until T_req, in [T_min, T_max) ms, by a participant's profile."""
+    """Return the time until T_req in ms; it is in the range [T_min, T_max)."""
     return repair_timing.request_offset_ms(
         participant_id,
         message_id,
@@ -121,7 +121,7 @@ def request_offset_ms(participant_id: str, message_id: str, profile: Profile) ->
 def response_offset_ms(
     participant_id: str, sender_id: str, message_id: str, profile: Profile
 ) -> int:
-    """Return the time until T_resp, in [0, T_max) ms, by a participant's profile."""
+    """Return the time until T_resp in ms; it is in the range [0, T_max)."""
     return repair_timing.response_offset_ms(
         participant_id, sender_id, message_id, profile.t_max_ms, profile.repair_hash
     )
@@ -139,14 +139,14 @@ def in_response_group(
     groups: int,
     hashed_with: RepairHash,
 ) -> bool:
-    """Return whether a participant may send a message as an answer (SDS-R guide, 3)."""
+    """Return whether a participant may answer a request for a message."""
     ours = hash_of(participant_id + message_id, hashed_with)
     theirs = hash_of(sender_id + message_id, hashed_with)
     return ours % groups == theirs % groups
 
 
 class RepairRequests:
-    """The outgoing repair request buffer: missing messages to request."""
+    """The outgoing repair request buffer: missing messages that we request."""
 
     __slots__ = ("_entries", "_evictable", "_held", "_profile", "_waiting")
 
@@ -154,33 +154,33 @@ class RepairRequests:
         self._profile = profile
         # Snapshots need the entries in order of insertion.
         self._entries: dict[str, tuple[HistoryEntry, int]] = {}
-        # Entries that wait for a frame, by T_req.
+        # Requests that wait for a frame of ours; the priority is T_req.
         self._waiting: PriorityQueue[int] = PriorityQueue()
         # Requests that we or others have sent; the priority is the time from which we
-        # may repeat the request.
+        # may repeat them.
         self._held: PriorityQueue[int] = PriorityQueue()
-        # All entries in order of eviction: requests that were sent come first.
+        # All entries in order of eviction from a full buffer: sent requests come first.
         self._evictable: PriorityQueue[tuple[bool, int]] = PriorityQueue()
 
     def __contains__(self, message_id: str) -> bool:
-        """Return whether an id is queued or was requested."""
+        """Return whether the buffer has a request for a message."""
         return message_id in self._entries
 
     @property
     def has_waiting(self) -> bool:
-        """Whether entries wait for a frame."""
+        """Whether requests wait for a frame of ours."""
         return bool(self._entries) and len(self._waiting) > 0
 
     @property
     def due_ms(self) -> float:
-        """First T_req of the entries that wait for a frame, Unix ms; inf if none."""
+        """First T_req of the requests that wait for a frame, Unix ms; inf if none."""
         first = self._waiting.first()
         return inf if first is None else first[0]
 
     @property
     def next_ms(self) -> float:
-        """When the next entry expires, Unix ms; inf if none does."""
-        # Requests that are sent once do not expire.
+        """When the next request expires, Unix ms; inf if none does."""
+        # With ONCE, requests do not expire.
         if not self._entries or self._profile.after_request is AfterRequest.ONCE:
             return inf
         waiting, held = self._waiting.first(), self._held.first()
@@ -190,9 +190,9 @@ class RepairRequests:
         )
 
     def add(self, entry: HistoryEntry, t_req_ms: int) -> str | None:
-        """Queue an entry, and return an evicted id.
+        """Queue a request; return the id of the request that a full buffer drops.
 
-        If the entry is in the queue already, its T_req does not change.
+        If the buffer already has a request for the message, the call has no effect.
         """
         message_id = entry.message_id
         if message_id in self._entries:
@@ -207,7 +207,7 @@ class RepairRequests:
         return evicted
 
     def learn(self, entry: HistoryEntry) -> None:
-        """Replace the queued entry of a message by a more complete one."""
+        """Replace the entry of a request by a more complete entry."""
         found = self._entries.get(entry.message_id)
         if found is not None:
             self._entries[entry.message_id] = (entry, found[1])
@@ -220,7 +220,7 @@ class RepairRequests:
             self._evictable.remove(message_id)
 
     def requested_by_another(self, message_id: str, now_ms: int) -> None:
-        """Postpone or drop our request, because another participant sent it."""
+        """Postpone or drop our request, because another participant sent the same."""
         if message_id not in self._entries:
             return
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
@@ -229,7 +229,7 @@ class RepairRequests:
             self.remove(message_id)
 
     def due(self, now_ms: int) -> list[HistoryEntry]:
-        """Return the entries that a frame may carry now, the most overdue first."""
+        """Return the requests that our next frame may carry, oldest T_req first."""
         due = self._waiting.smallest_up_to(now_ms, self._profile.requests_per_message)
         return [self._entries[message_id][0] for message_id in due]
 
@@ -244,7 +244,7 @@ class RepairRequests:
                 self._hold(message_id, t_req_ms + self._profile.t_max_ms)
 
     def expired(self, now_ms: int) -> list[HistoryEntry]:
-        """Remove and return the requests that had no answer until T_req + T_max."""
+        """Remove and return the requests that were not answered in time."""
         gone = self._take_ended(now_ms)
         entries = [self._entries[message_id][0] for message_id in gone]
         for message_id in gone:
@@ -252,14 +252,14 @@ class RepairRequests:
         return entries
 
     def resume(self, now_ms: int) -> None:
-        """If a request expired while the process was off, make the request due now."""
+        """If requests expired while the process was off, make them due now."""
         for message_id in self._take_ended(now_ms):
             self._entries[message_id] = (self._entries[message_id][0], now_ms)
             self._waiting.put(message_id, now_ms)
             self._rank(message_id, is_held=False)
 
     def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
-        """Return (entry, T_req, end of a hold) of all entries, in order."""
+        """Return (entry, T_req, time from which it may be repeated) of all requests."""
         return [
             (entry, t_req, self._held.get(message_id))
             for message_id, (entry, t_req) in self._entries.items()
@@ -292,7 +292,7 @@ class RepairRequests:
 
 
 class RepairResponses:
-    """The incoming repair request buffer: messages to send as answers."""
+    """The incoming repair request buffer: messages that we send as answers."""
 
     __slots__ = ("_due_ms", "_evictable", "_profile")
 
@@ -302,17 +302,17 @@ class RepairResponses:
         self._evictable: PriorityQueue[int] = PriorityQueue()
 
     def __contains__(self, message_id: str) -> bool:
-        """Return whether an answer is queued."""
+        """Return whether an answer with this message is queued."""
         return message_id in self._due_ms
 
     @property
     def next_ms(self) -> float:
-        """When the next answer is due, Unix ms; inf if none exists."""
+        """When the next answer is due, Unix ms; inf if no answer is queued."""
         first = self._due_ms.first()
         return inf if first is None else first[0]
 
     def add(self, message_id: str, t_resp_ms: int) -> str | None:
-        """Queue an answer that is not queued yet; returns an evicted id."""
+        """Queue a new answer; return the id of the answer that a full buffer drops."""
         self._due_ms.put(message_id, t_resp_ms)
         self._evictable.put(message_id, _eviction_rank(t_resp_ms, self._profile))
         if len(self._due_ms) <= self._profile.repair_buffer_limit:
@@ -322,12 +322,12 @@ class RepairResponses:
         return evicted
 
     def remove(self, message_id: str) -> bool:
-        """Drop an answer that another participant sent; return whether it existed."""
+        """Drop an answer; return whether it was queued."""
         self._evictable.remove(message_id)
         return self._due_ms.remove(message_id)
 
     def take_due(self, now_ms: int) -> Iterator[str]:
-        """Drop and yield the ids to answer now, the most overdue first."""
+        """Remove and yield the ids of the answers that are due, oldest T_resp first."""
         for message_id in self._due_ms.pop_up_to(now_ms):
             self._evictable.remove(message_id)
             yield message_id

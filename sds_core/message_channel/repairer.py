@@ -40,10 +40,10 @@ class AnswersGiven(NamedTuple):
 
 
 class AnswerBudget:
-    """Limits the answers in a sweep period (`Profile.repair_sweep_ms`).
+    """Limits the answers that are sent in a sweep period (`Profile.repair_sweep_ms`).
 
-    The guide has no limit, so a short frame that requests everything would cause a
-    broadcast of all stored messages.
+    The guide has no such limit, so one short frame could cause a broadcast of all
+    stored messages.
     """
 
     __slots__ = ("_profile", "_started_ms", "given")
@@ -66,7 +66,7 @@ class AnswerBudget:
         self.given = AnswersGiven(period, answers + 1, so_far + size_bytes)
 
     def next_ms(self, due_ms: float) -> int:
-        """Return the start of the first period in which an answer may be sent."""
+        """Return the start of the first period in which a due answer may be sent."""
         period_ms = self._profile.repair_sweep_ms
         periods = max(0, int(-((self._started_ms - due_ms) // period_ms)))
         if self._is_spent():
@@ -81,10 +81,10 @@ class AnswerBudget:
 
 
 class Participants:
-    """Participants that sent a frame lately; their number sets the response groups.
+    """Other participants that sent a frame lately.
 
-    A participant that is silent for too long is dropped. Above the limit, the
-    participant with the longest silence is dropped.
+    Their number sets the number of response groups. A participant that is silent for
+    too long is dropped; above the limit, that with the longest silence is dropped.
     """
 
     __slots__ = ("_forgotten_after_ms", "_last_frame_ms", "_limit")
@@ -92,8 +92,8 @@ class Participants:
     def __init__(self, profile: Profile) -> None:
         self._forgotten_after_ms = profile.participant_forgotten_after_ms
         self._limit = profile.participants_limit
-        # Entries are in order of the last frame; an OrderedDict finds the first entry
-        # in constant time.
+        # Participants are in the order of their last frames. An OrderedDict finds its
+        # first entry in constant time.
         self._last_frame_ms: OrderedDict[str, int] = OrderedDict()
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class Participants:
             oldest = next(iter(last_frame_ms))
 
     def state(self) -> dict[str, int]:
-        """Return when each participant last sent a frame, Unix ms, for a snapshot."""
+        """Return when each participant last sent a frame, Unix ms."""
         return dict(self._last_frame_ms)
 
     def restore(self, state: dict[str, int]) -> None:
@@ -123,14 +123,14 @@ class Participants:
 
 
 class Repairer:
-    """Requests missing messages, and answers requests of other participants.
+    """Requests missing messages, and answers requests from other participants.
 
     Args:
-        started_ms: Start of the sweep periods, Unix ms.
+        started_ms: Start of the first sweep period, Unix ms.
 
     Attributes:
-        requests: Missing messages to request.
-        responses: Requests of others that we answer.
+        requests: Our requests for missing messages.
+        responses: Our queued answers to requests from others.
         retained: Whole messages for our answers.
     """
 
@@ -144,18 +144,17 @@ class Repairer:
         self.participants = Participants(profile)
 
     def named(self, entry: HistoryEntry, since_ms: int, now_ms: int) -> Iterator[Event]:
-        """Queue a request for a missing message that a history names.
+        """Queue a request for a missing message, which a history names now.
 
-        If requests are repeated, T_req starts when the message is first missing.
-        If T_req started later, a full buffer could evict every request before its
-        T_req.
+        If requests are repeated, T_req counts from when the message was first missing.
+        Otherwise, a full buffer could drop each request before its T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))
         return self.ask_for(entry, now_ms)
 
     def ask_for(self, entry: HistoryEntry, from_ms: int) -> Iterator[Event]:
-        """Queue a repair request if the message's sender, who can answer, is known."""
+        """Queue a repair request, if the missing message's sender is known."""
         if not (self._profile.repair and entry.sender_id):
             return
         if entry.message_id in self.requests:
@@ -170,7 +169,7 @@ class Repairer:
     def take_requests(self, frame: Frame, now_ms: int) -> list[Event]:
         """Queue our answers to a frame's requests (SDS-R guide, "When RECEIVING").
 
-        Requests beyond the profile's limit are not read.
+        Requests beyond `Profile.requests_taken_per_message` are not read.
         """
         events: list[Event] = []
         ours: list[str] = []
@@ -198,15 +197,15 @@ class Repairer:
     def retain(
         self, message_id: str, value: bytes, sender_id: str, now_ms: int
     ) -> None:
-        """Store a whole message if we are in its response group."""
+        """Store a whole message for later answers, if we are in its response group."""
         if self._profile.repair and self._answers_for(message_id, sender_id):
             self.retained.add(message_id, value, sender_id, now_ms)
 
     def answer(self, now_ms: int) -> Step:
-        """Broadcast the answers that are due and still stored.
+        """Broadcast the answers that are due, if their messages are still stored.
 
-        Answers beyond the profile's limits stay queued for the next sweep. Another
-        participant may send an answer before the next sweep.
+        Answers beyond the profile's limits stay queued until the next sweep, unless
+        another participant sends them first.
         """
         broadcasts: list[Broadcast] = []
         events: list[Event] = []
@@ -220,7 +219,7 @@ class Repairer:
         return Step(broadcasts, events)
 
     def next_answer_ms(self) -> float:
-        """Return when an answer is due, at the end of a sweep period; inf if none."""
+        """Return when the next sweep with an answer is due, Unix ms; inf if none is."""
         due_ms = self.responses.next_ms
         return inf if due_ms == inf else self.budget.next_ms(due_ms)
 

@@ -1,4 +1,4 @@
-"""Whole messages, stored to answer repair requests (SDS-R, "Augmented History")."""
+"""Whole messages that answer repair requests (SDS-R, "Augmented History")."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Retained(NamedTuple):
 
 
 class RetainedMessages:
-    """The newest messages; limits on age, number and bytes drop the oldest."""
+    """The newest messages, within limits on age, number and total bytes."""
 
     __slots__ = ("_limit", "_limit_bytes", "_messages", "_retention_ms")
 

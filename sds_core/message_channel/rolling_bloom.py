@@ -1,4 +1,4 @@
-"""The bloom filter of received message ids, which is rolled over when it is full."""
+"""The bloom filter of a participant's message ids; a full filter drops old ids."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from sds_core.message_channel.profile import Profile
 from sds_core.wire import BloomFilter
 
 _MOST_PENDING = 1_024
-"""Number of ids that are added together: a compromise between calls and memory."""
+"""Maximum number of ids that wait to be added together, which saves calls."""
 
 
 class RollingBloom:
-    """A bloom filter that drops old ids before it is full.
+    """A bloom filter that drops old ids when it reaches its limit.
 
-    A full filter is rebuilt from the newest ids (SDS, "Participant state"). A
-    participant receives far more often than it sends, so new ids are added together
-    when the filter is needed.
+    At the limit, the filter is rebuilt from the newest ids (SDS, "Participant state").
+    New ids are added together when the filter is needed, because a participant receives
+    far more frames than it sends.
     """
 
     __slots__ = ("_filter", "_ids", "_in_filter", "_profile", "_wire")
@@ -22,7 +22,7 @@ class RollingBloom:
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
         self._filter: BloomFilter | None = None
-        # The oldest id is first; the filter holds the ids before index `_in_filter`.
+        # Ids, oldest first; the filter holds only the ids before index `_in_filter`.
         self._ids: list[str] = []
         self._in_filter = 0
         self._wire: bytes | None = None
@@ -44,7 +44,7 @@ class RollingBloom:
             self._put_in()
 
     def contains(self, message_id: str) -> bool:
-        """Return whether the filter holds an id; may be a false positive."""
+        """Return whether the filter seems to hold an id; False is certain."""
         return self._put_in().contains(message_id)
 
     def to_wire(self) -> bytes:
@@ -54,7 +54,7 @@ class RollingBloom:
         return self._wire
 
     def state(self) -> tuple[bytes, list[str]]:
-        """Return the wire form and the ids in it, for a snapshot."""
+        """Return the filter's wire form and the ids that it holds."""
         return self.to_wire(), list(self._ids)
 
     def restore(self, wire: bytes, ids: list[str]) -> None:

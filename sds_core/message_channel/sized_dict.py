@@ -10,10 +10,10 @@ V = TypeVar("V")
 
 
 class SizedDict(MutableMapping[str, V]):
-    """Values by id, oldest first, and the sum of their sizes.
+    """A dict of values by id, oldest first, that knows the sum of their sizes.
 
-    If untrusted senders choose the length of values, only a limit on the total size
-    bounds memory.
+    If untrusted senders choose the sizes of values, memory is bounded only by a limit
+    on this sum.
 
     Args:
         size_of: Function that returns the size of a value in bytes. The size must not
@@ -65,9 +65,9 @@ class SizedDict(MutableMapping[str, V]):
         return self._entries.values()
 
     def oldest(self) -> str:
-        """Return the id that was added first; the dict must not be empty."""
+        """Return the id of the oldest value; the dict must not be empty."""
         return next(iter(self._entries))
 
     def is_over(self, limit: int, limit_bytes: int) -> bool:
-        """Return whether the number of entries or their bytes exceed a limit."""
+        """Return whether the number of values or the sum of sizes is over its limit."""
         return len(self._entries) > limit or self.size_bytes > limit_bytes

@@ -1,7 +1,7 @@
-"""The state of a participant as bytes.
+"""Encodes the state of a participant as bytes, and decodes it.
 
-It is sealed (`sds_core.sealed`). Append new fields at the end, with a default. Every
-other change needs a new version; all versions must be readable.
+The bytes are sealed (`sds_core.sealed`). Add fields only at the end, with a default.
+Any other change needs a new version, and all versions must stay readable.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FREE: Final = frozenset(
         "requests_taken_per_message",
     }
 )
-"""Options that may change at a restart if the state fits the new values."""
+"""Options that may differ after a restart if the stored state fits the new values."""
 
 
 class OutgoingState(msgspec.Struct, array_like=True):
@@ -81,7 +81,7 @@ class WaitingState(msgspec.Struct, array_like=True):
 
 
 class State(msgspec.Struct, array_like=True, kw_only=True):
-    """Everything that a participant remembers; lists have their buffer's order."""
+    """Everything that a participant remembers; lists are in their buffers' order."""
 
     channel_id: str
     participant_id: str
@@ -118,7 +118,7 @@ SEAL = Seal(VERSION, State, SnapshotError)
 
 
 def state_of(parts: Parts) -> State:
-    """Return the state of a participant, for a snapshot."""
+    """Return the state of a participant in the form of a snapshot."""
     incoming, repairer = parts.incoming, parts.repairer
     return State(
         channel_id=parts.channel_id,
@@ -153,15 +153,15 @@ def state_of(parts: Parts) -> State:
 
 
 def restored(state: State, profile: Profile, random: Random) -> Parts:
-    """Return the parts of a participant that is restored from a snapshot.
+    """Return the parts of a participant, restored from the state in a snapshot.
 
-    The state must fit the profile; see `check_fit`.
+    Call `check_fit` first, because the state must fit the profile.
 
     Raises:
         WireError: A stored filter or message cannot be read.
     """
-    # Older snapshots lack two times: the time of the participant's last frame, and the
-    # time of the last call.
+    # Older snapshots lack the time of the participant's last frame and the time of the
+    # last call.
     own_frame_ms = state.own_frame_ms or state.started_ms
     sync = SyncTimer(profile, random, state.next_sync_ms, own_frame_ms, state.owed_to)
     parts = Parts.empty(
@@ -200,7 +200,7 @@ def restored(state: State, profile: Profile, random: Random) -> Parts:
 
 
 def _received(state: State) -> int:
-    """Return how many messages arrived.
+    """Return the number of messages that the participant received.
 
     For snapshots up to 0.14, the result is a lower bound.
     """
@@ -266,16 +266,17 @@ def _waiting_messages(state: State) -> Iterator[tuple[str, Waiting]]:
 
 
 def check_fit(state: State, profile: Profile) -> None:
-    """Check that a state fits the profile with which the participant resumes.
+    """Check that a stored state fits the profile of the restored participant.
 
     Raises:
-        SnapshotError: An option differs, or a value is over a limit.
+        SnapshotError: A fixed option differs, or the state exceeds a limit of the
+            profile.
     """
     if state.log_order is not profile.log_order:
         detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
         raise SnapshotError(detail)
     for option, ours in options_of(profile).items():
-        # Snapshots of 0.9.0 name no options.
+        # Snapshots of version 0.9.0 contain no options.
         theirs = state.options.get(option, ours)
         if theirs != ours:
             detail = f"the snapshot has {option} = {theirs}, but the profile has {ours}"

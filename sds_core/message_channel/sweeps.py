@@ -19,7 +19,7 @@ from sds_core.message_channel.profile import AfterRequest
 
 
 class Sweeps(Behaviour):
-    """Changes a participant's state when a deadline has passed."""
+    """Changes a participant's state at deadlines and after a restart."""
 
     def __init__(
         self, parts: Parts, delivery: Delivery, frames: FrameBuilder, random: Random
@@ -68,7 +68,7 @@ class Sweeps(Behaviour):
         )
 
     def resume(self, now_ms: int) -> bool:
-        """Extend waits by the time since the last call; return False if it is 0."""
+        """Extend waits by the time since the last call; return whether time passed."""
         off_ms = self._uptime.off_ms(now_ms)
         if off_ms:
             self._incoming.put_off(off_ms)

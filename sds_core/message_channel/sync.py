@@ -1,6 +1,6 @@
-"""When the next sync message is due (SDS, "Periodic Sync").
+"""Decides when the next sync message is due (SDS, "Periodic Sync").
 
-A reliable channel has a timer of its own (`sds_core.reliable_channel.sync_timer`).
+A reliable channel uses another timer (`sds_core.reliable_channel.sync_timer`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Final
 
 from sds_core.message_channel.profile import Profile
 
-# Factors on the drawn time of the next sync message, by the frame that caused the draw.
-# After received content, the next sync message comes earlier, because a sync message
-# acknowledges the content. The factors come from js-waku's ReliableChannel.
+# After each frame, the time until the next sync message is drawn, and multiplied by the
+# factor for this kind of frame. After received content, it is shorter, because the sync
+# message acknowledges the content. The factors come from js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -21,20 +21,21 @@ AFTER_SYNC_SENT: Final = 2.0
 
 
 class SyncTimer:
-    """Plans sync messages, few in a busy channel (SDS, "Periodic Sync").
+    """Plans sync messages; in a busy channel, few are sent (SDS, "Periodic Sync").
 
-    A sync message acknowledges received content. Therefore, received content makes our
-    next sync message earlier. A sync message of another participant replaces ours,
-    unless that participant sent the received content. Traffic delays our sync message
-    up to a limit (`Profile.sync_put_off_limit`). While repair requests wait for a
-    frame, nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
+    A sync message acknowledges received content, so received content makes our next
+    sync message earlier. A sync message of another participant delays ours, unless only
+    this participant sent the content that ours would acknowledge. The delay by traffic
+    has a limit (`Profile.sync_put_off_limit`). While repair requests wait for a frame,
+    nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
-        own_frame_ms: Time of our last frame, or of the start, Unix ms.
-        owed_to: Sender whose content waits for an acknowledgement: the content arrived
-            after `own_frame_ms`, and no sync message has acknowledged it. Empty if no
-            content waits, or if content of several participants waits.
+        own_frame_ms: Time of our last frame, Unix ms; before it, the time at which we
+            started.
+        owed_to: Sender of the content that arrived after `own_frame_ms` and that no
+            sync message has acknowledged. Empty if no such content exists, or if it has
+            several senders.
     """
 
     def __init__(
@@ -56,20 +57,20 @@ class SyncTimer:
 
     @classmethod
     def started(cls, profile: Profile, random: Random, now_ms: int) -> SyncTimer:
-        """Return the timer of a new participant, with a drawn time."""
+        """Return the timer of a new participant, with a first planned sync message."""
         self = cls(profile, random, now_ms, now_ms, "")
         self.next_ms += self._delay_ms(AFTER_CONTENT_SENT)
         return self
 
     def content_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """We sent content, which replaces a sync message: plan the next one."""
+        """Plan the next sync message, because content that we sent replaces one."""
         self._own_frame(now_ms)
         self._plan(AFTER_CONTENT_SENT, now_ms, inf, requests_wait=requests_wait)
 
     def content_received(
         self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
-        """We received content: plan a sync message that acknowledges the content."""
+        """Plan our next sync message, which acknowledges content that we received."""
         self.owed_to = sender_id if self.owed_to in ("", sender_id) else ""
         latest_ms = inf if self._put_off_limit is None else self.next_ms
         latest_ms = min(latest_ms, self._latest_ms(others))
@@ -80,7 +81,7 @@ class SyncTimer:
     def sync_received(
         self, sender_id: str, now_ms: int, others: int, *, requests_wait: bool
     ) -> None:
-        """Another participant sent a sync message: plan our next sync message."""
+        """Plan our next sync message after a sync message of another participant."""
         latest_ms = self._latest_ms(others)
         if sender_id != self.owed_to:
             self.owed_to = ""
@@ -89,20 +90,20 @@ class SyncTimer:
         self._plan(AFTER_SYNC_RECEIVED, now_ms, latest_ms, requests_wait=requests_wait)
 
     def sync_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """We sent a sync message, or had nothing to send: plan the next one."""
+        """Plan our next sync message after a due sync message was sent or skipped."""
         self._own_frame(now_ms)
         factor = AFTER_SYNC_SENT * (self._requests_factor if requests_wait else 1.0)
         self.next_ms = now_ms + self._delay_ms(factor)
 
     def _own_frame(self, now_ms: int) -> None:
-        """Restart the limit on the delay; our frame acknowledges all messages."""
+        """Record our frame: it acknowledges all content and restarts the limit."""
         self.own_frame_ms = now_ms
         self.owed_to = ""
 
     def _latest_ms(self, others: int) -> float:
-        """Return the latest time to which traffic can delay the sync message, Unix ms.
+        """Return the time until which traffic can delay the sync message, Unix ms.
 
-        The delay is proportional to the group's size, so that large groups do not send
+        It is proportional to the number of participants, so large groups do not send
         more sync messages.
         """
         if self._put_off_limit is None:
@@ -113,9 +114,9 @@ class SyncTimer:
     def _plan(
         self, factor: float, now_ms: int, latest_ms: float, *, requests_wait: bool
     ) -> None:
-        """Draw the next time, up to the limit; waiting requests never add a delay."""
+        """Draw the time of the next sync message, at most `latest_ms`."""
         # If the interval is fixed (nim-sds), only our own sync messages set the next
-        # time.
+        # time. If repair requests wait, the sync message is never delayed.
         if self._least_share is None:
             return
         if requests_wait:
@@ -127,6 +128,6 @@ class SyncTimer:
         if self._least_share is None:
             return self._interval_ms
         share = self._least_share + self._random.random()
-        # A timer that is always due would cause an endless loop, so the minimum is 1
-        # ms.
+        # The minimum is 1 ms, because a timer that is always due would cause an endless
+        # loop.
         return 1 + int(share * self._interval_ms * factor)

@@ -1,4 +1,4 @@
-"""The read-only view that an application has of a participant."""
+"""What an application can read from a participant."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sds_core.wire import HistoryEntry, decode
 
 
 class SyncStatus(NamedTuple):
-    """Numbers of messages that a participant has received, misses, or has lost.
+    """Numbers of received, missing and lost messages of a participant.
 
-    The numbers match `syncStatus` of js-waku (packages/sdk
-    src/reliable_channel/sync_status.ts), but a restart does not reset these numbers.
+    They mean the same as `syncStatus` of js-waku (packages/sdk
+    src/reliable_channel/sync_status.ts), but a restart does not reset them.
 
     Attributes:
         missing: Messages that a causal history named and that may still arrive.
-        lost: Messages for which the participant stopped waiting, at most
+        lost: Messages for which the participant stopped waiting; at most
             `Profile.missing_limit`.
     """
 
@@ -27,12 +27,12 @@ class SyncStatus(NamedTuple):
 
     @property
     def is_synced(self) -> bool:
-        """Whether no messages are missing; lost messages do not count."""
+        """Whether no message is missing; lost messages do not count as missing."""
         return self.missing == 0
 
 
 class ParticipantView(Behaviour):
-    """The messages that a participant has sent, received, acknowledged, or misses."""
+    """The messages of a participant: sent, received, waiting and missing messages."""
 
     HINTS_KEPT: Final = HINTS_KEPT
 
@@ -43,40 +43,40 @@ class ParticipantView(Behaviour):
 
     @property
     def log(self) -> tuple[str, ...]:
-        """Ids of the local log, in its order."""
+        """Ids in the local log, in the log's order."""
         return self._log.ids()
 
     @property
     def unacknowledged(self) -> tuple[str, ...]:
-        """Ids of our messages without any evidence of receipt, oldest first."""
+        """Ids of our messages that no other participant seems to have, oldest first."""
         return self._outgoing.ids(are_possibly_acknowledged=False)
 
     @property
     def possibly_acknowledged(self) -> tuple[str, ...]:
-        """Ids of our messages that another participant's filter holds, oldest first."""
+        """Ids of our messages that only filters seem to acknowledge, oldest first."""
         return self._outgoing.ids(are_possibly_acknowledged=True)
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """Ids of the incoming buffer, in order of arrival."""
+        """Ids of messages in the incoming buffer, in order of arrival."""
         return tuple(self._incoming.waiting)
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Dependencies that a history named but that were not received, oldest first.
+        """History entries of missing messages, in the order of their first mention.
 
-        Each entry has its newest retrieval hint; `retrieval_hints_of` returns more
+        An entry has the newest retrieval hint; `retrieval_hints_of` also returns older
         hints.
         """
         return tuple(missing.entry for missing in self._incoming.missing.values())
 
     @property
     def next_request_ms(self) -> float:
-        """From this time, Unix ms, frames carry a repair request; inf if never."""
+        """Time from which our frames carry a repair request, Unix ms; inf if none."""
         return self._repairer.requests.due_ms
 
     def retrieval_hints_of(self, message_id: str) -> tuple[bytes, ...]:
-        """Return hints of a missing message, at most `HINTS_KEPT`, newest first."""
+        """Return retrieval hints of a missing message, newest first."""
         missing = self._incoming.missing.get(message_id)
         return () if missing is None else missing.hints
 
@@ -87,10 +87,10 @@ class ParticipantView(Behaviour):
         return SyncStatus(incoming.received, len(incoming.missing), len(incoming.lost))
 
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
-        """Return a message's frame for a peer that asks the application for it.
+        """Return a message's frame, which the application can send to a peer that asks.
 
-        The frame is available for our unacknowledged messages, waiting messages, and
-        messages stored for repairs. For other messages, the result is None.
+        Available are our unacknowledged messages, waiting messages, and messages stored
+        for repairs. For other messages, the result is None.
         """
         outgoing = self._outgoing.messages.get(message_id)
         if outgoing is not None:

@@ -1,1 +1,1 @@
-"""Decisions and figures of a mirror, without network, files or clock."""
+"""Decisions and figures of a mirror; no module here uses network, files or clock."""

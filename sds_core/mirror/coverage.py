@@ -1,7 +1,8 @@
-"""Decides whether all nodes of a mirror may have missed a message.
+"""Decides whether a message may be lost on all nodes from which a mirror reads.
 
-A node stores messages for the mirror in a small cache. A restart of the node empties
-the cache, and a full cache overflows silently. Another node may have the lost messages.
+A node stores messages for the mirror in a small cache. If the node restarts, the cache
+is empty; if the cache is full, it drops messages silently. Another node may still have
+these messages.
 """
 
 from __future__ import annotations
@@ -10,25 +11,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _LONG_AGO_MS = 0
-"""A time that no node covers, because it is before the first answer of any node."""
+"""A time before the first answer of any node."""
 
 
 @dataclass
 class _Span:
-    """Period in which one node answered without a break, Unix ms."""
+    """Period in which a node returned all messages without interruption, Unix ms."""
 
     since_ms: int | None = None
     until_ms: int | None = None
 
 
 class Coverage:
-    """Records for how long each node has answered without a break.
+    """Records since when each node has returned all messages without interruption.
 
     Args:
-        patience_ms: Maximum age at which a node's last answer counts as current. Nodes
-            are read at different moments.
-        goes_on: Whether the mirror ran before. If so, messages that nodes stored after
-            the earlier run can also be lost.
+        patience_ms: Maximum age at which the last answer of a node counts as current,
+            because nodes are read at different times.
+        goes_on: Whether the mirror ran before. If so, messages that nodes received
+            after that run can also be lost.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Coverage:
         self._patience_ms = patience_ms
 
     def answered(self, node: str, at_ms: int) -> None:
-        """Record that a node returned every message since its last answer."""
+        """Record that a node returned all messages since its last answer."""
         span = self._spans[node]
         if span.since_ms is None:
             span.since_ms = at_ms
@@ -48,10 +49,10 @@ class Coverage:
     def interrupted(self, node: str, at_ms: int) -> bool:
         """Record that a node may have lost messages since its last answer.
 
-        The result is whether the messages may be lost forever: no other node has
-        answered without a break since the node's last answer. Until the node answers
-        again, further calls return False. If a new mirror has not read the node yet,
-        the result is False.
+        The result is whether they may be lost forever, because no other node has
+        returned all messages since this node's last answer. Further calls return False
+        until this node answers again. If a new mirror has not read this node yet, the
+        result is False.
         """
         from_ms = self._spans[node].until_ms
         self._spans[node] = _Span()
@@ -64,7 +65,7 @@ class Coverage:
         )
 
     def has_answer_since(self, since_ms: int) -> bool:
-        """Return whether any node has answered at or after a time, Unix ms."""
+        """Return whether any node has answered since a time, Unix ms."""
         return any(
             span.until_ms is not None and span.until_ms >= since_ms
             for span in self._spans.values()

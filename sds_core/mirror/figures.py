@@ -1,4 +1,4 @@
-"""Counters and gauges of a mirror, and their metrics (``sds_mirror_*``)."""
+"""Figures of a mirror, and their metrics (``sds_mirror_*``)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sds_core.mirror.selection import Skip
 
 
 class Source(enum.StrEnum):
-    """How a message was received: header `source` of its record (docs/records.md)."""
+    """How the mirror received a message: header `source` in docs/records.md."""
 
     RELAY = "relay"
     FILTER = "filter"
@@ -18,25 +18,27 @@ class Source(enum.StrEnum):
 
 
 class Loss(enum.StrEnum):
-    """Why messages were probably lost before the mirror received them."""
+    """Why messages were probably lost before the mirror could receive them."""
 
     FULL_PAGE = "full_page"
-    """A page was as long as the node's cache, which overflows silently."""
+    """A page was as long as the node's cache, so the cache may have dropped
+    messages."""
     RESUBSCRIBED = "resubscribed"
-    """The node had lost the subscription and its cache."""
+    """The node had lost the mirror's subscription, and with it the cache."""
     UNREACHABLE = "unreachable"
-    """The node was unreachable, so it may have restarted and lost its subscription."""
+    """The node was unreachable: it may have restarted and lost the subscription."""
     PAGE_CUT_OFF = "page_cut_off"
-    """The node removed a page from its cache, but the page arrived incomplete."""
+    """The node removed a page's messages from its cache, but the page arrived
+    incomplete."""
     UNCLEAN_START = "unclean_start"
-    """The mirror was killed, possibly between reading a page and storing it."""
+    """The mirror was killed, perhaps after reading a page and before storing it."""
 
 
 @dataclass
 class NodeFigures:
-    """One node; `NODE_METRICS` explains the counts.
+    """Figures of one node; `NODE_METRICS` explains each figure.
 
-    `swept_ms` is None before the first sweep.
+    `swept_ms` is None until the first sweep of the node's store.
     """
 
     is_up: bool = False
@@ -51,10 +53,10 @@ class NodeFigures:
 
 @dataclass
 class MirrorFigures:
-    """All figures of one mirror since it was started; `MIRROR_METRICS` explains them.
+    """Figures of one mirror since it started; `MIRROR_METRICS` explains each figure.
 
     Attributes:
-        spooled: Records that wait for Kafka, heartbeats included.
+        spooled: Number of records that wait for Kafka, including heartbeats.
         oldest_spooled_ms: Time of the oldest record that waits for Kafka, Unix ms; None
             if no record waits.
     """

@@ -1,4 +1,4 @@
-"""Which Waku messages are mirrored, and with which key."""
+"""Decides which Waku messages are mirrored, and with which record key."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ class Skip(enum.StrEnum):
     OTHER_TOPIC = "other_topic"
     """The message's content topic is not selected."""
     SEGMENT = "segment"
-    """The message is one segment of a larger payload, not an SDS message by itself."""
+    """The message is a segment of a larger payload, not an SDS message by itself."""
     NOT_SDS = "not_sds"
     """The mirror reads whole shards, and the message is not an SDS message."""
 
 
 class Selection:
-    """Chooses messages by content topic, or by their content.
+    """Selects messages by content topic, or by their content.
 
-    If content topics are given, all their messages are mirrored. An undecodable message
-    becomes a dead letter later. If no content topics are given, the mirror reads whole
-    shards, and selects SDS messages, and messages with the mark of the Reliable Channel
-    API.
+    If content topics are given, all their messages are mirrored; those that cannot be
+    decoded become dead letters later. Otherwise, the mirror reads whole shards, and
+    selects SDS messages and messages with the mark of the Reliable Channel API.
     """
 
     def __init__(self, content_topics: frozenset[str] = frozenset()) -> None:
@@ -44,7 +43,7 @@ class Selection:
 
 
 def channel_of(payload: bytes) -> str | None:
-    """Return the channel id of an SDS message; None for any other bytes."""
+    """Return the channel id of an SDS message; None if the payload is none."""
     try:
         return decode(payload).channel_id
     except UndecodableFrame:

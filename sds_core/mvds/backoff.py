@@ -1,4 +1,7 @@
-"""When a record is sent again; 2/MVDS, "Retransmission", defines no function."""
+"""Functions that decide when a record is sent again.
+
+2/MVDS, "Retransmission", leaves the choice of such a function open.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,21 @@ from collections.abc import Callable
 from random import Random
 
 Backoff = Callable[[int, int], int]
-"""Takes Send Count (from 1) and the last send epoch; returns the next send epoch."""
+"""Takes a record's Send Count (from 1) and the epoch of its last sending; returns the
+epoch of the next sending."""
 
 _DEPLOYED_EPOCHS = 90
 _DEPLOYED_JITTER_EPOCHS = 30
-# status-go stops after 14 sendings.
+# status-go stops sending a record after 14 sendings, so more doublings never occur.
 _DEPLOYED_DOUBLINGS = 14
 
 
 def exponential(first_epochs: int = 2, bound_epochs: int = 128) -> Backoff:
-    """Return waits that double up to a bound and then restart, as the document says.
+    """Return a backoff whose waits double up to a bound, and then begin again.
 
     Args:
-        first_epochs: Wait after the first sending, in epochs. With a wait of 1, most
-            records are sent twice, because an answer takes up to two epochs.
+        first_epochs: Wait after a record is first sent, in epochs. With a wait of 1,
+            most records are sent twice, because an answer takes up to two epochs.
         bound_epochs: Maximum wait, in epochs.
 
     Raises:
@@ -45,14 +49,15 @@ DEFAULT = exponential()
 
 
 def linear(count: int, epoch: int) -> int:
-    """Wait for two more epochs each time, without a bound (vacp2p/mvds, simulation)."""
+    """Wait two epochs longer each time, without a bound (simulation of vacp2p/mvds)."""
     return epoch + 2 * count
 
 
 def deployed_exponential(random: Random) -> Backoff:
-    """Return status-go's waits: 90 epochs, doubled each time, plus 0 to 29 at random.
+    """Return the backoff of status-go: 90 epochs, doubled each time, plus 0 to 29.
 
-    An epoch of status-go is 300 ms. The wait doubles 14 times at most.
+    The added number of epochs is random. An epoch of status-go is 300 ms. The wait
+    doubles at most 14 times.
     """
 
     def next_epoch(count: int, epoch: int) -> int:

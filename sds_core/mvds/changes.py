@@ -1,9 +1,9 @@
-"""Changes of a node's state, for storage.
+"""Changes of a node's state, which an application can store.
 
 If a node must resume after a restart, the application stores the changes after each
-call, before it sends payloads (connectors/storage/mvds.py). The state lacks
-acknowledgements that wait for the next payload. If a peer gets no acknowledgement, the
-peer resends the message.
+call, and only then sends payloads (connectors/storage/mvds.py). The state lacks waiting
+acknowledgements: if a peer gets no acknowledgement, it resends the message, and the
+node acknowledges it again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class StoredMessage:
 
     Attributes:
         message: The message; None if a full store dropped it.
-        sender: First peer that sent the message; None for our own message.
-        is_delivered: Whether the application received the message; False while the
-            message waits for parents.
+        sender: Peer that sent the message first; None if the message is our own.
+        is_delivered: Whether the message was delivered to the application; False while
+            it waits for parents.
     """
 
     group_id: bytes
@@ -35,12 +35,13 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """New values by key; None if a key was removed. New keys are in insertion order.
+    """New value of each changed key; the value is None if the key was removed.
 
-    A node's whole state is stored as the changes from an empty node.
+    New keys are in order of insertion. A whole state is stored as the changes from an
+    empty node.
 
     Attributes:
-        groups: Peers of each changed group, by its id.
+        groups: Peers of each changed group, by group id.
         records: Changed records by peer and message id.
         messages: Changed messages by id.
     """
@@ -52,17 +53,17 @@ class Changes:
 
 
 class Storage(Protocol):
-    """Where the state of one node is stored."""
+    """Storage for the state of one node."""
 
     def load(self) -> Changes | None:
-        """Return the whole state; None if nothing is stored."""
+        """Return the whole stored state; None if nothing is stored."""
 
     def store(self, changes: Changes) -> None:
-        """Add changes to the stored state, atomically."""
+        """Apply changes to the stored state, all or none."""
 
 
 class ChangeLog:
-    """Keys of the changes since the last `take`; empty while `is_on` is False."""
+    """Keys of the values that changed since the last `take`, if `is_on` is True."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -84,7 +85,7 @@ class ChangeLog:
             self.groups[group_id] = None
 
     def mark_record(self, peer: bytes, message_id: bytes) -> None:
-        """Remember that a record changed."""
+        """Record that an OFFER, REQUEST or MESSAGE record changed."""
         if self.is_on:
             self.records[peer, message_id] = None
 
@@ -96,7 +97,7 @@ class ChangeLog:
     def take(
         self,
     ) -> tuple[Iterable[bytes], Iterable[tuple[bytes, bytes]], Iterable[bytes]] | None:
-        """Return the changed groups, records and messages; None if nothing changed."""
+        """Return keys of changed groups, records and messages; None if none changed."""
         if not (self.epoch or self.groups or self.records or self.messages):
             return None
         keys = (self.groups, self.records, self.messages)

@@ -1,4 +1,4 @@
-"""Events for a node's application. Every event is a plain value."""
+"""Events for a node's application."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class Delivered(_Event, frozen=True):
-    """A message of another node, for the application.
+    """The application receives a message of another node.
 
-    A message causes one event; an ephemeral message causes one event for each copy.
+    A message causes one event, but an ephemeral message causes one for each copy.
 
     Attributes:
-        sender: The peer that sent the message, which may not be the message's author.
-        missing_parents: Parents that were not delivered before.
+        sender: The peer that sent this copy; it may have forwarded a message of another
+            node.
+        missing_parents: Parents of the message that were not delivered before it.
     """
 
     message_id: bytes
@@ -32,30 +33,31 @@ class Delivered(_Event, frozen=True):
 
 
 class Waiting(_Event, frozen=True):
-    """A message arrived; it waits for its parents (consistent resolution)."""
+    """A message arrived, but waits for its parents (`Resolution.CONSISTENT`)."""
 
     message_id: bytes
     missing_parents: tuple[bytes, ...]
 
 
 class Duplicate(_Event, frozen=True):
-    """A known message arrived and was acknowledged again."""
+    """A known message arrived again, and was acknowledged again."""
 
     message_id: bytes
     sender: bytes
 
 
 class Acknowledged(_Event, frozen=True):
-    """A peer's ACK, OFFER or MESSAGE shows that the peer holds our message."""
+    """A peer's ACK, OFFER or MESSAGE shows that it holds a message that we sent it."""
 
     message_id: bytes
     peer: bytes
 
 
 class GaveUp(_Event, frozen=True):
-    """A record is not sent again.
+    """A record will not be sent again.
 
-    The record was sent `max_sends` times, or a full store dropped the record's message.
+    Either the record was sent `Options.max_sends` times, or a full store dropped its
+    message.
     """
 
     message_id: bytes
@@ -64,13 +66,13 @@ class GaveUp(_Event, frozen=True):
 
 
 class Forgotten(_Event, frozen=True):
-    """A full store dropped a message; copies of it are still recognised."""
+    """A full store dropped a message; copies are still recognised as known."""
 
     message_id: bytes
 
 
 class RefusedReason(StrEnum):
-    """Why a record of a peer has no effect."""
+    """Why a record of a peer is refused."""
 
     UNKNOWN_PEER = "unknown peer"
     FOREIGN_GROUP = "foreign group"
@@ -81,14 +83,15 @@ class RefusedReason(StrEnum):
 
 
 class Refused(_Event, frozen=True):
-    """A record of a peer is refused.
+    """A record of a peer was refused, so it has no effect.
 
-    A refused MESSAGE is acknowledged, so its sender counts it as delivered. A MESSAGE
-    can be refused because its group is not shared with the sender. When the group is
-    shared later, the node requests the message.
+    A refused MESSAGE is still acknowledged, so its sender counts it as delivered. If a
+    MESSAGE was refused because the sender was not in its group, and the sender is added
+    to the group later, the node requests the message.
 
     Attributes:
-        message_id: Message that the record concerns; empty for a whole payload.
+        message_id: Id of the message that the record concerns; empty if a whole payload
+            was refused.
     """
 
     reason: RefusedReason
@@ -100,7 +103,7 @@ Event = Delivered | Waiting | Duplicate | Acknowledged | GaveUp | Forgotten | Re
 
 
 class Step(NamedTuple):
-    """Result of one epoch: payloads by peer, and events for the application."""
+    """Result of one epoch: payloads for peers, and events for the application."""
 
     payloads: dict[bytes, Payload]
     events: list[Event]

@@ -1,4 +1,4 @@
-"""Messages that a node knows, within its limits."""
+"""The messages and message ids that a node stores, within limits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sds_core.mvds.payload import Message
 
 
 class _Pool:
-    """The stored messages of one kind, ours or others', oldest first."""
+    """Stored messages, oldest first: either our own or those of other nodes."""
 
     def __init__(self) -> None:
         self.sizes_bytes: dict[bytes, int] = {}
@@ -29,8 +29,8 @@ class _Pool:
 class MessageStore:
     """Known messages by id.
 
-    Our own messages have a separate limit, so that a peer that sends many messages
-    cannot displace our unsent messages. `mark` gets the id of each changed message.
+    Our own messages have separate limits: otherwise, a peer with many messages could
+    displace our unsent messages. If a message changes, the function `mark` gets its id.
     """
 
     def __init__(self, options: Options, mark: Callable[[bytes], None]) -> None:
@@ -39,15 +39,15 @@ class MessageStore:
         self._known: dict[bytes, StoredMessage] = {}
         self._own = _Pool()
         self._others = _Pool()
-        # Ids whose messages were dropped, oldest first; used as an ordered set.
+        # Known ids whose messages were dropped, oldest first; used as an ordered set.
         self._dropped: dict[bytes, None] = {}
 
     def __contains__(self, message_id: bytes) -> bool:
-        """Return whether a message is known; dropped messages stay known."""
+        """Return whether an id is known, even if its message was dropped."""
         return message_id in self._known
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield the ids of all known messages, oldest first."""
+        """Yield all known ids, oldest first."""
         return iter(self._known)
 
     def get(self, message_id: bytes) -> StoredMessage | None:
@@ -55,7 +55,7 @@ class MessageStore:
         return self._known.get(message_id)
 
     def message(self, message_id: bytes) -> Message | None:
-        """Return a message; None if it is unknown or dropped."""
+        """Return a message; None if it is unknown or was dropped."""
         stored = self._known.get(message_id)
         return stored.message if stored else None
 
@@ -65,7 +65,7 @@ class MessageStore:
         return stored is not None and stored.is_delivered
 
     def add(self, message_id: bytes, stored: StoredMessage) -> None:
-        """Add an unknown message; it can exceed the limits, see `surplus`."""
+        """Add a new message; the limits may be exceeded afterwards, see `surplus`."""
         self._known[message_id] = stored
         if stored.message is None:
             self._dropped[message_id] = None
@@ -99,10 +99,10 @@ class MessageStore:
         self._mark(message_id)
 
     def forget_surplus_ids(self) -> None:
-        """Drop the oldest ids beyond the limit, once `surplus` returns None."""
+        """Drop the oldest ids beyond the limit; call this after `surplus` is None."""
         while len(self._known) > self._options.max_known_ids:
-            # `_dropped` is not empty here, because `max_known_ids` is at least the
-            # number of messages in both pools.
+            # `_dropped` is not empty here, because both pools together hold at most
+            # `max_known_ids` messages.
             oldest = next(iter(self._dropped))
             del self._dropped[oldest], self._known[oldest]
             self._mark(oldest)

@@ -1,10 +1,10 @@
-"""A node of MVDS: returns payloads to send, and events, in each epoch.
+"""A node of MVDS: in each epoch, it returns payloads to send, and events.
 
 The node does no I/O and reads no clock. The application calls `tick` once in each
-epoch, sends the payloads that it returns, and passes received payloads to `receive`.
+epoch, sends the returned payloads, and passes received payloads to `receive`.
 
-Acknowledgements are not retransmitted, because nothing shows a node that they arrived.
-Every copy of a MESSAGE causes a new acknowledgement.
+Acknowledgements are not retransmitted, because no record confirms their arrival.
+Instead, every copy of a MESSAGE causes a new acknowledgement.
 
 Sources: 2/MVDS; 4/MVDS-META.
 """
@@ -39,9 +39,9 @@ from sds_core.mvds.state import NodeState
 
 
 def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payload]:
-    """Return one payload for each peer with due records; the records count as sent.
+    """Return one payload for each peer that has due records, and count them as sent.
 
-    If a payload has no room for a record, the record is sent in the next epoch (2/MVDS,
+    If a record does not fit into the payload, it is sent in the next epoch (2/MVDS,
     "Retransmission").
     """
     payloads = {}
@@ -83,12 +83,12 @@ def _pack(state: NodeState, record: Record, packer: Packer) -> bool:
 
 
 class Node:
-    """One node, its groups and peers; by default, it has the default options."""
+    """One node, with its groups and peers."""
 
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id
         self._state = NodeState(options or Options())
-        # Events of calls that have no events in their result.
+        # Events of calls that return no events; the next call with events returns them.
         self._events: list[Event] = []
 
     @property
@@ -108,11 +108,11 @@ class Node:
 
     @property
     def pending_acks(self) -> dict[bytes, tuple[bytes, ...]]:
-        """Ids that the next payload to each peer acknowledges, by peer."""
+        """For each peer, the message ids that the next payloads to it acknowledge."""
         return self._state.outbox.acks()
 
     def message(self, message_id: bytes) -> Message | None:
-        """Return a message; None if it is unknown or was forgotten."""
+        """Return a message; None if it is unknown or was dropped."""
         return self._state.store.message(message_id)
 
     def is_delivered(self, message_id: bytes) -> bool:
@@ -122,8 +122,8 @@ class Node:
     def add_group(self, group_id: bytes, peers: Iterable[bytes] = ()) -> None:
         """Join a group, or add peers to it.
 
-        Later messages of the group are sent to the added peers; earlier messages are
-        sent on request. If the node refused messages of these peers, the node now
+        Later messages of the group are sent to the added peers; earlier messages only
+        on request. If the node refused messages of this group from these peers, it now
         requests these messages.
 
         Raises:
@@ -141,7 +141,7 @@ class Node:
             self._state.share(group_id, peer)
 
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
-        """Remove a peer from a group, with the records for it in that group."""
+        """Remove a peer from a group, and drop its records for the group's messages."""
         state = self._state
         state.groups.remove_peer(group_id, peer)
         is_known = state.groups.has_peer(peer)
@@ -164,14 +164,14 @@ class Node:
         mode: Mode | None = None,
         ephemeral: bool = False,
     ) -> bytes:
-        """Send a message to all peers of a group, from the next epoch on.
+        """Send a message to all peers of a group; `tick` returns its payloads.
 
-        Returns the id of the message. Deployed nodes write the timestamp in Unix
-        seconds. An ephemeral message is sent once, in batch mode, and not acknowledged.
+        Returns the id of the message. Deployed nodes use Unix seconds as the timestamp.
+        An ephemeral message is sent once, without an OFFER, and is not acknowledged.
 
         Raises:
             UnknownGroup: The node is not in the group.
-            MessageExists: The group has a message with this timestamp and body.
+            MessageExists: The group already has a message with this timestamp and body.
             MessageTooLarge: The message is longer than `Options.max_message_bytes`.
             ValueError: The timestamp does not fit into a signed number of 64 bits.
         """
@@ -203,16 +203,16 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """In the next epoch, send all records for a peer that is reachable again."""
+        """Send all records for a peer in the next epoch: it is reachable again."""
         next_epoch = self.epoch + 1
         for record in self.records:
             if record.peer == peer and record.send_epoch > next_epoch:
                 self._state.records.put(replace(record, send_epoch=next_epoch))
 
     def tick(self) -> Step:
-        """Begin the next epoch; returns at most one payload for each peer.
+        """Begin the next epoch; return the payload for each peer with due records.
 
-        Events of earlier calls of `append` are returned too.
+        The result includes events of earlier calls that return none, such as `append`.
         """
         self._state.epoch += 1
         self._state.log.mark_epoch()
@@ -221,9 +221,9 @@ class Node:
         return Step(payloads_of_epoch(self._state, events), events)
 
     def receive(self, sender: bytes, payload: Payload) -> list[Event]:
-        """Process a payload of a peer; the next epoch's payload to the peer answers it.
+        """Process a payload of a peer; the next payload to this peer answers it.
 
-        A payload of a peer that shares no group with this node has no effect.
+        If the peer is in none of the node's groups, the payload is refused.
         """
         events = self._take_events()
         if self._state.groups.has_peer(sender):
@@ -241,7 +241,7 @@ class Node:
         return self._state.take_changes()
 
     def snapshot(self) -> Changes:
-        """Return the whole state, as a change from an empty node."""
+        """Return the whole state, as the changes from an empty node."""
         return self._state.snapshot()
 
     @classmethod

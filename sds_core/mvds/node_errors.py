@@ -1,4 +1,4 @@
-"""Errors of calls that a node's own application makes.
+"""Errors that a node raises for wrong calls of its application.
 
     NodeError
     ├── UnknownGroup (a LookupError)
@@ -7,7 +7,7 @@
     ├── MessageExists (a ValueError)
     └── MessageTooLarge (a ValueError)
 
-Records from peers raise no error: a refused record gives a `Refused` event.
+Records from peers raise no error; if a record is refused, a `Refused` event results.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BadGroupId(NodeError, ValueError):
 
 
 class BadPeerId(NodeError, ValueError):
-    """The peer is the node itself."""
+    """A peer has the id of the node itself."""
 
     def __init__(self, peer: bytes) -> None:
         super().__init__(f"peer {peer.hex()!r:.80} is the node itself")
@@ -46,7 +46,7 @@ class BadPeerId(NodeError, ValueError):
 
 
 class MessageExists(NodeError, ValueError):
-    """The group has a message with the same timestamp and body, so the id exists."""
+    """The group has a message with this timestamp and body, and thus with this id."""
 
     def __init__(self, message_id: bytes) -> None:
         super().__init__(
@@ -57,7 +57,7 @@ class MessageExists(NodeError, ValueError):
 
 
 class MessageTooLarge(NodeError, ValueError):
-    """The message would not fit into a payload beside other records."""
+    """The message is longer than `Options.max_message_bytes`."""
 
     def __init__(self, actual_bytes: int, limit_bytes: int) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Options of a node for what the document leaves open."""
+"""Options of a node, for behaviour that 2/MVDS and 4/MVDS-META leave open."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from sds_core.wire import MAX_VALUE_BYTES
 
 
 class Mode(StrEnum):
-    """How our own message is sent to a peer (2/MVDS, "Flow").
+    """How our own messages are sent to peers (2/MVDS, "Flow").
 
-    BATCH sends a message at once, which saves round trips. INTERACTIVE offers a message
-    first, which saves bytes if the peer already holds the message.
+    - BATCH: a message is sent at once, which saves round trips.
+    - INTERACTIVE: a message is first offered, which saves bytes if the peer already has
+      the message.
     """
 
     BATCH = "batch"
@@ -25,10 +26,10 @@ class Mode(StrEnum):
 class Resolution(StrEnum):
     """What happens to a message whose parents are missing (4/MVDS-META).
 
-    NONE: the message is delivered, and parents are ignored. EVENTUAL: the message is
-    delivered, and missing parents are requested. CONSISTENT: missing parents are
-    requested, and the message is delivered after the parents. Parents wait for their
-    own parents in the same way.
+    - NONE: the message is delivered, and the missing parents are ignored.
+    - EVENTUAL: the message is delivered, and missing parents are requested.
+    - CONSISTENT: missing parents are requested, and the message is delivered after its
+      parents, which wait for their own parents in the same way.
     """
 
     NONE = "none"
@@ -43,24 +44,24 @@ class Options:
     Attributes:
         max_sends: Number of sendings after which a record is dropped; None: never.
         forward: Whether received messages are offered to the other peers of the group.
-            Deployed nodes forward messages, but the document does not mention
-            forwarding.
-        write_parents: Whether our messages name parents: messages of the group without
-            a known child.
+            Deployed nodes forward messages, but 2/MVDS does not mention forwarding.
+        write_parents: Whether our messages name parents: the group's messages that no
+            known message names as parent.
         group_id_bytes: Length of group ids; None: any. If group ids differ in length,
-            message ids are ambiguous. Deployed nodes use 32.
-        max_payload_bytes: Maximum length of a sent payload. Waku relays carry 150 KB.
-        max_messages, max_stored_bytes: Maximum number and size of stored messages. Our
-            own messages and the messages of others have separate limits; the oldest
-            message is dropped first.
-        max_known_ids: Maximum number of known ids; copies of known messages are
-            acknowledged but not delivered again. The oldest id is dropped first.
+            two messages may have the same id. Deployed nodes use 32.
+        max_payload_bytes: Maximum length of a sent payload. Waku relays forward at most
+            150 KB.
+        max_messages, max_stored_bytes: Maximum number and total size of stored
+            messages. The limits apply separately to our own messages and to those of
+            others; the oldest message is dropped first.
+        max_known_ids: Maximum number of known message ids. Copies of known messages are
+            acknowledged but not delivered. The oldest id is dropped first.
         max_requests: Maximum number of REQUEST records for one peer. The limit also
-            applies to refused messages that are requested when their group is shared.
-        max_acks: Maximum number of waiting acknowledgements for one peer; further ones
-            are dropped.
+            applies to messages that were first refused and are requested later.
+        max_acks: Maximum number of waiting acknowledgements for one peer; further
+            acknowledgements are dropped.
         max_parents: Maximum number of parents of a message; a received message with
-            more is refused.
+            more parents is refused.
         max_waiting: Maximum number of messages that wait for their parents; above the
             limit, the oldest message is delivered without its parents.
     """
@@ -84,7 +85,8 @@ class Options:
     def __post_init__(self) -> None:
         """Raise ValueError if an option is out of its range."""
         at_least = {
-            # Half of a payload has room for a message with a body and all parents.
+            # Half of a payload must have room for a message with a body and all
+            # parents.
             "max_payload_bytes": 2_048 + 80 * self.max_parents,
             "max_messages": 1,
             "max_stored_bytes": self.max_payload_bytes,
@@ -109,6 +111,6 @@ class Options:
     def max_message_bytes(self) -> int:
         """Maximum length of a MESSAGE record.
 
-        The maximum is half of a payload, and acknowledgements leave this half free.
+        The maximum is half of a payload. Acknowledgements never use this half.
         """
         return self.max_payload_bytes // 2

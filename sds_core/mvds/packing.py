@@ -71,7 +71,7 @@ class Packer:
 class Outbox:
     """Acknowledgements and ephemeral messages for the next payload to each peer.
 
-    The outbox is not part of the state (2/MVDS, "State").
+    Unlike records (2/MVDS, "State"), these are neither stored nor sent again.
     """
 
     def __init__(self, options: Options) -> None:
@@ -81,15 +81,15 @@ class Outbox:
         self._ephemeral: dict[bytes, list[Message]] = {}
 
     def peers(self) -> list[bytes]:
-        """Return the peers for which records wait."""
+        """Return the peers for which something waits; a peer may occur twice."""
         return [*self._acks, *self._ephemeral]
 
     def acks(self) -> dict[bytes, tuple[bytes, ...]]:
-        """Return the acknowledgements by peer."""
+        """Return the ids that wait to be acknowledged, by peer."""
         return {peer: tuple(ids) for peer, ids in self._acks.items()}
 
     def add_ack(self, peer: bytes, message_id: bytes) -> bool:
-        """Queue an acknowledgement once; returns False if the peer's queue is full."""
+        """Queue an acknowledgement; return False if the peer's queue is full."""
         acks = self._acks.setdefault(peer, {})
         if message_id not in acks and len(acks) >= self._options.max_acks:
             return False
@@ -97,7 +97,7 @@ class Outbox:
         return True
 
     def add_ephemeral(self, peers: Iterable[bytes], message: Message) -> None:
-        """Send an ephemeral message to peers."""
+        """Queue an ephemeral message for peers."""
         for peer in peers:
             self._ephemeral.setdefault(peer, []).append(message)
 

@@ -1,7 +1,7 @@
-"""Tracks which parents a new message names, and which messages wait for parents.
+"""Tracks which parents our next message names, and which messages wait for parents.
 
 Source: 4/MVDS-META. Metadata is not part of a message's id, so a node that forwards a
-message can change its parents. The first copy that arrives counts.
+message can change its parents. The parents in the first copy that arrives count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def parents_of(message: Message) -> tuple[bytes, ...]:
 
 
 class Heads:
-    """Delivered messages of each group that no stored message names as parent."""
+    """Delivered messages of each group that no stored message names as a parent."""
 
     def __init__(self) -> None:
         # Inner dictionaries are used as ordered sets.
@@ -26,24 +26,24 @@ class Heads:
         self._named: Counter[bytes] = Counter()
 
     def newest(self, group_id: bytes, limit: int) -> tuple[bytes, ...]:
-        """Return the newest heads of a group, at most `limit`, oldest first."""
+        """Return the newest heads of a group, at most `limit`, in order of age."""
         heads = self._heads.get(group_id, {})
         return tuple(heads)[max(0, len(heads) - limit) :]
 
     def stored(self, message: Message) -> None:
-        """Remove the parents of a stored message from the heads."""
+        """Record a stored message: its parents are no longer heads."""
         heads = self._heads.get(message.group_id, {})
         for parent in parents_of(message):
             self._named[parent] += 1
             heads.pop(parent, None)
 
     def delivered(self, message_id: bytes, group_id: bytes) -> None:
-        """Add a delivered message, if no child of it is stored."""
+        """Record a delivered message: it is a head if no stored message names it."""
         if message_id not in self._named:
             self._heads.setdefault(group_id, {})[message_id] = None
 
     def dropped(self, message_id: bytes, message: Message) -> None:
-        """Remove a message. The message's parents do not become heads again."""
+        """Remove a dropped message; its parents do not become heads again."""
         self._heads.get(message.group_id, {}).pop(message_id, None)
         for parent in parents_of(message):
             self._named[parent] -= 1
@@ -52,7 +52,7 @@ class Heads:
 
 
 class WaitingMessages:
-    """Messages that are delivered after their parents, oldest first."""
+    """Messages that wait for the delivery of their parents, oldest first."""
 
     def __init__(self) -> None:
         self._missing: dict[bytes, dict[bytes, None]] = {}
@@ -77,7 +77,7 @@ class WaitingMessages:
         return next(iter(self._missing))
 
     def remove(self, message_id: bytes) -> tuple[bytes, ...]:
-        """Stop the wait of a message; returns the parents that it waited for."""
+        """Remove a message; return the parents for which it still waited."""
         missing = tuple(self._missing.pop(message_id))
         for parent in missing:
             children = self._children[parent]

@@ -1,9 +1,9 @@
-"""Bytes <-> Payload: the wire format of MVDS.
+"""Encodes and decodes payloads in the wire format of MVDS.
 
-The specification numbers the fields from 5001, vacp2p/mvds from 1. Both numberings are
-read, and only the specification's numbering is written. A tag has three bytes in the
-specification and one byte in vacp2p/mvds, so the first byte of a value identifies the
-numbering.
+The specification numbers the fields from 5001, but vacp2p/mvds numbers them from 1.
+This module decodes both numberings, but encodes only the specification's. A tag has
+three bytes in the specification and one byte in vacp2p/mvds, so the first byte of a
+value identifies the numbering.
 
 Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
 """
@@ -30,7 +30,7 @@ class NotAPayload(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class MalformedPayload(NotAPayload):
-    """The bytes are not protobuf, or not the protobuf of a payload."""
+    """The bytes are not valid protobuf, or do not have the structure of a payload."""
 
     text = "{actual_bytes} bytes are no MVDS payload: {detail}"
 
@@ -40,7 +40,7 @@ class MalformedPayload(NotAPayload):
 
 @dataclass(eq=False, repr=False)
 class NoRecord(NotAPayload):
-    """The bytes contain no field of a payload."""
+    """The bytes contain none of the fields of a payload."""
 
     text = "{actual_bytes} bytes have no field of an MVDS payload"
 
@@ -60,7 +60,7 @@ class WrongIdLength(NotAPayload):
 
 @dataclass(eq=False, repr=False)
 class TooManyRecords(NotAPayload):
-    """The payload has more records than the limit."""
+    """The payload has more records than `MAX_RECORDS`."""
 
     text = "the payload has {actual} records and parents, but at most {limit} are read"
 
@@ -77,7 +77,7 @@ ID_RECORD_BYTES = 36
 MAX_RECORDS = 10_000
 """Maximum number of records in one payload.
 
-Parents and the ids in group offers count as records. A Waku message of at most 150 KB
+Parents and the ids in group offers count as records. A Waku message, at most 150 KB,
 contains at most 4,200 ids.
 """
 
@@ -86,7 +86,7 @@ _GREATEST_ONE_BYTE_TAG = 0x7F
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """The metadata of a message according to 4/MVDS-META; parents are message ids."""
+    """The metadata of a message (4/MVDS-META); `parents` are message ids."""
 
     parents: tuple[bytes, ...] = ()
     ephemeral: bool = False
@@ -97,7 +97,7 @@ class Message:
     """A record of type MESSAGE.
 
     Attributes:
-        timestamp: Time of the message, a signed number of 64 bits. The specification
+        timestamp: Time of the message, a signed integer of 64 bits. The specification
             names no unit; deployed nodes write Unix seconds.
     """
 
@@ -109,7 +109,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class GroupOffer:
-    """Offers that name the group of the offered messages (status-im/mvds)."""
+    """Offers that also name the group of the offered messages (status-im/mvds)."""
 
     group_id: bytes
     message_ids: tuple[bytes, ...]
@@ -117,10 +117,10 @@ class GroupOffer:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """All records that one node sends to one peer in one epoch.
+    """The records that one node sends to one peer in one epoch.
 
-    Ids have 32 bytes, are in wire order, and may be repeated. `group_offers` is an
-    extension.
+    Ids have 32 bytes, are in wire order, and may be repeated. `group_offers` extends
+    the specification.
     """
 
     acks: tuple[bytes, ...] = ()
@@ -139,10 +139,10 @@ class Payload:
 def decode(value: bytes) -> Payload:
     """Decode a payload in either numbering; empty input is an empty payload.
 
-    If a known field exists, unknown fields are ignored.
+    If the value has a known field, its unknown fields are ignored.
 
     Raises:
-        ValueTooLarge: The value has more than MAX_VALUE_BYTES and was not parsed.
+        ValueTooLarge: The value has more than MAX_VALUE_BYTES, so it was not parsed.
         NotAPayload: The value is not protobuf, has no known field, has an id that is
             not 32 bytes long, or has more than MAX_RECORDS records.
     """
@@ -151,14 +151,15 @@ def decode(value: bytes) -> Payload:
 
 
 def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
-    """Check all records of one payload, but create objects only for the first ones.
+    """Check all records of a payload, but return only the first records.
 
-    The creation of objects takes most of the decoding time.
+    For the other records, no objects are created, because this takes most of the
+    decoding time.
 
     Args:
         value: The payload; see `decode`.
         most: Maximum number of records to return. The order is ACK, OFFER, REQUEST,
-            MESSAGE. Ids of group offers come after ids of other offers.
+            MESSAGE. Ids of group offers come after the ids of other offers.
 
     Returns:
         The payload with the returned records, and the number of omitted records.
@@ -212,13 +213,13 @@ def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
 
 
 def encode(payload: Payload) -> bytes:
-    """Write a payload with the field numbers of the specification.
+    """Encode a payload with the field numbers of the specification.
 
-    Deployed Go nodes write the same bytes: fields are in the order of their numbers,
-    and empty fields are omitted.
+    The result is the same as in deployed Go nodes: fields are in the order of their
+    numbers, and empty fields are omitted.
 
     Raises:
-        ValueError: A timestamp does not fit into a signed number of 64 bits.
+        ValueError: A timestamp does not fit into a signed integer of 64 bits.
     """
     return mvds_pb2.Payload(
         acks=payload.acks,
@@ -236,7 +237,7 @@ def message_record_bytes(message: Message) -> int:
     """Return the length of an encoded MESSAGE, including its tag.
 
     Raises:
-        ValueError: The timestamp does not fit into a signed number of 64 bits.
+        ValueError: The timestamp does not fit into a signed integer of 64 bits.
     """
     return mvds_pb2.Payload(messages=[_written(message)]).ByteSize()
 
@@ -274,11 +275,12 @@ def _written(message: Message) -> mvds_pb2.Message:
 def message_id(message: Message) -> bytes:
     """Return the id of a message, 32 bytes (2/MVDS, "Payloads").
 
-    The document does not define the encoding of the timestamp; deployed nodes use 8
-    bytes, little-endian (vacp2p/mvds protobuf/messageid.go).
+    2/MVDS does not define how the timestamp is encoded in the hash. Deployed nodes use
+    8 bytes, little-endian (vacp2p/mvds protobuf/messageid.go).
 
-    The metadata is not hashed. Group, timestamp and body are hashed without separators,
-    so two messages can have the same id if their group ids differ in length.
+    The metadata is not hashed. Group id, timestamp and body are hashed without
+    separators. Therefore, two messages can have the same id if their group ids differ
+    in length.
     """
     # Two's complement, as Go encodes negative integers.
     timestamp = message.timestamp.to_bytes(8, "little", signed=True)

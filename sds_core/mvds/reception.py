@@ -1,8 +1,7 @@
 """Applies the records of a received payload to a node's state.
 
-Source: 2/MVDS, "Flow". An ACK, an OFFER or the MESSAGE itself shows that a peer holds a
-message. If a peer holds a message, the node no longer sends or offers the message to
-the peer.
+Source: 2/MVDS, "Flow". If a peer sends the ACK, OFFER or MESSAGE of a message, it has
+this message. The node then stops sending or offering the message to this peer.
 """
 
 from __future__ import annotations
@@ -32,18 +31,18 @@ class Reception:
             self._is_held_by_sender(one)
         for one in payload.requests:
             self._take_request(one)
-        # Messages come before offers, because a payload may offer a message that it
-        # contains.
+        # Messages are processed before offers, because a payload may offer a message
+        # that it also contains.
         for message in payload.messages:
             self._take_message(message)
         for one in payload.offered():
             self._take_offer(one)
 
     def _take_request(self, one: bytes) -> None:
-        """Replace the OFFER by the MESSAGE.
+        """Answer a request: replace the OFFER record by a MESSAGE record.
 
-        A request without an offer requests a parent. A MESSAGE that is already in the
-        state stays, so that repeated requests cause no further sendings.
+        A peer also requests messages that were not offered, for example parents. An
+        existing MESSAGE record stays, so repeated requests cause no further sendings.
         """
         message = self._state.store.message(one)
         if message is None or not self._shares(message.group_id):
@@ -53,10 +52,10 @@ class Reception:
             self._state.put(self._sender, one, RecordType.MESSAGE)
 
     def _take_offer(self, one: bytes) -> None:
-        """Request the message, or acknowledge it if it is known.
+        """Request an offered message, or acknowledge it if it is known.
 
-        The document does not say how to answer the offer of a known message. Deployed
-        nodes do not answer, so the offers are repeated forever.
+        2/MVDS does not say how to answer the offer of a known message. Deployed nodes
+        do not answer it, so such offers are repeated forever.
         """
         stored = self._state.store.get(one)
         if stored is None:
@@ -96,7 +95,7 @@ class Reception:
     def _refuse(self, reason: RefusedReason, one: bytes, message: Message) -> None:
         """Acknowledge a message that is refused.
 
-        The document requires an acknowledgement of every received MESSAGE. Only an
+        2/MVDS requires an acknowledgement of every received MESSAGE, and only an
         acknowledgement ends the retransmission.
         """
         self._events.append(Refused(reason, self._sender, one))
@@ -107,8 +106,8 @@ class Reception:
             self._state.foreign.add(self._sender, message.group_id, one)
 
     def _pass_on(self, one: bytes, group_id: bytes) -> None:
-        """Acknowledge a new message to peers that offered it; offer it to others."""
-        # A list, because the order of a set differs between processes.
+        """Acknowledge a new message to peers that offered it; forward it to others."""
+        # This is a list, because the order of a set differs between processes.
         offered_by = [record.peer for record in self._state.records.of_message(one)]
         for peer in offered_by:
             self._state.records.remove(peer, one)
@@ -119,7 +118,7 @@ class Reception:
                     self._state.put(peer, one, RecordType.OFFER)
 
     def _is_held_by_sender(self, one: bytes) -> None:
-        """Stop sending a message to the peer; no effect if it is not being sent."""
+        """Stop sending a message to the peer, because the peer has it."""
         record = self._state.records.get(self._sender, one)
         if record is not None and record.type is not RecordType.REQUEST:
             self._state.records.remove(self._sender, one)

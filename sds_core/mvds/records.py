@@ -1,6 +1,6 @@
-"""The state: records that a node sends to its peers repeatedly.
+"""The records that a node sends to its peers until they are answered.
 
-Source: 2/MVDS, "State".
+2/MVDS calls these records the state ("State").
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""Minimum number of schedule entries before outdated entries are removed."""
+"""Up to this number of outdated entries in the schedule, none is removed early."""
 
 
 class RecordType(StrEnum):
-    """Type of a record in the state."""
+    """Type of a record that is sent repeatedly."""
 
     OFFER = "offer"
     REQUEST = "request"
@@ -28,8 +28,8 @@ class Record:
     """One record for one peer.
 
     Attributes:
-        send_count: Number of sendings so far.
-        send_epoch: Epoch from which the record can be sent next.
+        send_count: How often the record was sent so far.
+        send_epoch: Epoch from which the record is due to be sent next.
     """
 
     peer: bytes
@@ -42,7 +42,7 @@ class Record:
 class RecordTable:
     """Holds at most one record for each peer and message.
 
-    `mark` gets peer and message id of each record that changes.
+    If a record changes, the function `mark` gets its peer and message id.
     """
 
     def __init__(self, mark: Callable[[bytes, bytes], None]) -> None:
@@ -50,9 +50,9 @@ class RecordTable:
         self._by_message: dict[bytes, dict[bytes, Record]] = {}
         self._requests: Counter[bytes] = Counter()
         self._count = 0
-        # (send epoch, number, record) as a heap. A removed or replaced record stays
-        # until its epoch comes, or until most records in the heap are outdated. The
-        # number orders records with equal epochs.
+        # The schedule: a heap of (send epoch, number, record). A removed or replaced
+        # record stays until its epoch, or until most records are outdated. The number
+        # orders records of one epoch.
         self._due: list[tuple[int, int, Record]] = []
         self._number = 0
 
@@ -62,7 +62,7 @@ class RecordTable:
             yield from records.values()
 
     def get(self, peer: bytes, message_id: bytes) -> Record | None:
-        """Return the record for a peer and a message."""
+        """Return the record for a peer and a message, or None."""
         return self._by_message.get(message_id, {}).get(peer)
 
     def of_message(self, message_id: bytes) -> list[Record]:
@@ -74,7 +74,7 @@ class RecordTable:
         return self._requests[peer]
 
     def put(self, record: Record) -> None:
-        """Store a record, and remove any record of the same peer and message."""
+        """Store a record; it replaces the record of the same peer and message."""
         self.remove(record.peer, record.message_id)
         self._by_message.setdefault(record.message_id, {})[record.peer] = record
         if record.type is RecordType.REQUEST:
@@ -99,9 +99,9 @@ class RecordTable:
         self._mark(peer, message_id)
 
     def take_due(self, epoch: int) -> dict[bytes, list[Record]]:
-        """Return the records that are due at an epoch, by peer, the oldest first.
+        """Return the records that are due at an epoch, by peer, in order of send epoch.
 
-        The caller must call `put`, `put_back` or `remove` for each record.
+        The caller must then call `put`, `put_back` or `remove` for each of them.
         """
         due: dict[bytes, list[Record]] = {}
         while self._due and self._due[0][0] <= epoch:
@@ -111,10 +111,10 @@ class RecordTable:
         return due
 
     def put_back(self, record: Record) -> None:
-        """Put a record from `take_due` back, so that it is due again."""
+        """Put a record from `take_due` back into the schedule, at the same epoch."""
         self._number += 1
         heappush(self._due, (record.send_epoch, self._number, record))
-        # A hostile peer could fill the memory with removed records.
+        # Without this step, a hostile peer could fill the memory with outdated entries.
         if len(self._due) > _FEW_ENTRIES + 2 * self._count:
             self._due = [entry for entry in self._due if self._is_current(entry[2])]
             heapify(self._due)

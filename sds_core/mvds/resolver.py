@@ -1,4 +1,4 @@
-"""Delivers messages to the application, after their parents if the options say so."""
+"""Delivers messages to the application; `Options.resolution` decides when."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sds_core.mvds.payload import Message
 
 
 class Resolver:
-    """Decides when a message is delivered, and which parents a new message names."""
+    """Decides when a message is delivered, and which parents our next message names."""
 
     def __init__(self, options: Options, store: MessageStore) -> None:
         self._options = options
@@ -25,17 +25,17 @@ class Resolver:
         return self._heads.newest(group_id, self._options.max_parents)
 
     def appended(self, message_id: bytes, message: Message) -> None:
-        """Record our own message."""
+        """Record a message of our own, which counts as delivered."""
         self._heads.stored(message)
         self._heads.delivered(message_id, message.group_id)
 
     def ephemeral(self, message_id: bytes, message: Message, sender: bytes) -> Event:
-        """Deliver an ephemeral message; it waits for nothing and is not stored."""
+        """Return the delivery event of an ephemeral message, which never waits."""
         missing = self._missing(message_id, message)
         return Delivered(message_id, message, sender, missing)
 
     def received(self, message_id: bytes, events: list[Event]) -> None:
-        """Deliver a newly stored message, or make it wait."""
+        """Deliver a newly stored message, or make it wait for its parents."""
         message = self._store.message(message_id)
         assert message is not None  # noqa: S101 - stored by the caller
         self._heads.stored(message)
@@ -50,7 +50,7 @@ class Resolver:
             self._deliver(message_id, missing, events)
 
     def before_drop(self, message_id: bytes, events: list[Event]) -> None:
-        """Deliver a waiting message, because the store drops it."""
+        """Prepare the drop of a message from the store: if it waits, deliver it now."""
         if message_id in self._waiting:
             self._deliver(message_id, self._waiting.remove(message_id), events)
         message = self._store.message(message_id)
@@ -58,7 +58,7 @@ class Resolver:
             self._heads.dropped(message_id, message)
 
     def restore(self) -> None:
-        """Find heads and waiting messages in a loaded store."""
+        """Find the heads and the waiting messages in a loaded store."""
         for message_id in self._store:
             message = self._store.message(message_id)
             if message is not None:
@@ -73,7 +73,7 @@ class Resolver:
                 self._waiting.add(message_id, self._missing(message_id, message))
 
     def _missing(self, message_id: bytes, message: Message) -> tuple[bytes, ...]:
-        """Return undelivered parents; a message never waits for itself."""
+        """Return the undelivered parents of a message, without the message itself."""
         parents = dict.fromkeys(parents_of(message))
         return tuple(
             parent

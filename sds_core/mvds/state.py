@@ -1,4 +1,4 @@
-"""The whole state of a node, and methods that change several of its parts."""
+"""The state of a node, with methods that change several parts together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sds_core.mvds.resolver import Resolver
 
 
 class Groups:
-    """Which peers are in which group; `mark` gets the id of each changed group."""
+    """A node's groups and their peers; `mark` gets the id of each changed group."""
 
     def __init__(self, mark: Callable[[bytes], None]) -> None:
         # Inner dictionaries are used as ordered sets.
@@ -41,17 +41,17 @@ class Groups:
         return peer in self._shared
 
     def shares(self, peer: bytes, group_id: bytes) -> bool:
-        """Return whether a peer is in one of this node's groups."""
+        """Return whether a peer is in a given group of this node."""
         return peer in self._peers.get(group_id, ())
 
     def add(self, group_id: bytes) -> None:
-        """Add a group; no effect if it is known."""
+        """Add a group; no effect if the group is known."""
         if group_id not in self._peers:
             self._peers[group_id] = {}
             self._mark(group_id)
 
     def add_peer(self, group_id: bytes, peer: bytes) -> None:
-        """Add a peer to a known group; no effect if it is a member."""
+        """Add a peer to a known group; no effect if the group has this peer."""
         peers = self._peers[group_id]
         if peer not in peers:
             peers[peer] = None
@@ -59,7 +59,7 @@ class Groups:
             self._mark(group_id)
 
     def remove_peer(self, group_id: bytes, peer: bytes) -> None:
-        """Remove a peer from a group; no effect if it is not a member."""
+        """Remove a peer from a group; no effect if the group lacks this peer."""
         peers = self._peers.get(group_id, {})
         if peer in peers:
             del peers[peer]
@@ -70,27 +70,27 @@ class Groups:
 
 
 class ForeignMessages:
-    """Messages that were refused because their group is not shared with their sender.
+    """Ids of messages that were refused because their sender is not in their group.
 
-    If the group is shared later, the messages are requested. Refused messages are not
-    part of the state. At most `most` ids of each peer are stored; the oldest is
-    dropped.
+    If the sender is added to the group later, the messages are requested. The ids are
+    not part of the stored state. At most `most` ids per peer are kept; the oldest is
+    dropped first.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        # Group ids are hashed, because an unknown group's id may have any length.
+        # Group ids are hashed, because the id of an unknown group may have any length.
         self._groups: dict[bytes, dict[bytes, bytes]] = {}
 
     def add(self, peer: bytes, group_id: bytes, message_id: bytes) -> None:
-        """Store the id of a message that a peer sent."""
+        """Store the id of a refused message that a peer sent."""
         groups = self._groups.setdefault(peer, {})
         groups[message_id] = sha256(group_id).digest()
         if len(groups) > self._most:
             del groups[next(iter(groups))]
 
     def take(self, peer: bytes, group_id: bytes) -> list[bytes]:
-        """Return and drop a peer's ids in one group."""
+        """Return the ids of a peer's messages in one group, and drop them."""
         groups = self._groups.get(peer, {})
         wanted = sha256(group_id).digest()
         taken = [one for one, group in groups.items() if group == wanted]
@@ -104,7 +104,7 @@ class ForeignMessages:
 
 
 class NodeState:
-    """The parts of a node."""
+    """The parts of a node's state, and its outbox."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -116,16 +116,16 @@ class NodeState:
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
         self.foreign = ForeignMessages(options.max_requests)
-        # Previously refused messages, by peer. Their group is now shared, so the node
-        # requests them.
+        # By peer, ids of refused messages that the node now requests, because their
+        # group is now shared.
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
-        """Replace a message's record; the new record is sent from the next epoch."""
+        """Add or replace the record for a message; it is due in the next epoch."""
         self.records.put(Record(peer, message_id, kind, 0, self.epoch + 1))
 
     def request(self, peer: bytes, message_id: bytes) -> bool:
-        """Request a message; returns False if too many requests exist already."""
+        """Request a message; return False if the peer has too many requests already."""
         if self.records.get(peer, message_id) is not None:
             return True
         if self.records.request_count(peer) >= self.options.max_requests:
@@ -134,14 +134,14 @@ class NodeState:
         return True
 
     def share(self, group_id: bytes, peer: bytes) -> None:
-        """Add a peer to a group, and request the messages that were refused before."""
+        """Add a peer to a group; request its messages that were refused before."""
         self.groups.add_peer(group_id, peer)
         if taken := self.foreign.take(peer, group_id):
             self.late.setdefault(peer, []).extend(taken)
             self.request_late()
 
     def request_late(self) -> None:
-        """For each peer, request refused messages until the peer's limit is reached."""
+        """Request messages in `late`, up to the limit of requests for each peer."""
         for peer, waiting in list(self.late.items()):
             while waiting and (
                 waiting[0] in self.store or self.request(peer, waiting[0])
@@ -151,7 +151,7 @@ class NodeState:
                 del self.late[peer]
 
     def give_up(self, record: Record, events: list[Event]) -> None:
-        """Stop sending a record."""
+        """Stop sending a record that was not answered."""
         self.records.remove(record.peer, record.message_id)
         events.append(GaveUp(record.message_id, record.peer, record.type))
 
@@ -176,7 +176,7 @@ class NodeState:
         return None if keys is None else self._values(*keys)
 
     def load(self, state: Changes) -> None:
-        """Restore a stored state into a new node; `drop_surplus` applies the limits."""
+        """Restore a stored state into a new node; call `drop_surplus` afterwards."""
         self.epoch = state.epoch
         for group_id, peers in state.groups.items():
             self.groups.add(group_id)

@@ -1,15 +1,15 @@
-"""Decides which records are stamped in the future (docs/figures.md, 3).
+"""Decides which records are from the future (docs/figures.md, 3).
 
-If a record's time is more than `MAX_AHEAD_MS` later than the moment of writing, the
-record is from the future. Kafka orders the records of a partition by the moment of
-writing, but keeps only the taps' times. Three facts limit the moment of writing:
+A record is from the future if its time is more than `MAX_AHEAD_MS` later than the
+moment at which it was written to Kafka. Kafka does not store this moment, but orders
+the records of a partition by it. Three facts limit it:
 
-- A record was written before the wall time at which the monitor read it.
-- If a record is at or after the end that an earlier look found, the record was written
-  after that look.
-- A record was written before all records at later offsets. If the times of enough
-  later records are earlier than a record's time, they show when it was written, even
-  if the monitor reads late.
+- A record was written before the monitor read it.
+- If a record is not before the end of the partition at an earlier `Look`, it was
+    written after that look.
+- A record was written before all records at later offsets. If enough of these have
+  earlier times, their times show when the record was written, even if the monitor
+  reads late.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 from sds_core.observer.record import MAX_AHEAD_MS, is_future
 
 LOOKAHEAD = 50
-"""The times of this number of later offsets show when a record was written.
+"""Number of later offsets whose times show when a record was written.
 
-If the number is larger, the offsets cover too long a time. If the number is smaller, a
-single burst of one tap may fill all offsets."""
+With a larger number, the offsets would cover too much time. With a smaller number, a
+single burst of one tap could fill all offsets."""
 
 
 _REFUTING = 3
-"""Minimum number of later records that refute a time.
+"""Minimum number of later records that together refute a record's time.
 
-Two records may be late by chance.
+Two later records may be late by chance.
 """
 
 
 class Look(NamedTuple):
-    """The end of a partition at an earlier wall time, Unix ms."""
+    """The end of a partition at an earlier wall time."""
 
     end: int
     wall_ms: int
@@ -46,7 +46,7 @@ NO_LOOK = Look(0, 0)
 
 
 class Timed(Protocol):
-    """The part of a record that this module reads."""
+    """The attributes of a record that this module reads."""
 
     @property
     def offset(self) -> int:
@@ -61,29 +61,29 @@ _Record = TypeVar("_Record", bound=Timed)
 
 
 def is_at_odds(time_ms: int, behind_ms: int) -> bool:
-    """Whether a record's time contradicts a later record's time, Unix ms."""
+    """Whether a record's time contradicts the time of a later record, both Unix ms."""
     return is_future(time_ms, behind_ms)
 
 
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
-    """According to later records, the record was written by this time, Unix ms.
+    """Return when a record was written at the latest, if later records show this.
 
-    If a later record's time is more than `MAX_AHEAD_MS` earlier, this record is from
-    the future or the later record is late. If this record is from the future, the later
-    records that agree with its time are from the future too. The records of `behind`
-    are counted in order, until two conditions refute the time: at least `_REFUTING`
-    records contradict it, and these records outnumber the others by more than three to
-    two.
+    A later record contradicts the record if its time is more than `MAX_AHEAD_MS`
+    earlier. Then either the record is from the future, or the later record is late. If
+    the record is from the future, later records that do not contradict it are from the
+    future too. The later records are counted in order. The time is refuted as soon as
+    at least `_REFUTING` records contradict it, and these outnumber the others by more
+    than three to two.
 
     Args:
         time_ms: Time of the record, Unix ms.
         clock_ms: Maximum time of the earlier records in the partition, Unix ms. Later
-            records that are late by this clock are ignored.
+            records that are late compared with this time are ignored.
         behind: Times of the later records, in order, Unix ms.
 
     Returns:
-        The maximum time of the records that refute the record's time; None if the time
-        is not refuted.
+        The maximum time of the contradicting records, Unix ms; None if the record's
+        time is not refuted.
     """
     refuting_ms: list[int] = []
     agreeing = 1
@@ -100,12 +100,12 @@ def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | N
 class Foresight(Generic[_Record]):
     """Decides, in order, which records of one partition are from the future.
 
-    If a record's time is far ahead of the previous times, the record waits until enough
+    If a record's time is far ahead of all previous times, the record waits until enough
     later records are known.
 
     Args:
-        clock_ms: Maximum time of the previous records, Unix ms.
-        admitted_ms: Wall time of the admission, Unix ms.
+        clock_ms: Maximum time of the records before the first added record, Unix ms.
+        admitted_ms: Wall time at which the monitor reads the records, Unix ms.
     """
 
     def __init__(self, clock_ms: int, admitted_ms: int, look: Look = NO_LOOK) -> None:
@@ -116,15 +116,15 @@ class Foresight(Generic[_Record]):
 
     @property
     def waits(self) -> bool:
-        """Whether some records are not decided yet."""
+        """Whether a record waits for its decision."""
         return bool(self._waiting)
 
     def add(self, record: _Record) -> Iterable[tuple[_Record, int]]:
         """Add the next record.
 
         Returns:
-            Decided records, each with the latest possible time of writing. The time is
-            in Unix ms; see `record.is_future`.
+            The decided records, each with the latest time at which it may have been
+            written, Unix ms; see `record.is_future`.
         """
         time_ms = record.timestamp_ms
         if (
@@ -138,19 +138,19 @@ class Foresight(Generic[_Record]):
         return self._settled(record.offset)
 
     def finish(self, behind: Iterable[_Record] = ()) -> list[tuple[_Record, int]]:
-        """Decide the remaining records; the result has the form of `add`.
+        """Decide the records that still wait; the result is as in `add`.
 
         Args:
-            behind: Records after the last added record. `behind` covers `LOOKAHEAD`
-                offsets, or all records that existed at the time `admitted_ms`. Records
-                in `behind` are not decided.
+            behind: The records after the last added record. They must cover `LOOKAHEAD`
+                offsets, or be all records that existed at `admitted_ms`. These records
+                are not decided.
         """
         rest = len(self._waiting)
         self._waiting.extend(behind)
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide what the offsets up to `reached` can decide; if it is None, all."""
+        """Decide the waiting records that the offsets up to `reached` suffice for."""
         settled = []
         while self._waiting:
             record = self._waiting[0]
@@ -187,8 +187,8 @@ def was_written_by_then(record: Timed, look: Look) -> bool:
     """Whether a look proves that a record is not from the future.
 
     If a record's offset is at least `look.end`, the record was written after the look.
-    If a record was written after the look, and its time is at most `MAX_AHEAD_MS` after
-    the look, the record is not from the future.
+    If its time is also at most `MAX_AHEAD_MS` after the look, it is not from the
+    future.
     """
     return record.offset >= look.end and not is_future(
         record.timestamp_ms, look.wall_ms

@@ -1,7 +1,7 @@
-"""Finds views whose taps miss too much to judge the views (docs/figures.md, 8).
+"""Finds the views that cannot be judged because their taps miss too much.
 
-This module alone joins views and taps, so a view's figures never depend on the health
-of a tap.
+Source: docs/figures.md, 8. Only this module joins views and taps, so a view's figures
+never depend on the health of a tap.
 """
 
 from __future__ import annotations
@@ -25,32 +25,33 @@ from sds_core.observer.view_totals import Excused, ViewTotals, replaced
 Totals = TypeVar("Totals", bound=ViewTotals)
 
 _Holes = Sequence[tuple[int, int]]
-"""Start and end of each capture gap, event time, Unix ms."""
+"""Start and end of each capture gap of one tap, event time, Unix ms."""
 
 _BAD = (Verdict.FAILING, Verdict.DEGRADED, Verdict.BLIND)
 _SILENT_MS = round(SILENT_S * 1000)
 
 
 def judge_blindness(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with verdict BLIND for views that no tap sees completely.
+    """Return the snapshot with the verdict BLIND for views that taps see incompletely.
 
-    A view is also blind while an audit reports that the mirror lacks a recent message
-    of the view.
+    A view is blind if all its taps had recent capture gaps, or while an audit reports
+    that the mirror lacks a recent message of the view.
 
-    If all taps of a view had a capture gap at a finding or shortly before, verdicts
-    other than BLIND ignore the finding. A verdict that follows blindness begins when
-    the blindness ends, if that time is still known.
+    If all taps of a view had a capture gap at a finding or shortly before, other
+    verdicts ignore the finding. A verdict that follows blindness begins when the
+    blindness ended, if this time is known.
 
-    If no record arrives in the whole topic, every view is blind. The silence of the
-    topic is checked at the moment of `Snapshot.as_of`. A report has no `as_of` moment,
-    so only event time counts in a report. While Kafka does not answer or the topic does
-    not exist, event time alone counts.
+    If no records arrive in the topic at all, every view is blind. Whether records
+    arrive is known only for the moment of `Snapshot.as_of`. In a report, which has no
+    such moment, and while Kafka does not answer or the topic does not exist, only event
+    time counts.
     """
     settings = snapshot.observer
     silent = (
         snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        # If the topic's state is unknown, the last known end of the topic is old.
+        # If the topic's state is unknown, `records_behind` uses an old end of the
+        # topic.
         and snapshot.job.knows_topic
         and not snapshot.job.records_behind
     )
@@ -63,7 +64,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     if not silent and is_complete and all(one is None for one in troubled.values()):
         return snapshot
 
-    # Thousands of views share few sets of taps.
+    # Cached, because thousands of views have the same few sets of taps.
     @cache
     def blind(observers: tuple[str, ...]) -> _Span | None:
         return _common(troubled[name] for name in observers if name in troubled)
@@ -85,7 +86,7 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
 def _findings(
     views: Views[ViewTotals], snapshot: Snapshot
 ) -> Iterator[tuple[str, Sequence[ExcusedFindings]]]:
-    """Yield each view with excused findings, and these findings."""
+    """Yield the name of each view that has excused findings, and these findings."""
     kind, settings = views.kind, snapshot.observer
 
     @cache
@@ -128,7 +129,7 @@ def _audited(views: Mapping[str, Totals], snapshot: Snapshot) -> Mapping[str, To
 
 
 def _recently_missing_ms(name: str, snapshot: Snapshot) -> int | None:
-    """Time of the newest message that a view lacks in the verdict's window, Unix ms."""
+    """Time of the newest message that the mirror lacks, if recent, Unix ms."""
     missing_ms = snapshot.audit.missing_ms(name)
     if missing_ms is None:
         return None
@@ -144,11 +145,11 @@ def coincides_with_hole(
     clock_ms: int,
     settings: ObserverSettings = DEFAULTS,
 ) -> bool:
-    """Whether every tap of a view may have missed something in a period.
+    """Whether every tap of a view had a capture gap in a period.
 
-    The period is in event time, Unix ms, inclusive. A silent tap has a capture gap up
-    to `clock_ms`. Observers that are not in `taps` are ignored. If all observers are
-    ignored, the result is False.
+    The period is in event time, Unix ms, inclusive. The silence of a tap counts as a
+    capture gap that ends at `clock_ms`. Observers that are not in `taps` are ignored.
+    If all are ignored, the result is False.
     """
     holes = holes_of(observers, taps, clock_ms, settings)
     return _have_holes(holes.values(), from_ms, to_ms)
@@ -157,9 +158,10 @@ def coincides_with_hole(
 def blind_until_ms(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> int | None:
-    """Event time until which a view stays blind if its taps miss nothing more, Unix ms.
+    """Event time until which a view stays blind if no capture gap follows, Unix ms.
 
-    Taps that are not in the snapshot are ignored. None if every tap is silent.
+    Taps that are not in the snapshot are ignored. The result is None if every tap is
+    silent.
     """
     found = [snapshot.taps[name] for name in observers if name in snapshot.taps]
     ends = [
@@ -174,9 +176,10 @@ def blind_until_ms(
 def excuse_of(
     observers: Iterable[str], snapshot: Snapshot, settings: ObserverSettings = DEFAULTS
 ) -> Excused | None:
-    """Return a test: whether capture gaps of a view's taps excuse some evidence.
+    """Return a function that decides whether capture gaps of all taps excuse evidence.
 
-    Taps that are not in the snapshot are ignored. None if all evidence counts.
+    Taps that are not in the snapshot are ignored. The result is None if all evidence
+    counts.
     """
     taps = holes_of(observers, snapshot.taps, snapshot.clock_ms, settings).values()
     if not taps or not all(taps):
@@ -191,8 +194,8 @@ def excuse_of(
 def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence[Cause]:
     """Return the likely causes of a view's verdict, the most convincing first.
 
-    The totals have the verdict after `judge_blindness`. The result is empty if the
-    verdict is not bad, or if the evidence shows no cause.
+    The verdict in `totals` must be the one after `judge_blindness`. The result is empty
+    if this verdict is not bad, or if the evidence shows no cause.
     """
     if totals.verdict not in _BAD:
         return ()
@@ -207,7 +210,7 @@ def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence
 
 
 class _Span(NamedTuple):
-    """Event time between two moments, both inclusive, Unix ms."""
+    """A period of event time, both ends inclusive, Unix ms."""
 
     from_ms: int
     to_ms: int
@@ -219,17 +222,17 @@ def _judged(
     blind_of: Callable[[tuple[str, ...]], _Span | None],
     silent: bool,
 ) -> Totals:
-    """Return the totals of a view with the verdict that its taps allow.
+    """Return a view's totals with the verdict that follows from the state of its taps.
 
-    `blind_of` returns the latest period in which all the given taps had recent capture
-    gaps. `silent` is true if no tap reports anything.
+    `blind_of` returns the latest period in which all given taps had recent capture
+    gaps. `silent` is true if no records arrive in the topic.
     """
     settings = snapshot.observer
     if totals.verdict is Verdict.WARMING_UP:
         return totals
     blind = blind_of(tuple(totals.observers))
     if blind is not None and blind.to_ms >= snapshot.clock_ms:
-        # A tap may have had a capture gap before the view had a verdict.
+        # The capture gap may have begun before the view had a verdict.
         warm_ms = (totals.first_event_ms or 0) + settings.warm_up_ms
         return _blinded(totals, "tap_hole", max(blind.from_ms, warm_ms))
     if silent:
@@ -244,7 +247,7 @@ def _judged(
 def _excused(
     totals: Totals, snapshot: Snapshot, blind: _Span | None, settings: ObserverSettings
 ) -> Totals:
-    """Return the totals with the verdict from the evidence outside of capture gaps."""
+    """Return the totals with the verdict that follows from unexcused evidence alone."""
     if totals.verdict not in (Verdict.FAILING, Verdict.DEGRADED):
         return totals
     excused = excuse_of(totals.observers, snapshot, settings)
@@ -256,12 +259,13 @@ def _excused(
     changed = replaced(totals, verdict=verdict, verdict_reason=reason)
     if blind is None:
         return changed
-    # Capture gaps affected the view's own verdict, so the new one starts after them.
+    # The earlier verdict was affected by capture gaps, so the new verdict starts after
+    # them.
     return replaced(changed, verdict_since_ms=blind.to_ms + 1)
 
 
 def _common(found: Iterable[_Span | None]) -> _Span | None:
-    """Return the intersection of periods; None if it is empty."""
+    """Return the intersection of the periods; None if it is empty or one is None."""
     every = list(found)
     spans = [one for one in every if one is not None]
     if not spans or len(spans) < len(every):
@@ -273,7 +277,7 @@ def _common(found: Iterable[_Span | None]) -> _Span | None:
 def _troubled(
     tap: TapTotals, clock_ms: int, settings: ObserverSettings
 ) -> _Span | None:
-    """Return the latest period in which a tap had recent capture gaps, or None."""
+    """Return the latest period in which a tap's capture gaps can make a view blind."""
     span = None
     if tap.last_hole_ms is not None:
         # Release 0.1 did not store the start.
@@ -293,7 +297,7 @@ def holes_of(
     clock_ms: int,
     settings: ObserverSettings,
 ) -> dict[str, _Holes]:
-    """Return the periods in which taps may have missed records, including silences."""
+    """Return the capture gaps of each tap, including a current silence."""
     found: dict[str, _Holes] = {}
     for name in observers:
         if (tap := taps.get(name)) is not None:

@@ -1,10 +1,10 @@
-"""The versioned form of a view in the state store.
+"""Encodes a view as a blob, which the state store keeps.
 
 ``length of totals (4 bytes, big-endian) | totals | state | checksum (4 bytes,
-big-endian)``; totals and state are MessagePack, and the checksum is the CRC-32 of all
-bytes before it. The totals come first, so that a starting exporter can read the totals
-alone. The version is stored beside the blob. Each kind of view counts its own versions
-(`Kind.blob_version`). In early versions, blobs have no checksum
+big-endian)``; totals and state are encoded as MessagePack, and the checksum is the
+CRC-32 of all bytes before it. The totals come first, so that an exporter can read only
+the totals at startup. The version is stored beside the blob. Each kind of view has its
+own sequence of versions (`Kind.blob_version`). Blobs of early versions have no checksum
 (`Kind.checksum_since`).
 """
 
@@ -29,7 +29,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class UnknownBlobVersion(ValueError):
-    """A checkpoint was written by a newer release."""
+    """The blob was written by a newer release."""
 
     def __init__(self, version: int, newest: int) -> None:
         self.version = version
@@ -41,15 +41,15 @@ class UnknownBlobVersion(ValueError):
 
 
 class DamagedBlob(ValueError):
-    """The blob is not as a release wrote it: bytes were changed, lost or added."""
+    """The blob is damaged: bytes were changed, lost or added after it was written."""
 
 
 class DamagedDigest(ValueError):
-    """A digest is damaged, or another release made it."""
+    """A digest is damaged, or was written by another release."""
 
 
 def check_version(version: int, newest: int) -> None:
-    """Check that this release can read a blob. All versions from 1 on are readable.
+    """Check that this release can read a blob; it can read versions 1 to `newest`.
 
     Raises:
         UnknownBlobVersion: `version` is newer than `newest`.
@@ -59,7 +59,7 @@ def check_version(version: int, newest: int) -> None:
 
 
 def pack(totals: Any, state: Any) -> bytes:
-    """The blob of a view's totals and state."""
+    """Encode the totals and the state of a view as a blob."""
     blob = bytearray(LENGTH_BYTES)
     _ENCODER.encode_into(totals, blob, LENGTH_BYTES)
     head = len(blob) - LENGTH_BYTES
@@ -73,16 +73,16 @@ def pack(totals: Any, state: Any) -> bytes:
 def opened(
     version: int, data: bytes, newest: int, checksum_since: int
 ) -> Iterator[bytes]:
-    """Check a blob, and pass it without the checksum to the ``with`` block.
+    """Check a blob; the ``with`` block gets the blob without its checksum.
 
-    An error in the ``with`` block means that the blob is damaged. If a blob has no
+    If the ``with`` block raises an error, the blob counts as damaged. If a blob has no
     checksum, changed bytes are detected only if they cannot be decoded.
 
     `newest` and `checksum_since` are `Kind.blob_version` and `Kind.checksum_since`.
 
     Raises:
-        UnknownBlobVersion: `version` is newer.
-        DamagedBlob: The checksum is wrong, or the ``with`` block failed.
+        UnknownBlobVersion: `version` is newer than `newest`.
+        DamagedBlob: The checksum is wrong, or the ``with`` block raised an error.
     """
     check_version(version, newest)
     body = verified(data) if version >= checksum_since else data
@@ -116,19 +116,19 @@ def split(body: bytes) -> tuple[bytes, memoryview]:
 def unpack(
     body: bytes, totals: type[Totals], state: type[State]
 ) -> tuple[Totals, State]:
-    """Return totals and state of a blob without checksum, if both are plain structs."""
+    """Decode totals and state, both structs, from a blob without its checksum."""
     head, rest = split(body)
     return unpack_totals(head, totals), msgspec.msgpack.decode(rest, type=state)
 
 
 def totals_part(data: bytes) -> bytes:
-    """The encoded totals of a blob, or of the part of a blob that contains them."""
+    """The encoded totals of a blob; the first part of the blob is enough."""
     length = int.from_bytes(data[:LENGTH_BYTES], "big")
     return data[LENGTH_BYTES : LENGTH_BYTES + length]
 
 
 def pack_totals(totals: Any) -> bytes:
-    """Totals in the form that `totals_part` returns."""
+    """Encode totals in the form that `totals_part` returns."""
     return _ENCODER.encode(totals)
 
 

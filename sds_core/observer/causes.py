@@ -1,4 +1,4 @@
-"""Types for the likely causes of a bad verdict (docs/figures.md, 12).
+"""Types that describe the likely causes of a bad verdict (docs/figures.md, 12).
 
 `Kind.causes` finds the causes of a view's verdict. A cause is stated only if other
 explanations are unlikely.
@@ -20,8 +20,8 @@ class CauseObject(TypedDict):
 
     Attributes:
         kind: Name of the rule that found the cause.
-        sentence: The cause.
-        evidence: Counts and ids that support the cause, by name.
+        sentence: The cause as a sentence.
+        evidence: Named counts and ids that support the cause.
     """
 
     kind: str
@@ -33,10 +33,10 @@ class Cause(NamedTuple):
     """A likely cause.
 
     Attributes:
-        text: The sentence, with `{}` in place of each name.
-        brief: The cause in a few words, with the same names as in `text`.
-        names: Ids of participants or taps in the sentence; untrusted senders choose
-            these ids.
+        text: The sentence, in which `{}` stands in place of each name.
+        brief: The cause in a few words, with the same number of `{}`.
+        names: Ids of participants or taps that replace the `{}`; untrusted senders
+            choose them.
         evidence: See `CauseObject`.
     """
 
@@ -51,7 +51,7 @@ class Cause(NamedTuple):
         return self.text.format(*map(shown, self.names))
 
     def in_brief(self, shown: Callable[[str], str] = str) -> str:
-        """Return the cause in a few words; see `sentence`."""
+        """Return the cause in a few words; `shown` formats each name."""
         return self.brief.format(*map(shown, self.names))
 
     def as_object(self) -> CauseObject:
@@ -65,12 +65,12 @@ class Cause(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Values that a rule needs in addition to the totals of the view.
+    """What a rule needs in addition to the totals of the view.
 
     Attributes:
         clock_ms: Event time now, Unix ms.
-        holes: Start and end, Unix ms, of the periods in which each tap of the view may
-            have missed records; a current silence is included.
+        holes: Capture gaps of each tap of the view: start and end, Unix ms. A current
+            silence is included.
         excused: Test for evidence that does not count because all taps had capture
             gaps; None if all evidence counts.
     """

@@ -1,8 +1,8 @@
-"""The channel table: names, SLOs, labels and muting that the operator sets.
+"""The channel table: for each channel, the operator sets name, SLOs, label and muting.
 
-The table changes no figure. Each entry of the table applies to the channels that the
-entry's pattern matches. Each setting of a channel comes from the first matching entry
-that contains it (docs/channels.md).
+The table does not change figures. Each entry applies to the channels that its pattern
+matches. For each setting of a channel, the first matching entry that contains this
+setting counts (docs/channels.md).
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ Ratio = float
 
 
 class Objectives(msgspec.Struct, frozen=True):
-    """Ratios that a channel should reach; None if an entry does not set one.
+    """The SLOs that an entry sets; None for an SLO that the entry does not set.
 
     Attributes:
-        delivery: Share of the ended deliveries that were not lost (docs/figures.md, 5).
-        acknowledgement: Share of messages that were acknowledged by their deadline.
-            Messages that others could not acknowledge do not count (docs/figures.md,
-            4).
+        delivery: Minimum share of deliveries that were not lost (docs/figures.md, 5).
+        acknowledgement: Minimum share of messages that were acknowledged before their
+            deadline, among those that others could acknowledge (docs/figures.md, 4).
     """
 
     delivery: Ratio | None = None
@@ -36,8 +35,8 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
-        label: Whether the channel has its own metric label, regardless of the label
-            limit. If None, the channel has a label only within the label limit.
+        label: If True, the channel always has its own metric label; if False, it never
+            has. If None, it has a label as long as the label limit allows.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 
@@ -49,7 +48,7 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
 
 class ChannelSettings(msgspec.Struct, frozen=True):
-    """Settings of one channel, see `ChannelEntry`; the name may be empty."""
+    """Settings of one channel, as in `ChannelEntry`; `name` is empty if unset."""
 
     name: str = ""
     delivery_objective: Ratio = 0.99
@@ -65,17 +64,17 @@ class ChannelSettings(msgspec.Struct, frozen=True):
 DEFAULT_SETTINGS = ChannelSettings()
 """Settings of a channel that no entry matches.
 
-The acknowledgement SLO agrees with the verdict: if more than one message in twenty is
-unacknowledged, the verdict is `failing` (docs/figures.md, 8).
+The acknowledgement SLO matches the rule for the verdict `failing`: more than one of
+twenty messages is unacknowledged (docs/figures.md, 8).
 """
 
 
 class ChannelTable:
-    """Settings by channel, from entries in the order of the table.
+    """The settings of each channel, taken from the table's entries.
 
     Args:
-        entries: An entry whose `match` is a channel id has precedence over all
-            patterns, including earlier ones.
+        entries: In the order of the table; an entry whose `match` is a channel id has
+            precedence over all patterns.
     """
 
     def __init__(self, entries: Iterable[ChannelEntry] = ()) -> None:
@@ -88,7 +87,8 @@ class ChannelTable:
                 self._exact.setdefault(entry.match, []).append(entry)
             else:
                 self._patterns.append(entry)
-        # Cached, because every scrape needs the settings of every channel.
+        # The function is cached, because every scrape needs the settings of every
+        # channel.
         self._settings = lru_cache(maxsize=20_000)(self._merged)
 
     def of(self, channel: str) -> ChannelSettings:

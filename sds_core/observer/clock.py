@@ -1,6 +1,6 @@
 """Compares this machine's clock with the clocks of Kafka and of taps.
 
-Records with times more than a minute ahead of this clock become dead letters. If this
+A record more than a minute ahead of this machine's clock becomes a dead letter. If this
 clock is slow, live records become dead letters (docs/clock.md).
 """
 
@@ -16,30 +16,32 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 NOTABLE_MS = 5_000
-"""Maximum difference that is not reported: the time between two heartbeats."""
+"""Largest difference that is not reported: the time between two heartbeats."""
 
 WRONG_MS = 30_000
-"""Difference above which an alert fires: half the limit for dead letters."""
+"""Difference above which an alert fires: half the limit above which records become dead
+letters."""
 
 _CALM = 0.8
-"""Below this fraction of its limit, a difference counts as normal again."""
+"""A difference counts as normal again below this fraction of the exceeded limit."""
 
 _RECORDS = 3
-"""Number of a tap's new records that must show a lead, because one record may have any
-time."""
+"""Number of new records that must agree on a tap's clock, because single records may
+have arbitrary times."""
 
 _WINDOW_S = 60.0
-"""For this number of seconds, a record represents its tap's clock.
+"""Number of seconds for which a record counts as evidence for its tap's clock.
 
-In one minute, a tap sends twelve heartbeats. The fastest heartbeat has hardly any
-delay.
+In one minute, a tap sends twelve heartbeats. At least one of them usually arrives
+almost without delay.
 """
 
 _MOST_TAPS = 1_000
-"""Maximum number of taps that are tracked, because senders can invent them."""
+"""Maximum number of taps whose clocks are tracked, because senders can invent taps."""
 
 _LONGEST_NAME = 1_000
-"""Maximum length of a tracked tap's name, characters; senders choose the names."""
+"""Maximum length of the name of a tracked tap, in characters, because senders choose
+names."""
 
 
 class ClockLevel(enum.IntEnum):
@@ -59,13 +61,13 @@ class ClockFigures:
     Attributes:
         behind_ms: Kafka's clock minus this machine's clock, milliseconds; None if Kafka
             does not report its time.
-        records_ahead_ms: Times of new records minus this clock, milliseconds; negative
-            if the records are behind. The figure is the median of the taps; for an even
-            number of taps, the lower middle value. None if no tap has enough new
-            records.
-        taps: Tap -> how far its clock is ahead of Kafka's, milliseconds; negative if
-            slow. If Kafka does not report its time, this machine's clock takes the
-            place of Kafka's. Taps without enough new records are omitted.
+        records_ahead_ms: How far new records are ahead of this machine's clock,
+            milliseconds; negative if they are behind. The value is the median of the
+            taps; for an even number of taps, the lower middle value. None if no tap has
+            enough new records.
+        taps: For each tap, how far its clock is ahead of Kafka's clock, milliseconds;
+            negative if it is behind. If Kafka does not report its time, this machine's
+            clock is used instead. Taps without enough new records are omitted.
     """
 
     behind_ms: int | None = None
@@ -74,23 +76,23 @@ class ClockFigures:
 
     @property
     def skewed_taps(self) -> Mapping[str, int]:
-        """The taps whose clocks are wrong by more than `WRONG_MS`."""
+        """The entries of `taps` with a difference of more than `WRONG_MS`."""
         return {tap: ms for tap, ms in self.taps.items() if abs(ms) > WRONG_MS}
 
     @property
     def difference_ms(self) -> int:
-        """How far this clock seems to be behind, milliseconds; negative if ahead.
+        """How far this machine's clock seems to be behind, milliseconds.
 
-        Kafka's clock counts. If Kafka's clock is unknown, the lead of new records over
-        this clock counts. An old time proves nothing, because a record may be written
-        late.
+        Negative if it is ahead. If Kafka's clock is unknown, the clock is compared with
+        new records; only times ahead of it count, because an old record may have been
+        written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms
         return max(0, self.records_ahead_ms or 0)
 
     def level(self, before: ClockLevel = ClockLevel.AGREES) -> ClockLevel:
-        """Return how severe the difference of this machine's clock is.
+        """Return the severity of the difference; `before` is the previous level.
 
         To avoid flapping, the level decreases only if the difference is clearly below
         the limit.
@@ -106,7 +108,7 @@ class ClockFigures:
 
     @property
     def sentence(self) -> str:
-        """The difference in words, without a full stop."""
+        """A sentence that states the difference, without a full stop."""
         seconds = f"{abs(self.difference_ms) / 1000:,.1f} s"
         if self.behind_ms is None:
             return (
@@ -118,12 +120,12 @@ class ClockFigures:
 
 
 class NewRecord(NamedTuple):
-    """A record that arrived while the end of the topic was watched.
+    """A record that arrived while the monitor watched the end of the topic.
 
     Attributes:
         observer: Tap id; empty if the record names none.
         time_ms: Record time, Unix ms.
-        arrived_ms: Latest possible time at which the record arrived in the topic, by
+        arrived_ms: Latest time at which the record can have arrived in the topic, on
             this machine's clock, Unix ms.
     """
 
@@ -133,20 +135,20 @@ class NewRecord(NamedTuple):
 
 
 class TapClocks:
-    """Measures how far the clocks of taps are ahead of this machine's.
+    """Measures how far the clocks of taps are ahead of this machine's clock.
 
-    A tap stamps a record before the record arrives. A record's lead is the difference
-    of the clocks minus the record's delay. The records with the shortest delay show
-    best how far the clocks differ. A delay only makes a lead smaller. For each tap,
-    the result is the third largest lead of the last minute, because up to two records
-    may have arbitrary times.
+    The lead of a record is its time, by the tap's clock, minus its arrival, by this
+    machine's clock. The lead is the difference of the two clocks minus the delay of the
+    record, so the largest leads show the difference best. For each tap, the result is
+    the third largest lead of the last minute, because up to two records may have
+    arbitrary times.
     """
 
     def __init__(self) -> None:
         self._leads: dict[str, deque[tuple[float, int]]] = {}
 
     def observe(self, records: Iterable[NewRecord], now_s: float) -> None:
-        """Process new records, in any order; `now_s` is the monotonic clock."""
+        """Process new records, in any order; `now_s` is the monotonic time, seconds."""
         found: dict[str, list[int]] = {}
         for one in records:
             if len(one.observer) > _LONGEST_NAME:
@@ -164,7 +166,7 @@ class TapClocks:
 
     @property
     def ahead_ms(self) -> dict[str, int]:
-        """Tap -> how far its clock is ahead of this clock, ms, if known."""
+        """For each tap with enough records, how far its clock is ahead, ms."""
         return {
             observer: heapq.nlargest(_RECORDS, (ms for _, ms in kept))[-1]
             for observer, kept in self._leads.items()
@@ -172,7 +174,7 @@ class TapClocks:
         }
 
     def figures(self, behind_ms: int | None) -> ClockFigures:
-        """Return all comparisons; for `behind_ms` see `ClockFigures`."""
+        """Return all figures; for `behind_ms`, see `ClockFigures`."""
         ahead_ms = self.ahead_ms
         return ClockFigures(
             behind_ms,

@@ -1,4 +1,4 @@
-"""Encodes integers and sets compactly, because the state has several per message."""
+"""Encodes integers and sets compactly, because the state has many of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sds_core.native import (
 )
 
 Column = np.ndarray
-"""Integers of one kind, shape (n,), dtype int64 or uint64."""
+"""An array of integers, shape (n,), dtype int64 or uint64."""
 
 _WIDTHS = tuple(np.dtype(name) for name in ("<u1", "<u2", "<u4", "<u8"))
 
@@ -27,7 +27,8 @@ _CODES = [
     next(code for code, width in enumerate(_WIDTHS) if bits <= 8 * width.itemsize)
     for bits in range(65)
 ]
-"""For each number of bits, the code of the narrowest width that holds the bits."""
+"""For each number of bits, the code of the smallest width with at least this many
+bits."""
 
 _BASE_BYTES = 8
 
@@ -35,27 +36,27 @@ DAMAGED = "an encoded column of integers is damaged"
 
 
 def integers(column: Column) -> list[int]:
-    """The integers of a column as Python integers."""
+    """Convert a column to a list of Python integers."""
     listed: list[int] = column.tolist()
     return listed
 
 
 _FEW = 1_024
-"""Number of rows below which a compiled loop is faster than numpy."""
+"""For fewer rows than this, a compiled loop is faster than numpy."""
 
 _SIGN = 1 << 63
 
 
 @native
 def pack_row(cells: Int64s, signed: bool) -> bytes:
-    """Encode `cells`, shape (n,), as `pack_ints` does; each cell has 64 bits."""
+    """Encode `cells`, 64 bits each, shape (n,), as `pack_ints` does."""
     count: int = len(cells)
     if not count:
         return b""
     if not IS_COMPILED or count >= _FEW:
         column = np.asarray(cells)
         return pack_ints(column if signed else column.view(np.uint64), signed=signed)
-    # Unsigned integers are compared as signed ones with the sign bit inverted.
+    # Unsigned integers are compared as signed integers with an inverted sign bit.
     flip: int = 0 if signed else -_SIGN
     least: int = cells[0] ^ flip
     most: int = least
@@ -71,7 +72,7 @@ def pack_row(cells: Int64s, signed: bool) -> bytes:
 
 @native
 def pack_row_steps(cells: Int64s) -> bytes:
-    """Encode `cells`, shape (n,), as `pack_steps` does; each cell has 64 bits."""
+    """Encode `cells`, 64 bits each, shape (n,), as `pack_steps` does."""
     count: int = len(cells)
     if not count:
         return b""
@@ -94,7 +95,7 @@ def pack_row_steps(cells: Int64s) -> bytes:
 
 @native
 def _packed(cells: Int64s, from_: int, base: int, span: Uint64) -> bytes:
-    """Encode integers, or the steps between them, as a code, a base and differences."""
+    """Encode integers, or the steps between them, in the form of `pack_ints`."""
     code: int = 3
     if span < 1 << 8:
         code = 0
@@ -121,7 +122,7 @@ def _packed(cells: Int64s, from_: int, base: int, span: Uint64) -> bytes:
 
 @native
 def _put(into: MutableBytes, at: int, value: Uint64, width: int) -> None:
-    """Write the low bytes of an integer, little-endian."""
+    """Write the low `width` bytes of an integer at position `at`, little-endian."""
     byte: int
     for byte in range(at, at + width):
         into[byte] = value & 0xFF
@@ -130,7 +131,7 @@ def _put(into: MutableBytes, at: int, value: Uint64, width: int) -> None:
 
 @native
 def rows_in(data: bytes, steps: bool) -> int:
-    """Number of integers that `pack_ints` or `pack_steps` encoded.
+    """Number of integers in a result of `pack_ints` or, if `steps`, of `pack_steps`.
 
     Raises:
         ValueError: The bytes are damaged.
@@ -151,7 +152,7 @@ def rows_in(data: bytes, steps: bool) -> int:
 
 @native
 def unpack_row(data: bytes, signed: bool, steps: bool, cells: Int64s) -> None:
-    """Decode the result of `pack_ints` or `pack_steps` into cells, shape (n,).
+    """Decode a result of `pack_ints` or, if `steps`, of `pack_steps` into `cells`.
 
     Raises:
         ValueError: The bytes do not encode `len(cells)` integers.
@@ -196,27 +197,27 @@ def _taken(read: Bytes, at: int, width: int) -> Uint64:
 
 
 def unpacked_row(data: bytes, signed: bool, steps: bool) -> Column:
-    """The encoded integers, 64 bits each: int64, shape (n,)."""
+    """Decode as `unpack_row` does, and return the integers: int64, shape (n,)."""
     column = np.empty(rows_in(data, steps), np.int64)
     unpack_row(data, signed, steps, view(column))
     return column
 
 
 def pack_ints(values: Sequence[int] | Column, *, signed: bool = False) -> bytes:
-    """Encode integers as differences from the minimum, as short as possible.
+    """Encode integers as their differences from the minimum, in few bytes.
 
-    The integers are in [0, 2**64), or in [-2**63, 2**63) if `signed`.
+    The integers must be in [0, 2**64), or in [-2**63, 2**63) if `signed`.
 
     Returns:
-        Code of the width (1 byte), minimum (8 bytes), differences, shape (n,).
-        All are little-endian. Without values, the result is empty.
+        Code of the differences' width (1 byte), minimum (8 bytes) and differences, all
+        little-endian. Without values, the result is empty.
     """
     if not len(values):
         return b""
     column = np.asarray(values, dtype=np.int64 if signed else np.uint64)
     base = int(column.min())
     code = _CODES[(int(column.max()) - base).bit_length()]
-    # Subtraction wraps around modulo 2**64, so a span over 2**63 is correct too.
+    # Subtraction is modulo 2**64, so a difference of more than 2**63 is correct too.
     differences = (column - column.dtype.type(base)).astype(_WIDTHS[code])
     return (
         bytes([code])
@@ -237,11 +238,11 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
 
 
 def pack_steps(values: Sequence[int] | Column) -> bytes:
-    """Encode mostly increasing integers in [-2**62, 2**62) as their differences.
+    """Encode integers in [-2**62, 2**62) that mostly increase, as their differences.
 
     Returns:
-        First value (8 bytes, little-endian), then steps, encoded by `pack_ints`.
-        Without values, the result is empty.
+        First value (8 bytes, little-endian), then the steps between values, encoded by
+        `pack_ints`. Without values, the result is empty.
     """
     if not len(values):
         return b""
@@ -264,7 +265,7 @@ def unpack_steps(data: bytes) -> Column:
 
 @native
 def pack_set(values: Collection[int]) -> tuple[int, bytes]:
-    """Encode a set of integers that are close together: the minimum, and a bitmap.
+    """Encode a set of integers that are close together as their minimum and a bitmap.
 
     Returns (0, empty) for an empty set.
     """

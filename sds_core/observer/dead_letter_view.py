@@ -11,7 +11,8 @@ from sds_core.observer.kinds import Kind, Outlet
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 BLOB_VERSION = 4
-"""Version of `DeadLetterView.to_blob`; versions 1 to 3 lack the checksum."""
+"""Version of the blobs that `DeadLetterView.to_blob` returns; versions 1 to 3 have no
+checksum."""
 
 CHECKSUM_SINCE = 4
 
@@ -23,7 +24,7 @@ class DeadLetterTotals(msgspec.Struct, array_like=True):
 
 
 class DeadLetter(msgspec.Struct, array_like=True):
-    """One undecodable record: its position, and why it could not be decoded."""
+    """One undecodable record: its position, and why it is a dead letter."""
 
     partition: int
     offset: int
@@ -31,7 +32,7 @@ class DeadLetter(msgspec.Struct, array_like=True):
 
 
 class DeadLetterDigest(msgspec.Struct, array_like=True):
-    """Undecodable records of one chunk of one partition, in offset order."""
+    """Undecodable records of one chunk of one partition, in order of offsets."""
 
     letters: list[DeadLetter]
 
@@ -41,7 +42,7 @@ class DeadLetterState(msgspec.Struct, array_like=True):
 
 
 class DeadLetterView:
-    """Counts undecodable records, and emits each record once."""
+    """Counts the undecodable records of a partition, and emits each once."""
 
     next_deadline_ms = None
     is_forgotten = False
@@ -79,7 +80,7 @@ class DeadLetterView:
         return letters
 
     def forget(self) -> list[DeadLetter]:
-        """Do nothing, because the few partitions of a topic keep their counts."""
+        """Do nothing: a topic has few partitions, so their counts can be kept."""
         return []
 
 
@@ -92,4 +93,4 @@ DEAD_LETTERS = Kind(
     checksum_since=CHECKSUM_SINCE,
     outlets={DeadLetter: Outlet.DEAD_LETTERS},
 )
-"""A view for each Kafka partition, by its number."""
+"""Kind with one view for each Kafka partition, named by the partition's number."""

@@ -1,4 +1,4 @@
-"""Deadlines of one channel, fired in order by its event-time clock."""
+"""Deadlines of one channel, which fire in order when its clock passes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _deadline_of = itemgetter(0)
 
 
 class Due(enum.IntEnum):
-    """Kind of a deadline; of simultaneous deadlines, the lowest value fires first."""
+    """Kind of a deadline; if deadlines are equal, the lowest kind fires first."""
 
     ACKNOWLEDGEMENT = 0
     GAP_SETTLED = 1
@@ -31,31 +31,30 @@ class Due(enum.IntEnum):
 class Deadlines:
     """A queue of deadlines.
 
-    A deadline fires when the clock has passed it: an event at exactly the deadline is
-    in time (docs/figures.md, 3). Deadlines cannot be removed. A deadline may be
-    obsolete when it fires, so its handler checks the entry.
+    A deadline fires when the clock is later than the deadline, so an event at exactly
+    the deadline is in time (docs/figures.md, 3). Deadlines cannot be removed. When a
+    deadline fires, its handler must check whether it still matters.
     """
 
     next_at: int = NEVER
-    """The earliest deadline, Unix ms; `NEVER` if none exists."""
-    # The entry of one key is (deadline, kind, key, -1). The entry of a list is (the
-    # list's earliest deadline, kind, `_BEFORE_KEYS`, the list's number).
+    """The earliest deadline, Unix ms; `NEVER` if the queue is empty."""
+    # A single deadline is the entry (deadline, kind, key, -1). A list of deadlines is
+    # the entry (its earliest deadline, kind, `_BEFORE_KEYS`, number of the list).
     _heap: list[tuple[int, Due, int, int]] = field(default_factory=list)
-    # A list has a kind, and pairs of deadline and key, latest deadline first.
+    # Each list has a kind, and pairs of deadline and key, the latest deadline first.
     _lists: list[tuple[Due, list[tuple[int, int]]]] = field(default_factory=list)
 
     def add(self, deadline_ms: int, due: Due, key: int) -> None:
-        """Queue a deadline, Unix ms, for the entry with this key."""
+        """Queue a deadline, Unix ms, of this kind for this key."""
         self._push((deadline_ms, due, key, -1))
 
     def add_all(self, due: Due, entries: list[tuple[int, int]]) -> None:
-        """Queue many deadlines of one kind; efficient if few of them pass soon.
+        """Queue many deadlines of one kind; this is efficient if few of them pass soon.
 
-        Each of `entries` has a deadline, Unix ms, and a key. Afterwards, the list
-        `entries` belongs to the queue.
+        Each of `entries` has a deadline, Unix ms, and a key. The queue keeps the list
+        and changes it.
         """
-        # Many entries have equal deadlines; their keys are sorted when the deadline
-        # passes.
+        # Many deadlines are equal; their keys are sorted only when the deadline passes.
         entries.sort(key=_deadline_of, reverse=True)
         self._lists.append((due, entries))
         self._push_list(len(self._lists) - 1)
@@ -66,7 +65,7 @@ class Deadlines:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))
 
     def _push_entries(self, number: int, deadline_ms: int) -> None:
-        """Queue a list's entries with this deadline, then queue the rest as a list."""
+        """Queue a list's entries of this deadline singly, and the rest as a list."""
         due, entries = self._lists[number]
         while entries and entries[-1][0] == deadline_ms:
             _, key = entries.pop()
@@ -79,9 +78,9 @@ class Deadlines:
             self.next_at = one[0]
 
     def passed(self, clock_ms: int) -> Iterator[tuple[int, Due, int]]:
-        """Removes and yields each deadline before the clock, in order.
+        """Remove and yield each deadline before the clock, in order.
 
-        The result includes deadlines that are added during the iteration.
+        Deadlines that are added during the iteration are included.
         """
         while self._heap and self._heap[0][0] < clock_ms:
             deadline_ms, due, key, number = heapq.heappop(self._heap)
@@ -93,5 +92,5 @@ class Deadlines:
 
 
 def later(known_ms: int | None, time_ms: int) -> int:
-    """The later of two times; the second if the first is None."""
+    """The later of two times; if the first is None, the second."""
     return time_ms if known_ms is None else max(known_ms, time_ms)

@@ -1,7 +1,7 @@
-"""Findings that do not count because the monitor may have missed messages.
+"""Finds the findings that do not count because the monitor may have missed messages.
 
-Excused findings suppress alerts on a view (docs/figures.md, 8). `Kind.excused` lists
-them.
+These findings are excused: they cause no alerts on a view (docs/figures.md, 8).
+`Kind.excused` returns them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class Excuse(NamedTuple):
         reason: Reason of blindness: `tap_hole` or `audit_incomplete`.
         from_ms: Start of the period in which messages may be missing, event time, Unix
             ms.
-        to_ms: Its end, inclusive.
+        to_ms: End of this period, inclusive.
     """
 
     reason: str
@@ -26,26 +26,25 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence with this start and finding time, Unix ms.
-
-None if the evidence counts.
-"""
+"""Returns the excuse for evidence that began and was found at these times, Unix ms;
+None if the evidence counts."""
 
 
 Found = tuple[int, int, int]
-"""Findings of one kind: start and finding time, both Unix ms, and their number."""
+"""Time when findings of one kind began, time when they were found, both Unix ms, and
+their number."""
 
 
 class ExcusedFindings(NamedTuple):
-    """Findings of one kind in a verdict's window; some of the findings do not count.
+    """Findings of one kind in the window of a verdict; some of them are excused.
 
     Attributes:
-        excuse: Why findings do not count, with the period from the start of the first
-            cause to the end of the last cause.
-        excused: Number of findings that do not count, at least 1.
+        excuse: Why they are excused; its period begins with the first excuse and ends
+            with the last.
+        excused: Number of excused findings, at least 1.
         counted: Number of findings that count.
-        holds_back: Whether the alert's condition is false, but would be true with the
-            excused findings.
+        holds_back: Whether the alert would fire if the excused findings counted, but
+            does not fire.
     """
 
     kind: str
@@ -59,9 +58,9 @@ class ExcusedFindings(NamedTuple):
 def excused_of(
     kind: str, alert: str, found: Sequence[Found], limit: float, excusing: Excusing
 ) -> ExcusedFindings | None:
-    """Return the findings of one kind; None if all findings count.
+    """Return the findings of one kind; None if no finding is excused.
 
-    The condition of the alert is true if more than `limit` findings count.
+    The alert fires if more than `limit` findings count.
     """
     excuses: list[Excuse] = []
     excused = counted = 0

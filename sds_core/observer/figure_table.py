@@ -1,4 +1,4 @@
-"""The table of figures of a kind of view, and what is generated from the table."""
+"""The table of a kind's figures, from which metrics, report and pages are made."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from sds_core.observer.summing import sum_totals
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 PageEntry = tuple[Figure, Percentile] | Figure | Share
-"""One entry on a page: a percentile of a histogram, a value or a share."""
+"""What a page shows in one place: a percentile of a histogram, a value or a share."""
 
 
 class ColumnType(enum.Enum):
-    """Types of the history's columns."""
+    """Types of columns in the history."""
 
     INTEGER = "integer"
     TEXT = "text"
     COUNTS = "counts"
-    """A list of counts, one for each bucket of a histogram."""
+    """A list with the count of each bucket of a histogram."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column in the history of a kind of view; `read` takes the totals."""
+    """A column of the history; `read` returns its value from a view's totals."""
 
     name: str
     type: ColumnType
@@ -52,10 +52,10 @@ class Column:
 
 
 class Names(NamedTuple):
-    """How pages, metrics and history name the views of a kind.
+    """The words that pages, metrics and history use for the views of a kind.
 
     Attributes:
-        label: Metric label that names a view.
+        label: Metric label whose value is a view's name.
         incidents: The history's table of incidents; if empty, ``<one>_incidents``.
     """
 
@@ -66,7 +66,7 @@ class Names(NamedTuple):
 
 
 class FigureError(ValueError):
-    """A table contains a contradictory declaration."""
+    """A declaration in a table is wrong."""
 
     def __init__(self, name: str, why: str) -> None:
         self.name = name
@@ -77,21 +77,21 @@ class FigureTable(Generic[Totals]):
     """All figures of a kind of view.
 
     Attributes:
-        grown: Figures whose growth in each interval is shown in charts and API.
-        counted: Indices of the totals' fields for which growth is shown: the fields of
-            `grown`, and the fields of columns that only increase.
+        grown: Figures whose growth in each interval is shown by charts and by the API.
+        counted: Index of each field of the totals whose growth is shown: the fields of
+            `grown`, and fields of columns that only increase.
         metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
     Args:
         entries: Figures, shares, and metrics whose samples are not figures. Metrics are
-            exported in the order in which their names first occur in `entries`.
-        report_order: Prefixes of paths in the report, in the order of the report. Paths
-            with other prefixes come last, in the order of the entries.
+            exported in the order in which they first appear here.
+        report_order: Beginnings of paths in the report, in the order of the report.
+            Paths with other beginnings come last, in the order of the entries.
 
     Raises:
-        FigureError: A declaration contradicts itself, the totals or another
-            declaration.
+        FigureError: A declaration contradicts itself, the type of the totals, or
+            another declaration.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class FigureTable(Generic[Totals]):
         self.columns = tuple(_columns(self._paths, self.figures))
 
     def sum(self, views: Iterable[Totals]) -> Totals:
-        """Return the sum of the totals of several views; see `summing`."""
+        """Return the sum of the totals of several views; see `sum_totals`."""
         return sum_totals(self.totals, views)
 
     def report(
@@ -137,12 +137,12 @@ class FigureTable(Generic[Totals]):
         exact: Mapping[str, Sequence[int]] = MappingProxyType({}),
         is_sum: bool = False,
     ) -> dict[str, Any]:
-        """Return the JSON object of a view's figures; times are in milliseconds.
+        """Return a view's figures as a JSON object; times are in milliseconds.
 
-        If `exact` has all durations of a field, in milliseconds, the field's
-        percentiles are exact. If `exact` lacks a field, the field's percentiles are
-        bounds of buckets. If the totals are sums over several views, text values, such
-        as the verdict, are omitted.
+        `exact` has, for some fields, all durations in milliseconds: the percentiles of
+        these fields are exact, and those of other fields are bounds of buckets. If the
+        totals are sums over several views (`is_sum`), texts such as the verdict are
+        omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -158,16 +158,16 @@ class FigureTable(Generic[Totals]):
         return report
 
     def row(self, totals: Totals) -> dict[str, Any]:
-        """Return a view's value for each of `columns`, by column name."""
+        """Return the value of each history column for a view, by column name."""
         return {column.name: column.read(totals) for column in self.columns}
 
     @property
     def detailed(self) -> Figure | None:
-        """Figure whose single durations a report may list; None if none exists."""
+        """Figure whose single durations a report may list; None if none has such."""
         return next((one for one in self.figures if one.detail), None)
 
     def page_entries(self, group: str) -> list[PageEntry]:
-        """Return the entries of the page under a heading, in order."""
+        """Return what a page shows under a heading, in order."""
         found: list[PageEntry] = []
         for entry in self.entries:
             if isinstance(entry, Family) or entry.group != group:
@@ -179,7 +179,7 @@ class FigureTable(Generic[Totals]):
         return found
 
     def in_chart(self, chart: str) -> list[Figure | Share]:
-        """Return the figures and shares in a chart, in order."""
+        """Return the figures and shares that a chart shows, in order."""
         return [
             entry
             for entry in self.entries
@@ -189,14 +189,14 @@ class FigureTable(Generic[Totals]):
         ]
 
     def _grown(self) -> tuple[Figure, ...]:
-        """Return the figures that a chart shows, or needs for a share."""
+        """Return the figures that charts show or from which they compute a share."""
         of_shares = set(
             chain.from_iterable(one.fields for one in self.shares if one.line)
         )
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
     def _counted(self) -> dict[str, int]:
-        """Return `counted`; omit gauge columns, because gauges are current values."""
+        """Return `counted`, without gauges, because gauges do not grow."""
         in_columns = [
             one.field for one in self.figures if _has_column(one) and _only_grows(one)
         ]
@@ -211,12 +211,12 @@ class FigureTable(Generic[Totals]):
         return {field: place for place, field in enumerate(dict.fromkeys(found))}
 
     def column_of(self, figure: Figure) -> str:
-        """Return a figure's column in the history; a duration's column has buckets."""
+        """Return the name of a figure's column in the history."""
         name = figure.report[0].replace(".", "_") if figure.report else figure.field
         return f"{name}_buckets" if figure.unit is Unit.DURATIONS else name
 
     def _place(self, path: tuple[str, ...]) -> int:
-        """Return the sort key of a path: the index of its longest listed prefix."""
+        """Return the sort key of a path: the place of its longest listed prefix."""
         for length in range(len(path), 0, -1):
             begin = ".".join(path[:length])
             if begin in self.report_order:
@@ -305,7 +305,7 @@ def _families(entry: Entry) -> list[Family]:
 def _metric(
     family: Family, parts: Sequence[tuple[tuple[str, ...], Figure]]
 ) -> Metric[Any]:
-    """Return the metric of a family; each series has label values and a figure."""
+    """Return a family's metric; `parts` has label values and figure of each series."""
 
     def samples(totals: Any) -> Iterator[Sample]:
         for labels, figure in parts:
@@ -333,7 +333,7 @@ def _metric(
 def _columns(
     paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
 ) -> Iterator[Column]:
-    """Return the report's columns in order, then the buckets, then other columns."""
+    """Yield the history's columns: first the report's, then buckets, then others."""
     bounds = ", ".join(map(str, BUCKETS_MS))
     buckets: list[Column] = []
     names: dict[str, str] = {}

@@ -1,8 +1,9 @@
-"""Declares a figure of a view once, with all that is published about it.
+"""Classes that declare a figure of a view once, with all that is published about it.
 
-A kind of view has one table of declarations (`figure_table.FigureTable`), in the
-package ``figures`` beside its views. Report, exporter, API, pages, charts, history and
-the tables of ``docs/metrics.md`` and ``docs/history.md`` are made from the declaration.
+Each kind of view has one table of declarations (`figure_table.FigureTable`), in the
+module or package ``figures`` beside its views. Report, exporter, API, pages, charts,
+history and the tables in ``docs/metrics.md`` and ``docs/history.md`` are generated from
+it.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ class Unit(enum.Enum):
     BYTES = "bytes"
     """A whole number of bytes."""
     DURATIONS = "durations"
-    """A `Histogram` of durations in milliseconds; exported in seconds."""
+    """A `Histogram` of durations in milliseconds; the metric is in seconds."""
     TIME = "time"
-    """Event time in Unix milliseconds, or None; exported in seconds."""
+    """Event time in Unix milliseconds, or None; the metric is in seconds."""
     RATIO = "ratio"
     """A float in [0, 1], or None. Report and history omit figures of this unit."""
     NUMBER = "number"
     """A float, or None. Report and history omit figures of this unit."""
     WORD = "word"
-    """Text. Texts are not exported, and cannot be combined over several views."""
+    """A text. Texts are not exported, and have no sum over several views."""
 
 
 class Series(NamedTuple):
-    """One series per view; `labels` has the values of the metric's own labels."""
+    """The series of a metric that shows a figure; `labels` has its label values."""
 
     family: Family
     labels: tuple[str, ...]
@@ -47,10 +48,10 @@ class Family:
     """A metric of a view; see `sds_core.metrics.Metric`.
 
     Attributes:
-        help: One sentence. If the metric has one figure and no labels, an empty help
-            stands for the figure's help.
-        samples: Reads all samples from the totals; None if figures of the table provide
-            the samples.
+        help: One sentence. If this is empty, the metric must have one figure and no
+            labels, and the figure's help is used.
+        samples: Function that returns all samples for totals; None if figures of the
+            table provide the samples.
     """
 
     name: str
@@ -61,27 +62,27 @@ class Family:
     summable: bool = True
 
     def of(self, *labels: str) -> Series:
-        """The series with these label values."""
+        """Return the series with these label values."""
         return Series(self, labels)
 
 
 def counter(name: str, text: str = "", *labels: str) -> Family:
-    """A metric that counts; its name ends in ``_total``."""
+    """Declare a counter; its name must end in ``_total``."""
     return Family(name, MetricKind.COUNTER, text, labels)
 
 
 def gauge(name: str, text: str = "", *labels: str) -> Family:
-    """A metric whose value can increase and decrease."""
+    """Declare a gauge."""
     return Family(name, MetricKind.GAUGE, text, labels)
 
 
 def histogram(name: str, text: str = "", *labels: str) -> Family:
-    """A metric of durations; its name ends in ``_seconds``."""
+    """Declare a histogram of durations; its name must end in ``_seconds``."""
     return Family(name, MetricKind.HISTOGRAM, text, labels)
 
 
 def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Family:
-    """A metric that counts what limits dropped from a view; label `reason`."""
+    """Declare a counter of what a view's limits dropped; its label is `reason`."""
     reasons = tuple(limits)
 
     def samples(totals: Any) -> Iterable[Sample]:
@@ -91,7 +92,7 @@ def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Fa
 
 
 class Percentile(NamedTuple):
-    """A percentile, in (0, 100), of a histogram on a page; see `Figure.column`."""
+    """A percentile of a histogram on a page; for `column`, see `Figure.column`."""
 
     percent: int
     column: int = 0
@@ -103,7 +104,7 @@ class Line(NamedTuple):
     Attributes:
         chart: Key of the `ChartShape`.
         name: Name of the line or bar. A figure of `Unit.DURATIONS` needs no name,
-            because each percentile is a line.
+            because each of its percentiles has its own line.
     """
 
     chart: str
@@ -119,23 +120,23 @@ class Figure:
         help: One sentence about what the figure counts or measures.
         report: Positions in the report, as dotted paths; empty if the report lacks the
             figure. The first path is also the figure's name in the history.
-        history: Whether the history has the figure and the report does not.
-        detail: Report key of the list of all durations. The report has the list only
-            with ``--report-detail``.
-        group: Heading of the group on the page; empty if the page lacks the figure.
+        history: Whether the history has the figure although the report lacks it.
+        detail: Key of the list of all durations in the report. The report has this list
+            only with ``--report-detail``.
+        group: Heading on the page above the figure; empty if the page lacks the figure.
         heading: Name on the page; for percentiles, the text before ``p95``.
-        key: Name in the URL of a page, if different from `field`.
+        key: Name of the figure in URLs of pages, if it differs from `field`.
         grave: Whether any value other than zero is a fault.
-        retracted: Field that counts the figure's events that proved wrong. Pages show
-            the figure minus these events. Report, metrics and history show the figure
-            and the field separately.
-        column: Position in the table of all views, from 1 on; 0 for a figure without a
+        retracted: Field that counts those events of the figure that later proved wrong.
+            Pages show the difference of the two. Report, metrics and history show both
+            separately.
+        column: Column in the table of all views, counted from 1; 0 if the figure has no
             column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
-        line: Position in a chart. The API also has the figure's growth in each
+        line: Position in a chart. If set, the API has the figure's growth in each
             interval.
-        growth_key: Key of the figure's growth in ``/api/v1/minutes``, if different from
-            `field`.
+        growth_key: Key of the figure's growth in ``/api/v1/minutes``, if it differs
+            from `field`.
     """
 
     field: str
@@ -157,14 +158,15 @@ class Figure:
     growth_key: str = ""
 
     def read(self, totals: Any) -> Any:
-        """Return the figure's value; `unit` determines its type."""
+        """Return the figure's value from totals; its type depends on `unit`."""
         return getattr(totals, self.field)
 
     def standing(self, totals: Any) -> Any:
-        """Return the value minus the retracted events."""
+        """Return the figure's value minus the retracted events."""
         if not self.retracted:
             return self.read(totals)
-        # An event may be counted in one interval and retracted in a later interval.
+        # The difference may be negative, because an event may be retracted in a later
+        # interval than it is counted.
         return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
@@ -181,10 +183,10 @@ class Proportion(NamedTuple):
 
 
 class Objective(NamedTuple):
-    """A share that an operator wants to reach.
+    """An SLO: a share that an operator wants to reach.
 
     Attributes:
-        setting: Attribute of `ChannelSettings` that has the target, in [0, 1].
+        setting: Attribute of `ChannelSettings` that has the wanted share, in [0, 1].
     """
 
     heading: str
@@ -193,16 +195,16 @@ class Objective(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The share (part + retracted) / (part + rest) of some counts.
+    """A share that is computed from counts: (part + retracted) / (part + rest).
 
-    A share is computed from totals, or from the growth in an interval. For attributes
-    that are not listed, see `Figure`.
+    The counts are totals, or their growth in an interval. For attributes that are not
+    listed here, see `Figure`.
 
     Attributes:
-        part: Fields of the totals that add up to the part.
-        rest: Fields of the totals that add up to the whole minus the part.
-        retracted: Fields that count the wrong events in `rest`. Wrong events belong to
-            the part.
+        part: Fields of the totals whose sum is the part.
+        rest: Fields of the totals whose sum is the whole without the part.
+        retracted: Fields that count those events in `rest` that later proved wrong, so
+            they belong to the part.
         more_is_better: Whether a larger share is better.
     """
 
@@ -220,20 +222,20 @@ class Share:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """All fields that the share is computed from."""
+        """All fields from which the share is computed."""
         return self.part + self.rest + self.retracted
 
     def of_totals(self, totals: Any) -> Proportion:
-        """The share since the first record."""
+        """The share, computed from totals."""
         return self.of_counts({name: getattr(totals, name) for name in self.fields})
 
     def of_counts(self, counts: Mapping[Any, int]) -> Proportion:
-        """The share, computed from counts by field name."""
+        """The share, computed from the count of each field."""
         part, rest, retracted = (
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
         )
-        # A loss may be counted in one interval and retracted in a later interval.
+        # A loss may be retracted in a later interval than it is counted.
         return Proportion(part + min(retracted, rest), part + rest)
 
 
@@ -244,9 +246,9 @@ Entry = Figure | Share | Family
 def verdict_entries(
     one: str, metric: str, since_metric: str, since_if: str = ""
 ) -> list[Entry]:
-    """The verdict of a view, as a metric with the label `verdict`, and its figures.
+    """Declare the verdict of a view: a metric with the label `verdict`, and figures.
 
-    `one` is the word for one view. `since_if` says when the verdict's start is known.
+    `one` is the word for one view. `since_if` states when the verdict's start is known.
     """
 
     def samples(totals: Any) -> Iterable[Sample]:
@@ -277,7 +279,7 @@ def verdict_entries(
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:
-    """Return entries. If an entry has a name on the page but no group, set `group`."""
+    """Return entries; if a page shows an entry without a group, set its `group`."""
 
     def belongs(entry: Figure | Share) -> bool:
         return bool(entry.heading or entry.key) and not entry.group
@@ -291,7 +293,7 @@ def under(group: str, *entries: Entry) -> list[Entry]:
 
 
 class Scale(enum.Enum):
-    """Type of the values of a chart, which decides how they are drawn."""
+    """How the values of a chart are drawn."""
 
     SECONDS = "seconds"
     """Lines on a logarithmic scale that covers all buckets of a histogram."""
@@ -300,15 +302,15 @@ class Scale(enum.Enum):
     COUNT = "count"
     """Lines on a scale that begins at zero."""
     PARTS = "parts"
-    """Counts that add up, as stacked bars."""
+    """Stacked bars of counts that add up to a whole."""
 
 
 class Limit(NamedTuple):
-    """A straight line in a chart for comparison.
+    """A straight line in a chart with which values are compared.
 
     Attributes:
-        setting: The line shows the value of this field of
-            `sds_core.observer.settings.ObserverSettings`, milliseconds.
+        setting: Field of `sds_core.observer.settings.ObserverSettings` whose value the
+            line shows, milliseconds.
     """
 
     name: str
@@ -317,14 +319,14 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartShape:
-    """A chart on the page of a view; the `line` of a figure or share names the chart.
+    """A chart on a view's page: it shows figures and shares whose `line` names it.
 
     Attributes:
-        note: How to read the chart, in one or two sentences.
-        scale: Type of the values: `SECONDS` for `Unit.DURATIONS`, `PERCENT` for shares,
-            otherwise a type for counts.
-        limit: A line for comparison. Only charts with the scale `SECONDS` have a
-            `limit`. The SLO of a share needs no `limit`.
+        note: One or two sentences that explain how to read the chart.
+        scale: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT` for shares, `COUNT`
+            or `PARTS` for counts.
+        limit: A line for comparison, only with the scale `SECONDS`. The SLO of a share
+            is drawn without a `limit`.
     """
 
     key: str

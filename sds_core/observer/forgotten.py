@@ -11,7 +11,7 @@ Totals = TypeVar("Totals")
 
 
 class Forgotten(msgspec.Struct, array_like=True, tag=True):
-    """The end of a view. Later traffic with the same name belongs to a new view.
+    """The event that ends a view; later traffic with its name belongs to a new view.
 
     Attributes:
         totals: The view's last figures, encoded by `blob.totals_part`.
@@ -22,15 +22,15 @@ class Forgotten(msgspec.Struct, array_like=True, tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Remainder(Generic[Totals]):
-    """Sums over forgotten views of a kind, so that sums over all views never decrease.
+    """Sums over the forgotten views of a kind.
 
     Attributes:
-        views: Number of times that a view was forgotten.
-        totals: Sum over all forgotten views. Every sum over all views includes
-            `totals`.
-        other: Sum over forgotten views that had no metric label; part of the series
-            ``other``. If `other` had counts of a view with a label, the series would
-            show a false increase. None if all forgotten views had a label.
+        views: How often views were forgotten.
+        totals: Sum over all forgotten views. Sums over all views include it, so that
+            they never decrease.
+        other: Sum over forgotten views without a metric label, part of the series
+            ``other``; None if all had a label. Counts of a view with a label would show
+            as a false increase of the series.
     """
 
     views: int

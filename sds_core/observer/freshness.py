@@ -1,7 +1,7 @@
-"""When Kafka answered last, and when the topic last grew.
+"""Tracks when Kafka last answered, and when the topic last got a record.
 
-While Kafka does not answer, the figures do not change, but look valid. While the topic
-does not grow, the monitor cannot know whether the taps miss anything.
+While Kafka does not answer, the figures do not change, but still look valid. While the
+topic gets no records, the monitor cannot know whether the taps miss traffic.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 STALE_S = 15.0
 """Seconds without an answer from Kafka after which the figures count as stale.
 
-The limit is three times the interval between heartbeats. The election of a
-partition's leader takes less time.
+This is three times the interval between heartbeats. A new leader of a partition is
+elected in less time.
 """
 
 SILENT_S = 60.0
-"""Seconds without a new record after which the topic's state is unknown.
+"""Seconds without a new record after which it is unknown whether taps miss traffic.
 
 In one minute, a tap sends twelve heartbeats.
 """
@@ -27,7 +27,7 @@ class MissingTopic:
     """Kafka reports that the topic does not exist.
 
     Attributes:
-        since_ms: Wall time since which the topic does not exist, Unix ms.
+        since_ms: Wall time at which Kafka first reported this, Unix ms.
     """
 
     topic: str
@@ -36,18 +36,18 @@ class MissingTopic:
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The newest answer of Kafka, and how old it is at a moment.
+    """Time and age of Kafka's newest answer.
 
     Attributes:
         answered_ms: Wall time of the answer, Unix ms; None before the first answer.
-        answered_s: Monotonic time of the answer, seconds: a change of the wall clock
-            must not look like a silence. Before the first answer, this is the moment of
-            `asked_ms`.
-        silent_s: Seconds from `answered_s` to the last `as_of`.
-        cause: Why the newest request has no answer, in one line; empty if Kafka
+        answered_s: Monotonic time of the answer, seconds, because a change of the wall
+            clock must not look like a silence. Before the first answer, the monotonic
+            time of the first request.
+        silent_s: Seconds from `answered_s` to the moment given to `as_of`.
+        cause: Why Kafka did not answer the newest request, in one line; empty if it
             answered.
-        asked_ms: When the first request was sent, wall time, Unix ms; None if Kafka has
-            answered, or nothing was sent.
+        asked_ms: Wall time of the first request, Unix ms; None if Kafka has answered,
+            or no request was sent.
     """
 
     answered_ms: int | None = None
@@ -58,7 +58,7 @@ class Freshness:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether Kafka has not answered the first request yet."""
+        """Whether a request was sent, but Kafka has never answered."""
         return self.answered_ms is None and self.asked_ms is not None
 
     @property
@@ -75,15 +75,15 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """When the topic last got a record, and how long ago this was at the last `as_of`.
+    """Time of the topic's newest record, and how long the topic has been idle since.
 
-    Record times are not used: the clock of a tap may be wrong, and traffic may be
-    replayed at any speed.
+    The record's own time is not used, because the clock of a tap may be wrong, and
+    traffic may be replayed at any speed.
 
     Attributes:
-        grew_s: When the topic last grew, or when the watch began if this was later;
-            seconds of the monotonic clock. None if the topic is not watched.
-        idle_s: Seconds from `grew_s` to the last `as_of`.
+        grew_s: Monotonic time of the topic's last growth, or of the beginning of the
+            watch if this was later, seconds. None if the topic is not watched.
+        idle_s: Seconds from `grew_s` to the moment given to `as_of`.
     """
 
     grew_s: float | None = None
@@ -91,19 +91,19 @@ class Arrivals:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the topic has not grown for more than `SILENT_S`."""
+        """Whether the topic has got no record for more than `SILENT_S`."""
         return self.idle_s > SILENT_S
 
     def after_answer(
         self, has_grown: bool, before: Freshness, monotonic_s: float
     ) -> Arrivals:
-        """Return the arrivals after an answer of Kafka.
+        """Return the state after a new answer of Kafka.
 
         Args:
-            has_grown: Whether the topic's end is later than in the previous answer.
-            before: The previous answer. If the previous answer is old, it is unknown
-                when the topic grew, so the measurement restarts.
-            monotonic_s: When the answer arrived, seconds of the monotonic clock.
+            has_grown: Whether the topic has more records than in the previous answer.
+            before: The previous answer. If it is stale, it is unknown when the topic
+                last got a record, so the measurement begins again.
+            monotonic_s: Monotonic time at which the answer arrived, seconds.
         """
         if self.grew_s is None or has_grown or before.as_of(monotonic_s).is_stale:
             return Arrivals(monotonic_s)

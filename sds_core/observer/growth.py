@@ -1,4 +1,4 @@
-"""Computes how much a view's figures have grown since a moment."""
+"""Computes how much a view's figures have grown since an earlier moment."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ CountedValue = int | list[int]
 
 
 class Recorded(NamedTuple):
-    """A view's figures at the end of a minute.
+    """A view's counted figures at the end of a minute.
 
     Attributes:
         end_ms: End of the minute, Unix ms of event time.
-        values: Values in the order of the fields `FigureTable.counted`.
+        values: Values of the fields `FigureTable.counted`, in the order of these
+            fields.
     """
 
     end_ms: int
@@ -25,20 +26,20 @@ class Recorded(NamedTuple):
 
 
 def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
-    """Return the values of the fields `FigureTable.counted` in some totals."""
+    """Return the values that some totals have for `FigureTable.counted`."""
     values = (getattr(totals, field) for field in table.counted)
     return [one.counts if isinstance(one, Histogram) else one for one in values]
 
 
 class GrowthSince:
-    """Totals whose counted figures are replaced by their growth since a moment.
+    """Looks like totals, but counted figures are their growth since a moment.
 
-    An instance has the same attributes as the totals. Gauges, times and words are
-    current values. Differences are computed when they are read, because a sort reads
-    only one figure of each view. Histograms have no sum in this class.
+    Gauges, times and words have their current values. A difference is computed only
+    when it is read, because a sort by one figure reads only this figure of each view.
+    Histograms have no sum here.
 
     Args:
-        before: Values at the earlier moment (see `counted_values`); None if all values
+        before: Result of `counted_values` at the earlier moment; None if all values
             were zero.
     """
 
@@ -55,7 +56,7 @@ class GrowthSince:
         self._before = before
 
     def __getattr__(self, name: str) -> Any:
-        """Return a figure of the totals, or its growth."""
+        """Return the growth of a counted figure, and the value of any other."""
         now, place = getattr(self._totals, name), self._places.get(name)
         if place is None or self._before is None:
             return now

@@ -1,4 +1,4 @@
-"""Durations counted in buckets, and their percentiles."""
+"""Counts durations in buckets, and computes percentiles."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ BUCKETS_MS = (
     250, 500, 1_000, 2_500, 5_000, 10_000,
     20_000, 30_000, 60_000, 120_000, 300_000, 600_000,
 )  # fmt: skip
-"""Upper bounds of every histogram in milliseconds, each inclusive."""
+"""Upper bounds of the buckets of every histogram, milliseconds, inclusive."""
 
 PERCENTILES = (50, 95, 99)
-"""Percentiles in report and API."""
+"""Percentiles that report and API show."""
 
 
 class Histogram(msgspec.Struct, array_like=True):
-    """Counts of durations per bucket.
+    """The number of durations in each bucket.
 
     Attributes:
-        counts: Counts of the buckets that `BUCKETS_MS` bounds, then the count of the
-            open bucket. The counts are not cumulative. Shape (13,).
+        counts: Counts of the buckets of `BUCKETS_MS`, then of the bucket without an
+            upper bound. They are not cumulative. Shape (13,).
         sum_ms: Sum of all durations in milliseconds.
     """
 
@@ -33,7 +33,7 @@ class Histogram(msgspec.Struct, array_like=True):
 
     @property
     def count(self) -> int:
-        """Number of durations observed."""
+        """Number of all durations."""
         return sum(self.counts)
 
     def observe(self, duration_ms: int) -> None:
@@ -42,7 +42,7 @@ class Histogram(msgspec.Struct, array_like=True):
         self.sum_ms += duration_ms
 
     def add(self, other: Histogram) -> None:
-        """Add another histogram's counts to this one."""
+        """Add another histogram's counts and sum to this histogram."""
         self.counts = [
             mine + theirs
             for mine, theirs in zip(self.counts, other.counts, strict=True)
@@ -50,15 +50,14 @@ class Histogram(msgspec.Struct, array_like=True):
         self.sum_ms += other.sum_ms
 
     def copy(self) -> Histogram:
-        """An independent histogram with the same counts."""
+        """An independent copy of this histogram."""
         return Histogram(list(self.counts), self.sum_ms)
 
     def percentile_ms(self, percent: int) -> int | None:
-        """Upper bound of the bucket that holds the nearest-rank percentile.
+        """Upper bound of the bucket that contains the percentile (nearest rank).
 
         Returns:
-            Milliseconds. None if nothing was observed, or if the percentile is in the
-            open bucket.
+            Milliseconds; None without durations, or if the bucket has no upper bound.
         """
         rank = nearest_rank(self.count, percent)
         for bound, count in zip(BUCKETS_MS, self.counts, strict=False):
@@ -77,14 +76,15 @@ class Histogram(msgspec.Struct, array_like=True):
 
 
 def nearest_rank(count: int, percent: int) -> int:
-    """1-based rank of a percentile among `count` ordered values; 0 if `count` is 0."""
+    """Rank of a percentile among `count` ordered values, from 1; 0 if `count` is 0."""
     return -(-count * percent // 100)
 
 
 def exact_percentiles(durations_ms: Sequence[int]) -> dict[str, int | None]:
-    """`PERCENTILES` of durations in milliseconds, in any order; None if none exists.
+    """Compute `PERCENTILES` exactly, from durations in milliseconds in any order.
 
-    The result has the keys of `Histogram.percentiles`.
+    The keys are those of `Histogram.percentiles`. Without durations, the values are
+    None.
     """
     ordered = sorted(durations_ms)
     return {

@@ -1,8 +1,8 @@
-"""Incidents: the single messages behind the figures.
+"""Incidents: the single messages that the figures of problems count.
 
-An incident says which message is affected, since when, which participants lack it, and
-why. Each change of an incident records the whole incident. The latest record with the
-same kind and message id counts (docs/figures.md, 12).
+An incident states which message is affected, since when, why, and which participants
+lack it. Each change records the whole incident again. The latest record with the same
+kind and message id counts (docs/figures.md, 12).
 """
 
 from __future__ import annotations
@@ -18,24 +18,27 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.text import counted
 
 MOST_LACKING = 100
-"""Maximum number of participants that an incident lists as lacking its message."""
+"""Maximum number of participants that an incident lists in `lacking`."""
 
 _NAMES_AT_ONCE = 2_000
-"""Approximate maximum number of names in the incidents that `drain` returns.
+"""Approximate maximum number of participants that all incidents of one `drain` name.
 
-Hostile traffic can change 20,000 incidents in a batch, and Spark collects them.
+Hostile traffic can change 20,000 incidents in a batch, which one process of Spark
+collects.
 """
 _FEW_NAMES = 3
-"""Maximum number of names in each further incident."""
+"""Maximum number of participants that each incident beyond `_NAMES_AT_ONCE` names."""
 
 
 class IncidentKind(enum.StrEnum):
     """Kind of problem with a message."""
 
     LOST = "lost"
-    """Histories name the message, but only its sender had it (docs/figures.md, 6)."""
+    """Causal histories name the message, but only its sender had it (docs/figures.md,
+    6)."""
     UNDELIVERED = "undelivered"
-    """Participants lacked the seen message after its deadline (docs/figures.md, 5)."""
+    """A tap saw the message, but participants lacked it after its deadline
+    (docs/figures.md, 5)."""
     UNACKNOWLEDGED = "unacknowledged"
     """No participant acknowledged the message by its deadline, although other
     participants sent frames (docs/figures.md, 4)."""
@@ -46,22 +49,23 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     Attributes:
         sender: Participant id of the message's sender; empty if unknown.
-        since_ms: For a lost message, when a frame first named it. For an undelivered
-            message, when a frame first showed that a participant lacked it. For an
-            unacknowledged message, its t0.
+        since_ms: For a lost message, the time when a frame first named it. For an
+            undelivered message, the time when a frame first showed that a participant
+            lacked it. For an unacknowledged message, its t0.
         found_ms: The channel's clock when the problem was found.
         ended_ms: The channel's clock when the problem ended: the message arrived, was
-            delivered to every participant that lacked it, or was acknowledged. None
-            before.
+            delivered to every participant in `lacking`, or was acknowledged. None if it
+            has not ended.
         lacking: Participants that are known to lack the message, each with the time of
-            the first frame that showed the lack. After the incident, `lacking` is
-            empty. After an unacknowledged incident, some participants may still lack
-            the message.
-        waku_hash: Waku message hash of the first copy, 32 bytes; empty if no tap saw
-            the message or the tap reported no hash.
-        hint: Retrieval hint from a causal history; empty if none exists.
-        lacking_others: Minimum number of further participants known to lack the
-            message. `lacking` names only the first `MOST_LACKING` participants.
+            the first frame that showed this. When the incident ends, `lacking` is
+            emptied, even if some participants still lack a message that was
+            acknowledged.
+        waku_hash: Waku hash of the first copy, 32 bytes; empty if no tap saw the
+            message, or if the tap reported no hash.
+        hint: Retrieval hint of the message from a causal history; empty if none is
+            known.
+        lacking_others: Minimum number of further participants that are known to lack
+            the message, because `lacking` names at most `MOST_LACKING` participants.
     """
 
     kind: IncidentKind
@@ -78,7 +82,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and message id. The latest incident with the same key counts."""
+        """Kind and message id; of incidents with the same key, the latest counts."""
         return self.kind.value, self.message_id
 
     def is_lacked(self, participant: str) -> bool:
@@ -91,18 +95,18 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
 
 class GroupIncident(msgspec.Struct, array_like=True, tag=True):
-    """A group's incident, emitted by a view that has a part of the group."""
+    """An incident of a group, emitted by a view that holds a part of this group."""
 
     group: str
     incident: Incident
 
 
 class ChannelIncident(NamedTuple):
-    """An incident of a channel, and whether taps had capture gaps.
+    """An incident, and the name of its channel or group.
 
     Attributes:
         tap_hole: Whether every tap of the channel had a capture gap during the
-            incident: the taps may have caused it.
+            incident, which may be the cause of the incident.
     """
 
     channel: str
@@ -111,11 +115,12 @@ class ChannelIncident(NamedTuple):
 
 
 class IncidentPlace(NamedTuple):
-    """The position of an incident in the results of queries, latest found first.
+    """The position of an incident in query results, which list the latest first.
 
     Attributes:
         found_ms: When the incident was found, Unix ms.
-        channel, kind, message_id: Order of incidents that were found at equal times.
+        channel, kind, message_id: They decide the order of incidents that were found at
+            the same time.
     """
 
     found_ms: int
@@ -125,18 +130,17 @@ class IncidentPlace(NamedTuple):
 
 
 class IncidentQuery(msgspec.Struct, frozen=True):
-    """Which incidents to select; None does not restrict the selection.
+    """The conditions that selected incidents fulfil; None is no condition.
 
     Attributes:
-        since_ms: Only incidents that have not ended, or that were found at or after
-            this event time, Unix ms.
+        since_ms: Event time, Unix ms; incidents that have ended are selected only if
+            they were found at or after this time.
         standing: Whether to select only incidents that have not ended.
-        limit: Maximum number of incidents; the incidents that were found last are
-            selected.
-        after: Position; only incidents that come after the position are selected.
+        limit: Maximum number of incidents; those found last are selected.
+        after: A position; only incidents after it are selected.
         resolved: Whether to select only incidents that have ended.
-        participant: Id of a participant; selects only undelivered messages that this
-            participant is known to lack.
+        participant: Id of a participant; only undelivered messages that this
+            participant is known to lack are selected.
     """
 
     channel: str | None = None
@@ -150,7 +154,7 @@ class IncidentQuery(msgspec.Struct, frozen=True):
 
     @property
     def sql_values(self) -> dict[str, Any]:
-        """The conditions by name, for SQL; position names begin with ``after_``."""
+        """The conditions by name, for SQL; names for `after` begin with ``after_``."""
         values = msgspec.structs.asdict(self)
         place = values.pop("after") or (None,) * len(IncidentPlace._fields)
         names = (f"after_{name}" for name in IncidentPlace._fields)
@@ -158,20 +162,21 @@ class IncidentQuery(msgspec.Struct, frozen=True):
 
 
 class Incidents:
-    """Collects the incidents that begin or change during one call of a view."""
+    """Collects the incidents that begin or change during one call of a method."""
 
     def __init__(self) -> None:
         self._changed: dict[tuple[str, str], Incident] = {}
 
     def record(self, incident: Incident) -> None:
-        """Record an incident in its current form; this replaces its earlier record."""
+        """Record an incident as it is now; this replaces its earlier record."""
         self._changed[incident.key] = incident
 
     def drain(self) -> list[Incident]:
-        """Return and drop the incidents recorded since the last call.
+        """Return the incidents that were recorded since the last call, and drop them.
 
-        After `_NAMES_AT_ONCE` names in all incidents together, each further incident
-        names at most `_FEW_NAMES` participants, and counts the others.
+        When the returned incidents together name `_NAMES_AT_ONCE` participants, each
+        further incident names at most `_FEW_NAMES`, and only counts its other
+        participants.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE
@@ -195,7 +200,7 @@ def _shortened(incident: Incident, limit: int) -> Incident:
 
 
 class IncidentObject(TypedDict):
-    """One message with a problem. Times are event times, Unix ms.
+    """One message with a problem. All times are event times, Unix ms.
 
     Attributes:
         channel: Id of the message's channel or group.
@@ -205,15 +210,19 @@ class IncidentObject(TypedDict):
         since: Time from which the problem exists.
         found: When the problem was found.
         ended: When the incident ended; null if it has not ended.
-        lacking: Participants known to lack the message, and since when.
-        lacking_others: Number of participants besides those in `lacking` that are known
-            to lack the message.
+        lacking: Participants known to lack the message, each with the time since which
+            this is known.
+        lacking_others: Number of further participants that are known to lack the
+            message.
         named_by: Participants whose causal history named a lost message.
-        waku_hash: Waku hash of the first copy, `0x` and 64 digits, or null.
-        retrieval_hint: Hint of a causal history, in hexadecimal digits, or null.
+        waku_hash: Waku hash of the first copy, `0x` and 64 hexadecimal digits; null if
+            unknown.
+        retrieval_hint: Retrieval hint from a causal history, hexadecimal digits; null
+            if unknown.
         tap_hole: Whether every tap of the channel had a capture gap during the
             incident.
-        why: The reason, with the limits of the rule, as one sentence.
+        why: One sentence that states the reason for the incident, with the limits of
+            the rule.
     """
 
     channel: str
@@ -237,10 +246,10 @@ def incident_object(
     settings: ObserverSettings = DEFAULTS,
     why: Callable[[Incident, ObserverSettings], str] | None = None,
 ) -> IncidentObject:
-    """The incident as a JSON object, for the report and the API.
+    """Return an incident as a JSON object, for the report and the API.
 
-    `why` returns the reason for the incident, as `Kind.explain` does. If omitted, the
-    function `explain` returns the reason.
+    The function `why` returns the reason for the incident, as `Kind.explain` does; by
+    default, it is `explain`.
     """
     channel, incident, tap_hole = found
     return {
@@ -262,7 +271,7 @@ def incident_object(
 
 
 def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
-    """One sentence that gives the reason for the incident, with the rule's limits."""
+    """One sentence that states the reason for the incident, with the rule's limits."""
     match incident.kind:
         case IncidentKind.LOST:
             named_by = _listed(incident.named_by) or "a participant without a name"
@@ -297,7 +306,7 @@ def explain(incident: Incident, settings: ObserverSettings = DEFAULTS) -> str:
 
 
 def lacking_names(incident: Incident) -> list[str]:
-    """Some participants that lack the message, and the number of all others."""
+    """Some participants that lack the message, then the number of the others."""
     names = [*islice(incident.lacking, _FEW_NAMES)]
     others = len(incident.lacking) - len(names) + incident.lacking_others
     return [*names, counted(others, "other")] if others else names

@@ -1,8 +1,8 @@
-"""Records each conclusion about a single message when the view draws the conclusion.
+"""Records what a view concludes about single messages, when it concludes it.
 
-A view with a journal records each conclusion about the watched messages, in order. A
-trace therefore shows the view's own conclusions, and needs no second implementation of
-the rules.
+If a view has a journal, it records each conclusion about the watched messages, in
+order. A trace of a message shows these conclusions, so the rules need no second
+implementation.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ class Note(NamedTuple):
     """One conclusion about one message.
 
     Attributes:
-        key: Fingerprint of the message's id, or of the payload of its segment.
-        what: The kind of the conclusion, named as the figure that counts it.
-        time_ms: Event time of the evidence, or deadline that passed, Unix ms.
+        key: Fingerprint of the message's id, or of the payload whose segment the
+            message is.
+        what: The kind of the conclusion; it has the name of the figure that counts it.
+        time_ms: Event time of the evidence, or the deadline that passed, Unix ms.
         who: Id of the participant that the conclusion concerns; empty if none.
     """
 
@@ -31,9 +32,9 @@ class Journal:
 
     Attributes:
         keys: Fingerprints of the watched messages.
-        copy: How the view classified the last frame.
-        is_first: Whether the last frame was composed shortly before its own event time.
-            A sender lacks the messages that the filter of its new frame does not hold.
+        copy: How the view classified the newest frame.
+        is_first: Whether the newest frame was composed shortly before its event time.
+            If so, its sender now lacks the messages that its filter does not hold.
     """
 
     def __init__(self, keys: set[int]) -> None:

@@ -1,7 +1,7 @@
 """Decides whether a record is a frame, a heartbeat or a dead letter.
 
-docs/records.md gives the order of the checks. The first failed check gives the
-dead-letter reason.
+docs/records.md lists the checks in order. The first check that fails determines the
+reason of the dead letter.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BY_NAME = by_name(PROTOCOLS)
 
 
 class ChannelMismatch(ValueError):
-    """The key of a record does not match the frame inside."""
+    """The key of a record does not match the frame in the record."""
 
     reason = Reason.CHANNEL_MISMATCH
 
@@ -40,7 +40,7 @@ class ChannelMismatch(ValueError):
 
 
 class FutureTimestamp(ValueError):
-    """A record's time is too far ahead (`record.MAX_AHEAD_MS`)."""
+    """A record's time is more than `record.MAX_AHEAD_MS` in the future."""
 
     reason = Reason.FUTURE_TIMESTAMP
 
@@ -54,7 +54,7 @@ class FutureTimestamp(ValueError):
 
 
 class FrameRecord(NamedTuple):
-    """A record with a valid frame, as its protocol decodes it."""
+    """A record with a valid frame, which its protocol has decoded."""
 
     headers: TapHeaders
     protocol: AnyProtocol
@@ -68,15 +68,14 @@ class Heartbeat(NamedTuple):
 
 
 class Dead(NamedTuple):
-    """A record that cannot be used: a dead letter.
+    """A record that the monitor cannot use.
 
     Attributes:
-        headers: The record's headers. If one header is invalid, only a valid tap and
+        headers: The record's headers. If one is invalid, only a valid tap and a valid
             sequence number are kept.
         error: The error that the failed check raised.
-        is_future: Whether the record's time is too far ahead; other errors do not
-            matter. A record from the future moves no clock and does not count for its
-            tap.
+        is_future: Whether the record's time is too far in the future, whatever `error`
+            is. Such a record moves no clock and does not count for its tap.
     """
 
     headers: TapHeaders
@@ -90,7 +89,7 @@ class Dead(NamedTuple):
 
     @property
     def explanation(self) -> str:
-        """Text of the error, with the record's values."""
+        """Text of the error, with values from the record."""
         return str(self.error)
 
 
@@ -100,10 +99,10 @@ Judgement = FrameRecord | Heartbeat | Dead
 def judge(
     record: RawRecord, written_ms: int, protocols: Mapping[str, AnyProtocol] = _BY_NAME
 ) -> Judgement:
-    """Judge whether a record is a frame, a heartbeat or a dead letter.
+    """Decide whether a record is a frame, a heartbeat or a dead letter.
 
-    The record was written at `written_ms`, Unix ms, or earlier, according to
-    `sds_core.observer.ahead`. If nothing else is known, `written_ms` is the wall time.
+    `written_ms`, Unix ms, is the latest time at which the record may have been written
+    (`sds_core.observer.ahead`), by default the wall time.
     """
     future = is_future(record.timestamp_ms, written_ms)
     value = record.value or b""
@@ -113,7 +112,8 @@ def judge(
     try:
         headers = read_headers(record.headers, protocols)
     except BadHeader as error:
-        # `too_large` comes first, because its dead letter must not carry the value.
+        # `too_large` has precedence, because the dead letter of such a record must not
+        # contain the value.
         return Dead(read_tap(record.headers), too_large or error, future)
     if headers.is_heartbeat:
         if future:

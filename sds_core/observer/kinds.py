@@ -1,10 +1,10 @@
-"""Interfaces of views, of kinds of view, and of protocols.
+"""Interfaces for views, for kinds of view, and for observed protocols.
 
-A view tracks one thing that the monitor observes: an SDS channel, a tap, the dead
+A view tracks one thing that the monitor observes: an SDS channel, a tap, or the dead
 letters of a partition. All views of one kind share a `Kind`, which defines how digests,
 totals and state are read, and where events are sent. A `TrafficProtocol` defines how a
-record of the topic becomes a frame, and to which view the frame belongs. The streaming
-job uses only kinds and protocols; `sds_core/observer/protocols.py` lists the protocols.
+record is decoded to a frame, and to which view the frame belongs. The streaming job
+uses only kinds and protocols; `sds_core/observer/protocols.py` lists the protocols.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _FrameIn = TypeVar("_FrameIn", contravariant=True)
 
 
 class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
-    """The state of one observed thing, with its totals as absolute values.
+    """The state of one observed thing, with its totals.
 
-    A view reads no clock and does no input or output. The totals do not depend on how
-    the digests are divided into calls of `apply` (docs/figures.md, 3).
+    A view reads no clock and does no I/O. Its totals do not depend on how the digests
+    are distributed over calls of `apply` (docs/figures.md, 3).
     """
 
     def __init__(self, settings: ObserverSettings = DEFAULTS) -> None:
-        """Make a view that has seen nothing."""
+        """Create a view that has received no digests."""
 
     @classmethod
     def from_blob(
@@ -53,53 +53,56 @@ class View(Protocol[_DigestIn, _TotalsOut, _EventOut]):
         """Restore the view that `to_blob` encoded.
 
         Raises:
-            UnknownBlobVersion: This release cannot read `version`, which is newer.
-            DamagedBlob: No release wrote this blob.
+            UnknownBlobVersion: A newer release wrote the blob, so this release cannot
+                read it.
+            DamagedBlob: The blob was changed after a release wrote it.
         """
 
     def apply(self, digests: Iterable[_DigestIn], clock_ms: int) -> Sequence[_EventOut]:
-        """Add digests, then move the clock to the watermark.
+        """Process digests, then set the clock to the watermark.
 
         Args:
             digests: Digests of one batch, in any order.
             clock_ms: Watermark of the batch, Unix ms of event time.
 
         Returns:
-            The events of this call. Each event leaves the view once.
+            The events of this call; each event is returned only once.
         """
 
     def to_blob(self) -> bytes:
         """Encode the whole view, totals first, in the blob version of its kind."""
 
     def forget(self) -> Sequence[_EventOut]:
-        """End the view on request; afterwards it is like a new view.
+        """End the view on request; afterwards, it is like a new view.
 
         Returns:
-            The view's last events, including its end if its kind has `remains`.
+            The view's last events. If its kind has `remains`, one of them is
+            `Forgotten`.
         """
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """When to call `apply` even if no digest arrives, Unix ms; None for never."""
+        """When `apply` is due even without digests, Unix ms; None if never."""
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether the view remembers nothing, so that its state can be removed."""
+        """Whether the view remembers nothing, so its state can be removed."""
 
     @property
     def totals(self) -> _TotalsOut:
-        """The figures, counted since the first batch of the checkpoint."""
+        """The figures, counted since the first batch of the job's checkpoint."""
 
 
 class Outlet(enum.Enum):
-    """Destination of an event that leaves a view."""
+    """Destination of an event that a view emits."""
 
     INCIDENTS = "incidents"
     """The incidents beside the checkpoint, and the history."""
     MINUTES = "minutes"
     """The history, if it is configured."""
     DETAILS = "details"
-    """Definite acknowledgements; without ``--report-detail``, the job drops them."""
+    """The report's definite acknowledgements; without ``--report-detail``, the job
+    drops them."""
     DEAD_LETTERS = "dead letters"
     """The dead-letter topic, if it is configured."""
     FORGOTTEN = "forgotten"
@@ -108,27 +111,26 @@ class Outlet(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Grouping(Generic[Totals, Part]):
-    """How the totals of views become the published totals of groups.
+    """How the totals of views are converted to the published totals of groups.
 
-    The needs of the state decide how views divide the traffic. A group is what an
-    operator knows by name. A group may have parts in any number of views.
+    Traffic is divided into views so that the state of a view stays small. Operators,
+    however, know groups, not views. A group may have parts in several views.
 
     Attributes:
-        totals: Type of the totals of a group; `Kind.figures` is their table. They
-            satisfy `sds_core.observer.view_totals.ViewTotals`.
-        split: Returns the totals of each group in a view's totals, by the group's name.
-        join: Returns the totals of a group from its parts in all views. The parts, at
-            least one, are in any order. Counts are added, and the verdict is judged
-            again.
-        name_of: Returns the name of the group of an event that leaves a view. Incidents
-            are `sds_core.observer.incidents.GroupIncident`. Minutes are a subclass of
-            `sds_core.observer.minutes.GroupMinute`. All views emit their figures of a
-            minute in the same batch.
-        changed: Returns a view's totals with only the groups that its last `apply` may
-            have changed. `changed` keeps the cost of a batch proportional to its
-            changes. If None, each batch has the totals of all groups of the views.
-        leftovers: Names of the groups that collect traffic of unknown groups; lists
-            show them last.
+        totals: Type of the totals of a group, which must satisfy
+            `sds_core.observer.view_totals.ViewTotals`; `Kind.figures` is their table.
+        split: Divides a view's totals into the totals of each group, by group name.
+        join: Joins the parts of a group in all views, at least one, in any order.
+            Counts are added, and the verdict is judged again.
+        name_of: Returns the name of an event's group. Incidents must be
+            `sds_core.observer.incidents.GroupIncident`, and minutes a subclass of
+            `sds_core.observer.minutes.GroupMinute`. All views must emit their figures
+            of a minute in the same batch.
+        changed: Returns a view's totals, but only of groups that its last `apply` may
+            have changed, so that the cost of a batch is proportional to its changes. If
+            None, each batch has the totals of all groups.
+        leftovers: Names of groups that collect the traffic of unknown groups; lists
+            show these groups last.
     """
 
     totals: type[Part]
@@ -149,44 +151,43 @@ def _none(*_: Any) -> Sequence[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Digest, Totals, Event]):
-    """Everything that the job knows about the views of one kind.
+    """What the job needs to know about the views of one kind.
 
     Attributes:
-        prefix: First part of the views' keys. Checkpoints contain the prefix, so never
-            change it.
+        prefix: First part of the views' keys. Never change it, because checkpoints
+            contain it.
         digest: Type of the digest of one chunk of records for one view.
-        blob_version: Version of the blobs that this release writes. Each kind counts
-            its own versions.
-        checksum_since: First blob version with a checksum.
-        label_file: Name of the file, beside the checkpoint, that lists the views with
-            their own metric label; empty if no view has a label.
-        label_budget: Maximum number of views with a metric label; None:
+        blob_version: Version of the blobs that this release writes. Each kind has its
+            own sequence of versions.
+        checksum_since: First version of blobs that have a checksum.
+        label_file: Name of the file that lists the views with their own metric label;
+            it is beside the checkpoint. Empty if no view has a label.
+        label_budget: Maximum number of views with a metric label; if None, the option
             ``--label-budget`` of the job applies.
-        in_channel_table: Whether the operator's channel table applies to the views.
+        in_channel_table: Whether the channel table of the operator applies to the
+            views.
         outlets: The `Outlet` of each type of event.
-        is_known: Whether totals belong to a known object, such as a channel. Views
-            without known totals are not published.
+        is_known: Whether a view with these totals is published.
         figures: The table of the views' figures; None if single views are not
             published. A protocol's kind must have a table.
-        remains: Returns those counts of a forgotten view that stay in sums over all
-            views. None if views are never forgotten, or if no sum over the views is
-            published.
-        grouping: How views are joined into groups. If set, labels, figures and
-            incidents belong to groups, not to views. Grouped views are never forgotten.
-            None if single views are published.
-        explain: Returns one sentence that gives the reason for an incident.
-        runbooks: Kind of an incident -> name of its runbook.
-        causes: Returns the likely causes of a bad verdict from the totals of a view or
+        remains: Returns those counts of a forgotten view that sums over all views keep.
+            None if views are never forgotten, or if no sum is published.
+        grouping: How views are joined to groups. If set, labels, figures and incidents
+            are those of groups, and views are never forgotten. None if the views
+            themselves are published.
+        explain: Returns one sentence with the reason for an incident.
+        runbooks: Name of the runbook for each kind of incident.
+        causes: Returns the likely causes of a bad verdict, from the totals of a view or
             group; empty if no cause is very likely.
-        personal: Kinds of incidents that affect single participants and name them.
+        personal: Kinds of incidents that name the single participants that they affect.
         at_root: Whether pages and API have the views at their root, such as `/` and
-            `/api/v1/incidents`, instead of under `/views/<prefix>`. If `at_root` is
-            set, the views are at the report's top level, and are the default for
-            commands. At most one kind is at the root.
+            `/api/v1/incidents`, instead of under `/views/<prefix>`. If so, they are
+            also at the top level of the report, and the default of commands. At most
+            one kind is at the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
-        is_audited: Whether an audit of the mirror compares the views' messages.
-        excused: Returns the findings in a verdict's window, keyed by kind. A kind is
-            omitted if all its findings count.
+        is_audited: Whether audits of a mirror compare the messages of the views.
+        excused: Returns the findings in a verdict's window, one result for each kind of
+            finding. A kind is omitted if all its findings count.
 
     Raises:
         ValueError: Both `grouping` and `remains` are set.
@@ -241,25 +242,25 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def names(self) -> Names:
-        """The names in the table `published`. The table must exist."""
+        """The names in the table `published`, which must exist."""
         return self.published.names
 
     @property
     def events_type(self) -> Any:
-        """The type of all events that leave the view in one batch, for msgspec."""
+        """The type, for msgspec, of the list of a view's events in one batch."""
         if not self.outlets:
             return list[None]
         return list[reduce(or_, self.outlets)]  # type: ignore[misc]
 
     @property
     def minute(self) -> type | None:
-        """The type of the minutes that the views emit; None if the views emit none."""
+        """The type of the minutes that views emit; None if they emit none."""
         found = (one for one, to in self.outlets.items() if to is Outlet.MINUTES)
         return next(found, None)
 
     @property
     def has_findings(self) -> bool:
-        """Whether incidents or minutes leave the views."""
+        """Whether the views emit incidents or minutes."""
         return not {Outlet.INCIDENTS, Outlet.MINUTES}.isdisjoint(self.outlets.values())
 
 
@@ -267,24 +268,24 @@ AnyKind = Kind[Any, Any, Any]
 
 
 class Digester(Protocol[_FrameIn, _DigestOut]):
-    """Builds one view's digest of the frames in one chunk of records."""
+    """Builds the digest for one view, from its frames in one chunk of records."""
 
     def add(self, frame: _FrameIn, value: bytes, arrival: Arrival) -> None:
-        """Add a frame, its encoded bytes, and how its record arrived."""
+        """Add a frame; `value` is its encoded form, `arrival` states how it arrived."""
 
     def finish(self) -> _DigestOut:
-        """Return the digest of all frames that were added, in a form for msgspec."""
+        """Return the digest of all added frames, in a form that msgspec can encode."""
 
 
 class FrameReader(Protocol):
-    """Adds frames to their digests; where possible, without decoding them."""
+    """Adds frames to digests; where possible, it does not decode the frames."""
 
     def add(self, key: bytes | None, value: bytes, arrival: Arrival) -> int:
-        """Add the frame of a record to the digest of its view.
+        """Add the frame in a record to the digest for its view.
 
         Returns:
-            Approximate number of bytes that the digest keeps in memory. If the
-            digest was not changed, the number is 0; the frame may still be valid.
+            Approximate number of bytes that the digest keeps of the frame. The number
+            is 0 if the reader did not add the frame, although the frame may be valid.
         """
 
 
@@ -293,21 +294,20 @@ class TrafficProtocol(Generic[Frame]):
     """A protocol whose traffic the monitor observes.
 
     Attributes:
-        name: Value of the record header ``protocol``; see `record.DEFAULT_PROTOCOL`
-            for records without it.
-        decode: Returns the frame of a record, from value and headers. If the record
-            does not hold a frame, raises a subclass of `sds_core.wire.UndecodableFrame`
-            with the dead-letter reason. If the record lacks a header that the protocol
-            needs, raises `record.BadHeader`.
+        name: Value of the record header ``protocol``; records without this header have
+            the protocol `record.DEFAULT_PROTOCOL`.
+        decode: Returns the frame of a record, from value and headers. If the value is
+            not a frame, `decode` raises a subclass of `sds_core.wire.UndecodableFrame`
+            with the reason of the dead letter. If a header that the protocol needs is
+            missing, it raises `record.BadHeader`.
         fits_key: Whether a record with this key may contain this frame.
         view_name: Returns the name of the view to which a frame belongs.
-        new_digester: Makes the digester of one view, given the Kafka partition.
-        new_reader: Makes the reader of one chunk. The arguments are the Kafka
-            partition, and the digesters by view name. The reader adds new digesters to
-            the second argument. None if all frames are decoded.
-        split: Returns pairs: the name of a view that a frame concerns, and the part of
-            the frame for the view's digester. None if the whole frame belongs to
-            `view_name`.
+        new_digester: Creates a digester for one view and one Kafka partition.
+        new_reader: Creates the reader of one chunk from the Kafka partition and a dict
+            of digesters by view name, to which the reader adds new digesters. None if
+            all frames must be decoded.
+        split: Divides a frame among views: pairs of a view's name and the part for its
+            digester. None if the whole frame belongs to `view_name`.
         tracing: How single messages are traced; None if the protocol has no tracing.
     """
 
@@ -326,12 +326,12 @@ AnyProtocol = TrafficProtocol[Any]
 
 
 def without_figures(protocols: Iterable[AnyProtocol]) -> list[AnyProtocol]:
-    """Return the protocols for Spark's workers; see `Kinds.without_figures`."""
+    """Return the protocols without tables of figures; see `Kinds.without_figures`."""
     return [replace(one, kind=replace(one.kind, figures=None)) for one in protocols]
 
 
 class UnknownKind(ValueError):
-    """A checkpoint holds views of a kind that is not registered."""
+    """A checkpoint contains views of a kind that this job does not know."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -342,19 +342,19 @@ class UnknownKind(ValueError):
 
 
 class Kinds:
-    """The kinds of view of one job, by the distinct first parts of their keys."""
+    """The kinds of view of one job; each kind has a different prefix."""
 
     def __init__(self, kinds: Iterable[AnyKind]) -> None:
         self._by_prefix = {kind.prefix: kind for kind in kinds}
 
     def __iter__(self) -> Iterator[AnyKind]:
-        """Iterate over the kinds in the order of registration."""
+        """Iterate over the kinds in the order in which they were given."""
         return iter(self._by_prefix.values())
 
     def without_figures(self) -> Kinds:
-        """Return the kinds without tables of figures, for Spark's Python workers.
+        """Return the kinds without tables of figures, for the Python workers of Spark.
 
-        Workers unpickle the kinds for every task, and never read a figure.
+        Workers unpickle the kinds for every task, but never read a figure.
         """
         return Kinds([replace(kind, figures=None) for kind in self])
 
@@ -362,7 +362,7 @@ class Kinds:
         """Return the kind that has this prefix.
 
         Raises:
-            UnknownKind: There is none.
+            UnknownKind: No kind has this prefix.
         """
         kind = self._by_prefix.get(prefix)
         if kind is None:

@@ -1,7 +1,7 @@
-"""Counts the messages that each participant lacks, in incidents that have not ended.
+"""Groups the incidents that have not ended by the participant that lacks messages.
 
-The monitor tracks a message for the retention window. After the retention window, the
-monitor cannot know whether the message arrived, so a group states the last known facts.
+The monitor tracks a message only for the retention window. After that, it cannot know
+whether the message arrived, so a group states what was last known.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sds_core.text import counted
 
 
 class StandingIncident(NamedTuple):
-    """The part of an incident that a group needs; see `Incident`.
+    """The part of an incident that such a group needs; see `Incident`.
 
     Attributes:
         followed: Whether frames may still end the incident.
@@ -32,19 +32,19 @@ class StandingIncident(NamedTuple):
 
 
 class Lack(NamedTuple):
-    """Messages of one channel with the same problem and the same affected participant.
+    """The messages of one channel that have the same problem for the same participant.
 
     Attributes:
         participant: The participant that did not receive the messages, or the peer that
             did not acknowledge them. None if the problem concerns no single
             participant.
         since_ms: Time of the first frame that showed that `participant` lacked one of
-            the messages. If `participant` is None, the earliest `Incident.since_ms`.
-            Unix ms.
-        tap_hole: Number of messages that may have arrived although no tap saw the
-            arrival.
-        at_least: Whether `messages` is a minimum: an incident may name only some of the
-            participants that lack the message.
+            the messages, Unix ms. If `participant` is None, the earliest
+            `Incident.since_ms` of the messages.
+        tap_hole: Number of messages that may have arrived, but in a capture gap of all
+            taps.
+        at_least: Whether `messages` is only a minimum, because an incident may not name
+            all participants that lack its message.
         followed: Whether the monitor may still see the messages arrive.
     """
 
@@ -58,9 +58,9 @@ class Lack(NamedTuple):
     followed: bool = True
 
     def sentence(self, who: str, since: str) -> str:
-        """Return a sentence that names the count, the participant and the time.
+        """Return a sentence that states the number of messages, participant and time.
 
-        Participant and `since_ms` are given in the form in which they are displayed.
+        `who` and `since` are the displayed forms of `participant` and `since_ms`.
         """
         count = counted(self.messages, "message")
         one = self.messages == 1
@@ -93,14 +93,14 @@ _RANK = {kind: rank for rank, kind in enumerate(IncidentKind)}
 
 
 def is_followed(since_ms: int, clock_ms: int, settings: ObserverSettings) -> bool:
-    """Whether frames may still end an unfinished incident; times in Unix ms."""
+    """Whether the monitor still tracks the message of an incident; times in Unix ms."""
     return clock_ms <= since_ms + settings.horizon_ms
 
 
 def standing_of(
     found: Iterable[ChannelIncident], follows: Callable[[ChannelIncident], bool]
 ) -> list[StandingIncident]:
-    """The incidents that have not ended; `follows` decides whether each is followed."""
+    """Return the incidents that have not ended; `follows` gives their `followed`."""
     return [
         StandingIncident(
             one.channel,
@@ -120,14 +120,14 @@ def standing_of(
 def lacks_of(
     found: Iterable[StandingIncident], personal: frozenset[IncidentKind]
 ) -> list[Lack]:
-    """Group incidents by channel, by who lacks the messages, and by `followed`.
+    """Group incidents by channel, kind, participant and `followed`.
 
-    If several participants lack a message, the message counts for each of them. For
-    `personal`, see `Kind.personal`.
+    If several participants lack a message, it counts for each of them. For `personal`,
+    see `Kind.personal`.
 
     Returns:
-        The followed groups, then the other groups. Followed groups and other groups are
-        ordered by `IncidentKind`, then by number of messages, largest first.
+        The followed groups, then the others. Both are in the order of `IncidentKind`,
+        then by number of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

@@ -1,4 +1,4 @@
-"""Limited memory of the keys that were seen; drops the oldest keys first."""
+"""Remembers the keys that were seen last, up to a limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sds_core.observer.row_index import RowIndex
 
 
 class Remembered(msgspec.Struct, array_like=True):
-    """Encoded form of a `Memory`: columns in order of age.
+    """Encoded form of a `Memory`: two columns in order of age.
 
     Attributes:
         keys: The keys, encoded by `pack_ints`, shape (n,).
@@ -34,16 +34,18 @@ class Remembered(msgspec.Struct, array_like=True):
 
 @native
 class Memory:
-    """Remembers for each key when it was last seen, and facts about the key.
+    """Remembers when each key was last seen, and integers that are facts about the key.
 
-    Encoded keys stay in columns. A memory of tens of thousands of keys is therefore
-    opened and encoded in a fraction of a millisecond. A dictionary holds the keys that
-    were added later.
+    Keys from the encoded form stay in columns, so a memory of tens of thousands of keys
+    is decoded and encoded in a fraction of a millisecond. Keys that are added later are
+    in a dictionary.
 
     Args:
         keys: Initial keys, int64, shape (n,), in order of age.
-        clocks: Clock at which each key was last seen, Unix ms, increasing, shape (n,).
-        facts: Columns of further integers, each of shape (n,); changed in place.
+        clocks: Clock at which each key was last seen, Unix ms, in increasing order,
+            shape (n,).
+        facts: Columns of further integers, each of shape (n,). The memory changes these
+            columns.
 
     Raises:
         ValueError: The columns have different lengths.
@@ -70,7 +72,7 @@ class Memory:
         for column in (clocks, *self._facts):
             if len(column) != self._rows:
                 raise ValueError(DAMAGED)
-        # Rows of `_keys` before this row are dropped, and so are the rows in `_moved`.
+        # The rows of `_keys` before `_first` are dropped, and so are those in `_moved`.
         self._first = 0
         self._moved = set()
         self._index = RowIndex(keys)
@@ -80,7 +82,7 @@ class Memory:
 
     @classmethod
     def of(cls, limit: int, packed: Remembered | None = None) -> Memory:
-        """A memory without facts; by default, the memory is empty."""
+        """Return a memory without facts; by default, it is empty."""
         packed = packed or Remembered()
         keys = unpacked_row(packed.keys, True, False)
         return cls(limit, keys, unpacked_row(packed.clocks, True, True))
@@ -95,7 +97,7 @@ class Memory:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock at which the oldest key was last seen; None if no key exists."""
+        """Clock at which the oldest key was last seen; None if the memory is empty."""
         self._skip_moved()
         if self._first < self._rows:
             return self._clocks[self._first]
@@ -104,7 +106,7 @@ class Memory:
         return None
 
     def facts(self, key: int) -> tuple[int, ...] | None:
-        """The facts about a key; None if it is not remembered."""
+        """The facts about a key; None if the key is not remembered."""
         entry = self._added.get(key)
         if entry is not None:
             return entry[1:]
@@ -112,12 +114,12 @@ class Memory:
         return None if row < 0 else tuple([int(column[row]) for column in self._facts])
 
     def add(self, key: int, entry: tuple[int, ...]) -> int:
-        """Remember a key as seen now. An entry has the clock (Unix ms), then the facts.
+        """Remember a key as seen now. `entry` has the clock (Unix ms), then the facts.
 
         Returns:
-            Number of keys forgotten because of the limit: 0 or 1.
+            Number of keys that the limit drops: 0 or 1.
         """
-        # An updated key moves to the end, so that the entries stay in order of age.
+        # A known key moves to the end, so that the keys stay in order of age.
         if self._added.pop(key, None) is None:
             row: int = self._row(key)
             if row >= 0:
@@ -133,7 +135,7 @@ class Memory:
         return 1
 
     def change(self, key: int, *facts: int) -> None:
-        """Replace the facts about a remembered key; its age stays."""
+        """Replace the facts about a remembered key; its age does not change."""
         entry = self._added.get(key)
         if entry is not None:
             self._added[key] = (entry[0], *facts)

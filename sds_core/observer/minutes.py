@@ -1,13 +1,12 @@
-"""Emits the figures of a view per minute for the history.
+"""Emits the figures of a view for each minute, for the history.
 
-A minute of event time is emitted if the view's figures have changed since the
-previously emitted minute. The first minute is emitted if the figures differ from those
-of a new view. All totals are figures, except the clock, the names of taps, and
-momentary values. If only the clock changes, or Kafka delivers copies again, no minute
-is emitted.
+A minute of event time is emitted if the view's figures have changed since the last
+emitted minute; for the first one, if they differ from those of a new view. All totals
+are figures, except the clock, the names of taps, and momentary values. Therefore, if
+only the clock changes, or if Kafka delivers records again, no minute is emitted.
 
-A minute includes every frame and every deadline before its end, and nothing at its end
-or later.
+A minute includes every frame and every deadline before its end, but not those at its
+end or later.
 """
 
 from __future__ import annotations
@@ -46,18 +45,18 @@ class Minute(msgspec.Struct, Generic[Totals], array_like=True):
 class GroupMinute(Minute[Totals], Generic[Totals], array_like=True):
     """A view's part of a group's figures, at the end of one minute.
 
-    A subclass has a persisted tag, which distinguishes minutes from incidents.
+    A subclass has a tag, which is stored and distinguishes minutes from incidents.
     """
 
     group: str
 
 
 class MinutesState(msgspec.Struct, array_like=True):
-    """The part of a view's state about emitted minutes.
+    """The part of a view's state that `Minutes` needs.
 
     Attributes:
-        emitted: Fingerprint of the figures of the last emitted minute; None before the
-            first.
+        emitted: Fingerprint of the figures of the last emitted minute; None if none was
+            emitted.
     """
 
     emitted: int | None = None
@@ -67,16 +66,16 @@ class MinutesState(msgspec.Struct, array_like=True):
 class Minutes(Generic[Totals, MinuteOf]):
     """Emits each minute in which a figure changed.
 
-    Only the ends of minutes in which something might have changed are checked. A check
-    that finds no change emits nothing.
+    The end of a minute is checked only if something might have changed in it. If
+    nothing changed, the minute is not emitted.
 
     Attributes:
-        check_ms: The end of the next minute in which a figure might change, Unix ms.
+        check_ms: End of the next minute in which a figure might change, Unix ms.
 
     Args:
-        totals: The view's figures, a msgspec struct that the view keeps changing.
-        momentary: Maps each momentary field of the totals to the value that the field
-            has in minutes.
+        totals: The view's totals: a msgspec struct, which the view continues to change.
+        momentary: The momentary fields of the totals, each with the value that it has
+            in every emitted minute.
     """
 
     _momentary: Mapping[str, Any]
@@ -99,19 +98,20 @@ class Minutes(Generic[Totals, MinuteOf]):
         self._totals = totals
         self._state = state
         self._ended = []
-        # Check this minute, because a figure may have changed in it before a restart.
+        # The current minute is checked too, because a figure may have changed in it
+        # before a restart.
         self.check_ms = _end_of_minute(clock_ms)
 
     def might_change(self, clock_ms: int) -> None:
-        """Record that a figure may change at this clock, Unix ms."""
+        """Record that a figure may change at this time of the clock, Unix ms."""
         if clock_ms < self.check_ms - MINUTE_MS:
             self.check_ms = _end_of_minute(clock_ms)
 
     def check(self, next_change_ms: int | None) -> None:
-        """Check the minute that ends at `check_ms`; the totals are valid at its end.
+        """Check the minute that ends at `check_ms`; totals must be those at its end.
 
-        At `next_change_ms`, Unix ms, a gauge may next change without a frame; None for
-        never.
+        `next_change_ms` is when a gauge may next change without a frame, Unix ms; None
+        if never.
         """
         figures = self._fingerprint(self._totals)
         if figures != self._emitted_last():
@@ -125,16 +125,16 @@ class Minutes(Generic[Totals, MinuteOf]):
             self.might_change(next_change_ms)
 
     def finish(self, clock_ms: int) -> None:
-        """Emit the last figures of a view that ends during the running minute.
+        """Emit the last figures of a view that ends before the current minute ends.
 
-        The last figures are put into the previous minute. In the running minute,
-        figures of a new view with the same name would replace the last figures.
+        They are emitted as those of the previous minute. In the current minute, the
+        figures of a new view with the same name could replace them.
         """
         self.check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)
 
     def deadline_ms(self, clock_ms: int) -> int | None:
-        """When the running minute must be emitted; None if no figure has changed."""
+        """When the current minute must be emitted, Unix ms; None if nothing changed."""
         if self._fingerprint(self._totals) == self._emitted_last():
             return None
         return _end_of_minute(clock_ms) - 1

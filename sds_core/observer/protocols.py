@@ -1,4 +1,4 @@
-"""The registry of the protocols that the monitor observes."""
+"""The protocols that the monitor observes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from sds_core.observer.sds.kind import SDS
 from sds_core.observer.tap_kind import TAPS
 
 PROTOCOLS: tuple[AnyProtocol, ...] = (SDS, MVDS)
-"""Outside its own packages, a new protocol is registered only here."""
+"""All protocols. To add a protocol, no other module outside its packages must
+change."""
 
 
 ROOT_KIND = next(protocol.kind for protocol in PROTOCOLS if protocol.kind.at_root)
-"""The kind of view that commands use without ``--views``; see `Kind.at_root`."""
+"""The kind of view that commands use by default; see `Kind.at_root`."""
 
 
 def by_name(protocols: Iterable[AnyProtocol]) -> Mapping[str, AnyProtocol]:
-    """Return protocols by the value of the record header ``protocol``."""
+    """Return protocols by name, the value of the record header ``protocol``."""
     return {protocol.name: protocol for protocol in protocols}
 
 
 def kinds_of(protocols: Iterable[AnyProtocol]) -> Kinds:
-    """Return the kinds of view of a job: one per protocol, taps, and dead letters."""
+    """Return a job's kinds of view: those of protocols, `TAPS` and `DEAD_LETTERS`."""
     return Kinds([*(protocol.kind for protocol in protocols), TAPS, DEAD_LETTERS])

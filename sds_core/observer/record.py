@@ -1,4 +1,4 @@
-"""Reads a record of the frames topic and the record's headers (docs/records.md)."""
+"""Reads records of the frames topic, and their headers (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""Maximum time by which a record's own time may be later than its writing.
+"""Maximum time by which a record's time may be later than the moment of its writing.
 
-If a record's time is later, the record is a dead letter.
+If the difference is larger, the record is a dead letter.
 """
 
 SOURCES = frozenset({b"relay", b"store", b"filter", b"replay", b"simulator"})
@@ -32,14 +32,14 @@ DEFAULT_PROTOCOL = "sds"
 """Protocol of a record without the header ``protocol``."""
 
 Headers = Sequence[tuple[str, bytes | None]]
-"""Names and values, in order. If a name repeats, the last value counts.
+"""Names and values, in order. If a name is repeated, its last value counts.
 
-`header_name` returns the names.
+The names are in the form that `header_name` returns.
 """
 
 
 class RawRecord(NamedTuple):
-    """A Kafka record as the client returns it.
+    """A Kafka record as the Kafka client returns it.
 
     Attributes:
         timestamp_ms: Record time, Unix ms.
@@ -54,7 +54,7 @@ class RawRecord(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of key, value and headers; approximate if names are not ASCII."""
+        """Total bytes of key, value and headers; approximate if names are not ASCII."""
         size = len(self.key or b"") + len(self.value or b"")
         for name, value in self.headers:
             size += len(name) + len(value or b"")
@@ -67,11 +67,11 @@ class Arrival(NamedTuple):
     Attributes:
         offset: Offset in the Kafka partition.
         time_ms: Record time, Unix ms: the event time.
-        clock_ms: Maximum record time of the partition up to this record.
+        clock_ms: Maximum record time in the partition up to this record, Unix ms.
         observer: Tap id; empty if the record names none.
-        seq: Sequence number of the tap; `NO_SEQ` if the record has none.
+        seq: Sequence number that the tap gave the record; `NO_SEQ` if it gave none.
         waku_hash: Fingerprint of the Waku message hash; `NO_HASH` if none.
-        waku_hash_bytes: The hash, 32 bytes; empty if the record has none.
+        waku_hash_bytes: The Waku message hash, 32 bytes; empty if the record has none.
     """
 
     offset: int
@@ -133,13 +133,13 @@ class LongName(BadHeader):
 def header_name(raw: bytes) -> str:
     """Return a header's name as text.
 
-    Bytes that are not UTF-8 become lone surrogates (PEP 383); valid names have none.
+    Bytes that are not UTF-8 become lone surrogates (PEP 383), which valid names lack.
     """
     return raw.decode(errors="surrogateescape")
 
 
 def header_name_bytes(name: str) -> bytes:
-    """Return the bytes from which `header_name` made a name."""
+    """Return the bytes for which `header_name` returned a name."""
     return str.encode(name, errors="surrogateescape")
 
 
@@ -147,9 +147,9 @@ def header_name_bytes(name: str) -> bytes:
 def is_future(timestamp_ms: int, written_ms: int) -> bool:
     """Whether a record's time is more than `MAX_AHEAD_MS` later than its writing.
 
-    `sds_core.observer.ahead` computes `written_ms`.
+    `sds_core.observer.ahead` finds `written_ms`.
     """
-    # The difference is unsigned, because the times may be 2**63 ms apart.
+    # The difference is an unsigned integer, because it may exceed 2**63 ms.
     lead_ms: Uint64 = uint64(timestamp_ms - written_ms)
     return timestamp_ms > written_ms and lead_ms > MAX_AHEAD_MS
 
@@ -161,7 +161,7 @@ def read_headers(
 ) -> TapHeaders:
     """Read and check the headers of a record.
 
-    Headers that docs/records.md does not name are ignored.
+    Headers that docs/records.md does not mention are ignored.
 
     Raises:
         BadHeader: A header has a value that docs/records.md does not allow.
@@ -175,7 +175,7 @@ def read_headers(
 
 @native
 def _usual(values: _Values) -> TapHeaders | None:
-    """Read headers in the form that all taps use; None if the form may differ."""
+    """Read headers that have the usual form; None if they may have another."""
     get = values.get
     observer, seq, waku_hash = get("observer"), get("seq"), get("waku-hash")
     waku_time = get("waku-timestamp", b"0")
@@ -226,7 +226,7 @@ def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
     waku_hash = values.get("waku-hash", b"")
     if "waku-hash" in values and not _WAKU_HASH.fullmatch(waku_hash or b""):
         raise BadHeader("waku-hash", waku_hash)
-    # Upper and lower case mean the same hash.
+    # Hexadecimal digits in upper and lower case are equal.
     waku_hash = (waku_hash or b"").lower()
     _one_of(values, "source", SOURCES)
     protocol = DEFAULT_PROTOCOL
@@ -247,9 +247,9 @@ def _checked(values: _Values, protocols: Collection[str]) -> TapHeaders:
 
 
 def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
-    """Read only tap and sequence number of a record in which another header is invalid.
+    """Read tap and sequence number of a record in which another header is invalid.
 
-    The tap sent this record, so the record's number must not count as missing.
+    The record did arrive, so its sequence number must not count as missing.
     """
     values = dict(headers)
     try:
@@ -261,10 +261,10 @@ def read_tap(headers: Iterable[tuple[str, bytes | None]]) -> TapHeaders:
 
 @native
 def read_name(header: str, value: bytes | None) -> str:
-    """Read a header that names a tap or peer; if it is absent, the name is empty.
+    """Read a header that names a tap or peer; if the header is absent, return "".
 
     Raises:
-        BadHeader: The header is not UTF-8, or its name is too long.
+        BadHeader: The header's value is not UTF-8, or is too long for a name.
     """
     name = _decoded(header, value)
     if len(name) > MAX_ID_CHARACTERS:
@@ -293,7 +293,7 @@ def _decoded(name: str, value: bytes | None) -> str:
 
 @native
 def _number(values: _Values, name: str) -> int:
-    """A header's decimal number; `NO_SEQ` if the header is absent."""
+    """The decimal number in a header; `NO_SEQ` if the header is absent."""
     if name not in values:
         return NO_SEQ
     value = values[name] or b""

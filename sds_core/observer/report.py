@@ -1,4 +1,4 @@
-"""Builds the report: the figures of all views as one JSON-ready object.
+"""Builds the report: the figures of all views as one object for JSON.
 
 ``docs/figures.md`` explains the keys. All numbers are integers. All times are in
 milliseconds.
@@ -20,7 +20,7 @@ from sds_core.observer.snapshot import Snapshot, Views
 SCHEMA = 1
 
 Latencies = Sequence[tuple[str, int]]
-"""Message id and latency in milliseconds, in order of t0."""
+"""Pairs of message id and latency in milliseconds, in order of the messages' t0."""
 
 
 def build_report(
@@ -30,18 +30,20 @@ def build_report(
     incidents: Iterable[ChannelIncident] | None = None,
     others: Mapping[str, Iterable[ChannelIncident]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Return the report. The kind with `at_root` is at its root; others have sections.
+    """Return the report; the views of the kind with `at_root` are at its top level.
 
     Args:
         snapshot: The figures.
-        generated_at_ms: Wall time, Unix ms; the only value taken from the wall clock.
-        details: Every definite acknowledgement of the views at the root, by view name.
-            The acknowledgements exist only with ``--report-detail``. The
-            acknowledgements make the percentiles of latency exact.
-        incidents: With ``--report-detail``, all incidents of the views at the root. The
-            report derives likely causes from these incidents.
-        others: With ``--report-detail``, incidents of all other kinds of view, by the
-            kind's prefix.
+        generated_at_ms: Wall time of the report, Unix ms. No other value comes from the
+            wall clock.
+        details: With ``--report-detail``, all definite acknowledgements of the views at
+            the top level, by view name. With these, the percentiles of latency are
+            exact.
+        incidents: With ``--report-detail``, all incidents of the views at the top
+            level. With incidents, the report also has the likely causes of bad
+            verdicts.
+        others: With ``--report-detail``, all incidents of each other kind of view, by
+            prefix.
     """
     known = dict(others)
     if incidents is not None:
@@ -80,11 +82,11 @@ def _section(
     incidents: Iterable[ChannelIncident] | None,
     details: Mapping[str, Latencies] | None,
 ) -> dict[str, Any]:
-    """The section of one kind of view.
+    """Return the part of the report with the views of one kind.
 
     `incidents` are all incidents of the views; None without ``--report-detail``.
-    `details` has each view's definite acknowledgements; None if acknowledgements are
-    not stored.
+    `details` has the definite acknowledgements of each view; None if they are not
+    stored.
     """
     table, shown = views.figures, {}
     for name, totals in views.totals.items():
@@ -97,7 +99,7 @@ def _section(
                 one.as_object() for one in causes_of(snapshot, totals, views.kind)
             ]
     latencies: Latencies | None = None
-    # The single acknowledgements of forgotten views are no longer stored.
+    # The acknowledgements of a forgotten view are missing, so the sum is not exact.
     if details is not None and views.remainder is None:
         latencies = [pair for pairs in details.values() for pair in pairs]
     section: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Finds the row of a key in a column of distinct keys."""
+"""An index that finds the row of a key in a column of distinct keys."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from sds_core.native import Int32s, Int64s, Uint64, native, uint64, view
 from sds_core.observer.columns import Column
 
 _MANY = 4_096
-"""Minimum number of rows for which the first searches scan the column."""
+"""If a column has fewer rows than this, the first search builds the index."""
 
 _ROWS_PER_SEARCH = 2_000
-"""If rows outnumber searches by more than this factor, a search scans the column.
+"""In longer columns, searches scan the column until there has been one search for each
+2,000 rows. Then the index is built.
 
-Making the index takes as long as a few scans.
+Building the index takes as long as a few scans.
 """
 
 
 @native
 class RowIndex:
-    """A hash table from distinct int64 keys to rows, made after enough searches."""
+    """A hash table from distinct int64 keys to rows, built after enough searches."""
 
     _keys: Int64s
     _slots: Int32s
     _count: int
     _mask: int
-    # The seed depends on all keys. To make ids collide, a sender would have to know
-    # every key.
+    # The seed depends on all keys, so a sender would have to know every key to create
+    # ids that collide.
     _seed: Uint64
     _searches: int
     _is_made: bool
@@ -39,7 +40,7 @@ class RowIndex:
         self._is_made = False
 
     def find(self, key: int) -> int:
-        """The row of a key; -1 if it is not in the column."""
+        """The row of a key; -1 if the key is not in the column."""
         if not self._count:
             return -1
         if not self._is_made:
@@ -55,9 +56,10 @@ class RowIndex:
             slot = (slot + 1) & self._mask
 
     def _slot(self, key: int) -> int:
-        """Slot of a key, by a 64-bit mixer (moremur, Evensen 2019).
+        """Slot of a key, from a 64-bit mixing function (moremur, Evensen 2019).
 
-        The mixer spreads even consecutive keys, such as sequence numbers.
+        The function distributes even consecutive keys, such as sequence numbers,
+        evenly.
         """
         first: Uint64 = 0x3C79AC492BA7B653
         second: Uint64 = 0x1C69B3F74AC4AE35

@@ -1,4 +1,4 @@
-"""The settings in the form in which the rules read them: numbers, not objects."""
+"""The settings as plain numbers, which compiled rules read without Python objects."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RuleSettings:
             setattr(self, one.name, getattr(settings, one.name))
 
     def repair_window_ms(self, dialect: Dialect) -> int:
-        """Time in which a response answers a request of this dialect, ms."""
+        """Time after a request of this dialect in which a response answers it, ms."""
         if dialect is Dialect.NIM:
             return self.repair_window_nim_ms
         return self.repair_window_spec_ms

@@ -1,4 +1,4 @@
-"""The protobuf of both field numberings.
+"""Generated protobuf modules for the two field numberings of MVDS payloads.
 
-`sds_core/wire/proto/generate.sh` makes the modules from the .proto files.
+`sds_core/wire/proto/generate.sh` generates them from the .proto files.
 """

@@ -1,4 +1,4 @@
-"""Schedules when the messages of a view are checked again."""
+"""Schedules when a view checks its messages again."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sds_core.observer.deadlines import NEVER
 @native
 @dataclass(slots=True)
 class Awaited:
-    """The next deadline of each message that waits for an event.
+    """The next deadline of each message for which an event is expected.
 
     When a deadline passes, the event may already have happened.
     """
 
     _heap: list[tuple[int, int]] = field(default_factory=list)
-    # The earliest deadline of each message; a later deadline in the heap does not
-    # count.
+    # The earliest deadline of each message; later deadlines of the message in the heap
+    # are ignored.
     _due: dict[int, int] = field(default_factory=dict)
     _next_ms: int = NEVER
 
     def add(self, deadline_ms: int, key: int) -> None:
-        """Check the message with this key after a deadline, Unix ms."""
+        """Schedule a check of the message with this key, after a deadline, Unix ms."""
         known_ms = self._due.get(key)
         if known_ms is None or deadline_ms < known_ms:
             self._due[key] = deadline_ms

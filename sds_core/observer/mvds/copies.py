@@ -1,4 +1,4 @@
-"""Recognises duplicates, and copies of a payload by several taps."""
+"""Recognises duplicate records, and copies of a payload from several taps."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings
 
 _SHOWN_MS = 10_000
-"""How long payloads are remembered, by the clock.
+"""Time of the view's clock for which payloads are remembered.
 
-A short time suffices, because copies of one payload follow each other in a partition.
+A short time is enough, because the copies of a payload are near each other in a
+partition.
 """
 
 
@@ -31,10 +32,10 @@ class Copy(enum.Enum):
 
 
 class Shown(msgspec.Struct, array_like=True):
-    """A payload, and the taps that showed it.
+    """A payload, and the taps from which it was seen.
 
     Attributes:
-        content, sender, receiver: Fingerprints.
+        content, sender, receiver: Fingerprints of payload and peers.
         time_ms: Event time of the payload's first copy, Unix ms.
     """
 
@@ -64,8 +65,8 @@ class Copies:
     evicted: int
     _settings: RuleSettings
     _numbers: Memory
-    # `_shown` has the payloads by content and peers. `_shown` and `_ages` are in order
-    # of age.
+    # `_shown` has the remembered payloads by content and peers; `_ages` has all of
+    # them. Both are in order of age.
     _shown: OrderedDict[tuple[int, int, int], deque[Shown]]
     _ages: deque[Shown]
 
@@ -79,7 +80,7 @@ class Copies:
             self._remember(one)
 
     def classify(self, payload: SeenPayload, clock_ms: int) -> Copy:
-        """Classify the payload, and remember it."""
+        """Classify a payload, and remember it."""
         if self._is_duplicate(payload, clock_ms):
             return Copy.DUPLICATE
         self._forget_shown(clock_ms)
@@ -99,7 +100,7 @@ class Copies:
         return Copy.FIRST
 
     def forget_old(self, clock_ms: int) -> None:
-        """Drop entries that are old at this clock, Unix ms."""
+        """Drop entries that are too old now; `clock_ms` is Unix ms."""
         self._numbers.forget_before(clock_ms - self._settings.horizon_ms)
         self._forget_shown(clock_ms)
 
@@ -118,8 +119,8 @@ class Copies:
 
     def _remember(self, shown: Shown) -> None:
         key = shown.content, shown.sender, shown.receiver
-        # A tap that repeats a payload must not increase the cost of each payload, so
-        # the length is limited.
+        # The length is limited: otherwise, a tap that repeats a payload would increase
+        # the cost of each further payload.
         self._shown.setdefault(key, deque(maxlen=MOST_SHOWN)).append(shown)
         self._ages.append(shown)
 

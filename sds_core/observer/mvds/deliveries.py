@@ -33,7 +33,7 @@ class Deliveries:
     _awaited: Awaited
     _journal: Journal | None
     _incidents: Incidents = field(default_factory=Incidents)
-    # Group of each message with an incident, by the id in the incident.
+    # Group of each message whose incident began or changed, by message id.
     _groups: dict[str, str] = field(default_factory=dict)
 
     def sent(
@@ -60,7 +60,7 @@ class Deliveries:
     def acknowledged(
         self, message: Message, by: Peer, payload: SeenPayload, clock_ms: int
     ) -> None:
-        """Process an ACK from the peer `by`; the ACK's receiver does not matter."""
+        """Process an ACK that the peer `by` sent to any peer."""
         if by.acked:
             return
         by.acked = True
@@ -84,13 +84,13 @@ class Deliveries:
     def answered(
         self, message: Message, sent: Pair | None, payload: SeenPayload
     ) -> None:
-        """Measure how long the first ACK of a receiver to a sender took."""
+        """Measure the time from a MESSAGE to the first ACK to its sender."""
         if sent is not None and sent.sent_ms is not None:
             latency = self._ledger.groups[message.group].ack_latency
             latency.observe(max(0, payload.time_ms - sent.sent_ms))
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """End the waits for receivers that were due by `deadline_ms`."""
+        """Stop waiting for receivers whose deadline was at or before `deadline_ms`."""
         grace_ms = self._settings.delivery_grace_ms
         found = False
         for peer in message.peers:
@@ -109,7 +109,7 @@ class Deliveries:
             self._record(message, None)
 
     def forget(self, message: Message, clock_ms: int) -> None:
-        """End the waits for the receivers of a dropped message."""
+        """Stop waiting for the receivers of a message that is dropped."""
         for peer in message.peers:
             if peer.due_ms:
                 self._end(message, peer, "unwitnessed", clock_ms)

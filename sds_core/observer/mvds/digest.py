@@ -1,8 +1,8 @@
-"""Encodes what one view needs of a chunk's payloads, as one digest.
+"""Encodes the parts of a chunk's payloads that one view needs, as one digest.
 
-A digest has a row for each payload that has records of the view's ids. Rows of another
-type show in which seconds each peer was active. Every view gets all rows about
-activity. Each id and peer is stored once.
+A digest has a row for each payload with records of the view's ids. Rows of a second
+type state in which seconds each peer was active; every view gets all of these. Each id
+and each peer is stored once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from sds_core.observer.record import Arrival
 _TYPES = tuple(RecordType)
 
 HEARD_STEP_MS = 1_000
-"""Resolution of the time at which a peer sent something (docs/figures.md, 14)."""
+"""Resolution of the times at which peers were active (docs/figures.md, 14)."""
 
 RecordRow = tuple[int, int, int, int, int]
-"""The record's type, index into `ids`, size in bytes, number of occurrences, and code.
-For a MESSAGE, the code is twice the index into `groups`, plus 1 if it is ephemeral;
-otherwise 0."""
+"""A record: its type, index into `ids`, size in bytes, number of occurrences, and code.
+Only a MESSAGE has a code other than 0: twice the index of its group in `groups`, plus 1
+if it is ephemeral."""
 
 PayloadRow = tuple[
     int, int, int, int, int, int, int, int, int, int, int, list[RecordRow]
@@ -37,14 +37,14 @@ PayloadRow = tuple[
   `observers`;
 - content: see `PayloadPart`;
 - sender, receiver: indices into `peers`;
-- counted: 0 if another view counts the payload; 1 if this view counts the payload; 2 if
-  this view counts the payload, and the payload is empty;
+- counted: 0 if another view counts the payload; 1 if this view counts it; 2 if this
+  view counts it and the payload is empty;
 - dropped records, other bytes: see `PayloadPart`;
 - records.
 """
 
 HeardRow = tuple[int, int, int]
-"""Offset, clock in Unix ms, and index into `peers`."""
+"""An active peer: offset of its payload, clock in Unix ms, and index into `peers`."""
 
 
 class ShardDigest(msgspec.Struct, array_like=True):
@@ -52,8 +52,9 @@ class ShardDigest(msgspec.Struct, array_like=True):
 
     Attributes:
         rows: Payloads with records of the view's ids, and payloads that the view
-            counts, in order.
-        heard: The first payload of each peer in each second of the clock, in order.
+            counts, in order of offsets.
+        heard: The first payload of each peer in each second of the clock, in order of
+            offsets.
     """
 
     partition: int
@@ -72,7 +73,7 @@ class ShardDigester:
 
     _partition: int
     _rows: list[PayloadRow] = field(default_factory=list)
-    # The key is the pair of peer and second, so repeated pairs are dropped.
+    # The key is the pair of peer and second, so only the first payload is kept.
     _heard: dict[tuple[int, int], HeardRow] = field(default_factory=dict)
     _peers: dict[str, int] = field(default_factory=dict)
     _ids: dict[bytes, int] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class ShardDigester:
     _observers: dict[str, int] = field(default_factory=dict)
 
     def add(self, frame: PayloadPart, value: bytes, arrival: Arrival) -> None:
-        """Add what the view receives of one payload."""
+        """Add the part of a payload that the view needs."""
         del value
         peers: dict[str, int] = self._peers
         sender = peers.setdefault(frame.sender, len(peers))
@@ -168,7 +169,7 @@ class SeenRecord:
 @native
 @dataclass(slots=True)
 class SeenPayload:
-    """What a view receives of one payload.
+    """The part of a payload that a view receives.
 
     Attributes:
         clock_ms, partition, offset: Position of the payload in the topic.
@@ -195,13 +196,13 @@ class SeenPayload:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """See `SeenPeer`. A peer comes before a payload with the same position."""
+        """Position in the topic, as in `SeenPeer`."""
         return self.clock_ms, self.partition, self.offset
 
 
 @native
 def heard_in(digest: ShardDigest) -> list[SeenPeer]:
-    """Return the peers that sent something, in order of offsets.
+    """Return the active peers of a digest, in order of offsets.
 
     Raises:
         DamagedDigest: A row refers to something that the digest does not contain.

@@ -1,4 +1,4 @@
-"""Reads an MVDS payload from a record, and the peers that the record's headers name."""
+"""Reads a record's MVDS payload, and the peers that its headers name."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _GREATEST_ONE_BYTE_TAG = 0x7F
 
 
 class PeerPayload(NamedTuple):
-    """One payload on its way from one peer to another.
+    """One payload that one peer sent to another.
 
     Attributes:
         left_out: Number of records above the limit `MOST_RECORDS`.
-        tag_bytes: Bytes in the tag of each field: 3 if the field numbers are those of
-            the specification, 1 if they are those of vacp2p/mvds.
-        content: Fingerprint of the value.
+        tag_bytes: Length of each field's tag in bytes: 3 with the field numbers of the
+            specification, 1 with those of vacp2p/mvds.
+        content: Fingerprint of the encoded payload.
     """
 
     sender: str
@@ -34,7 +34,7 @@ class PeerPayload(NamedTuple):
 
 @native
 def decode(value: bytes, headers: Headers) -> PeerPayload:
-    """Read a record's payload and peers (docs/records.md).
+    """Decode a record's payload, and read its peers (docs/records.md).
 
     Raises:
         BadHeader: A header `peer` or `to` is absent, empty, not UTF-8, or too long
@@ -58,7 +58,7 @@ def decode(value: bytes, headers: Headers) -> PeerPayload:
 
 @native
 def pair_name(frame: PeerPayload) -> str:
-    """The two peers, in alphabetical order: the key of a record."""
+    """The record key of a payload: its two peers in alphabetical order."""
     return "|".join(sorted((frame.sender, frame.receiver)))
 
 

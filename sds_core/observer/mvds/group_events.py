@@ -26,7 +26,7 @@ GroupEvent = GroupIncident | MvdsMinute
 
 
 def explain(incident: Incident, settings: ObserverSettings) -> str:
-    """One sentence that gives the reason for an incident, with the rule's limit."""
+    """One sentence that states the reason for an incident, with the rule's limit."""
     names = lacking_names(incident)
     senders = ", ".join(incident.named_by[:_FEW_NAMES])
     seconds = settings.ack_deadline_ms / 1000
@@ -39,7 +39,7 @@ def explain(incident: Incident, settings: ObserverSettings) -> str:
 def ended_minutes(
     groups: Groups, end_ms: int, emitted: dict[str, int]
 ) -> Iterator[MvdsMinute]:
-    """Yield the minutes of the groups whose figures have changed."""
+    """Yield a minute for each group whose figures have changed."""
     for name in groups.names():
         part = as_of(groups.copy_of(name), end_ms)
         figures = _fingerprint(part)

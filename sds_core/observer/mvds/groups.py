@@ -1,4 +1,4 @@
-"""Holds the totals of groups while a view changes them."""
+"""Decodes and encodes the totals of groups that a view changes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 @native
 class Groups:
-    """Totals of groups by name. Unused totals stay encoded.
+    """Totals of groups by name; they are decoded only when they are used.
 
     Args:
-        totals: Totals of the view, which `pack` updates.
+        totals: Totals of the view; `pack` updates them.
         rule: Settings of the verdict.
     """
 
     _packed: dict[str, msgspec.Raw]
     _rule: Rule
     _opened: dict[str, GroupTotals]
-    # Number of groups, encoded or not.
+    # Number of all groups.
     _count: int
 
     def __init__(self, totals: ShardTotals, rule: Rule) -> None:
@@ -48,7 +48,7 @@ class Groups:
         return OTHER_GROUPS
 
     def __getitem__(self, name: str) -> GroupTotals:
-        """Changeable totals of a group; a new group gets new totals."""
+        """Totals of a group, which the caller may change; zeros for a new group."""
         found = self._opened.get(name)
         if found is None:
             raw = self._packed.get(name)
@@ -62,7 +62,7 @@ class Groups:
         return found
 
     def saw(self, name: str, time_ms: int, clock_ms: int, observer: str) -> None:
-        """Record a payload that shows a group."""
+        """Record that a payload has a record of a group."""
         totals = self[name]
         first_ms, last_ms = totals.first_event_ms, totals.last_event_ms
         totals.first_event_ms = time_ms if first_ms is None else min(first_ms, time_ms)
@@ -72,13 +72,13 @@ class Groups:
         self.saw_by(name, clock_ms, observer)
 
     def saw_by(self, name: str, clock_ms: int, observer: str) -> None:
-        """Record that a tap shows a group."""
+        """Record that a tap saw traffic of a group."""
         taps = self[name].window.taps
         if observer and (observer in taps or len(taps) < MOST_TAPS):
             taps[observer] = clock_ms
 
     def leave_out(self, what: LeftOut, number: int = 1) -> None:
-        """Count the entries that a limit drops."""
+        """Count entries that a limit drops."""
         left_out = self[UNKNOWN_GROUP].left_out
         left_out[what] = left_out.get(what, 0) + number
 
@@ -87,15 +87,15 @@ class Groups:
         return sorted(self._packed.keys() | self._opened.keys())
 
     def copy_of(self, name: str) -> GroupTotals:
-        """An independent copy of a group's totals; the group must exist."""
+        """Return an independent copy of a group's totals; the group must exist."""
         found = self._opened.get(name)
         packed = self._packed[name] if found is None else _packed(found)
         return unpack_group(packed)
 
     def pack(self, clock_ms: int) -> list[str]:
-        """Update the totals of the view; drop events that have left the windows.
+        """Encode changed totals, without events that have left the verdict's window.
 
-        Returns the names of the groups that were used since the last call.
+        The result is the names of the groups that were used since the last call.
         """
         for name, totals in self._opened.items():
             totals.window = totals.window.at(clock_ms)

@@ -1,4 +1,4 @@
-"""Registers MVDS in the monitor: its kind of view, and its protocol."""
+"""Declares the kind of view and the protocol of MVDS for the monitor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sds_core.observer.verdict import Verdict
 from sds_core.text import counted
 
 LEAST = 5
-"""A cause needs at least this number of unacknowledged message-receiver pairs."""
+"""Minimum number of unacknowledged pairs of message and receiver for a cause."""
 
 
 def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:
@@ -78,7 +78,8 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     causes=causes_of,
     personal=frozenset({IncidentKind.UNACKNOWLEDGED}),
 )
-"""A view for each shard of message ids; groups are published."""
+"""The kind with one view for each shard of message ids; the published totals are those
+of groups."""
 
 MVDS: TrafficProtocol[Any] = TrafficProtocol(
     name="mvds",
@@ -90,4 +91,4 @@ MVDS: TrafficProtocol[Any] = TrafficProtocol(
     split=split,
     tracing=MvdsTracing(),
 )
-"""Minimum Viable Data Synchronisation (docs/records.md)."""
+"""The protocol Minimum Viable Data Synchronisation (docs/records.md)."""

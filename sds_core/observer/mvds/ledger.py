@@ -1,4 +1,4 @@
-"""Counts the figures of a message in its group, once the group is known."""
+"""Counts figures of messages in the messages' groups."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sds_core.observer.mvds.totals import UNKNOWN_GROUP
 
 @native
 class Ledger:
-    """Counts the figures of messages in their groups.
+    """Counts the figures of each message in its group.
 
-    Until the group of a message is known, the message keeps its figures, so that no
-    figure moves between groups.
+    Until the group of a message is known, the message keeps its figures, so no figure
+    moves between groups.
     """
 
     groups: Groups
@@ -22,7 +22,7 @@ class Ledger:
         self.groups = groups
 
     def count(self, message: Message, field: str, number: int = 1) -> None:
-        """Add to a figure of a message."""
+        """Add a number to a figure of a message."""
         if not number:
             return
         if not message.group:
@@ -33,14 +33,14 @@ class Ledger:
         setattr(totals, field, getattr(totals, field) + number)
 
     def delivered(self, message: Message, duration_ms: int) -> None:
-        """Measure a delivery."""
+        """Record the duration of a delivery."""
         if message.group:
             self.groups[message.group].delivery.observe(duration_ms)
         else:
             message.waiting_deliveries_ms.append(duration_ms)
 
     def settle(self, message: Message, group: str) -> None:
-        """Set a message's group, and count the waiting figures in this group."""
+        """Set the group of a message, and count its waiting figures in this group."""
         waiting, deliveries_ms = message.waiting, message.waiting_deliveries_ms
         message.group, message.waiting, message.waiting_deliveries_ms = group, {}, []
         for field, number in waiting.items():

@@ -1,7 +1,7 @@
 """Limits what untrusted senders can make a view remember (docs/figures.md, 14).
 
-Only hostile traffic, or groups of hundreds of peers, reach the limits. Dropped entries
-are counted.
+Only hostile traffic or groups of hundreds of peers reach these limits. Entries that the
+limits drop are counted.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from enum import StrEnum
 MOST_RECORDS = 200
 """Maximum number of tracked records per payload; later records are dropped.
 
-Repetitions count. Deployed nodes send fewer than 20 records per payload. A payload of
-150 kB has room for 4,200 ids, and each id costs as much as a short payload.
+Repeated records count too. Deployed nodes send fewer than 20 records per payload, but a
+payload of 150 kB has room for 4,200 ids, and each id costs as much as a short payload.
 """
 
 MOST_PEERS = 500
@@ -22,7 +22,7 @@ MOST_PAIRS = 2_000
 """Maximum number of pairs of sender and receiver of one message id."""
 
 MOST_LINKS = 200_000
-"""Maximum number of peers and pairs of all message ids of a view."""
+"""Maximum total number of peers and pairs for all message ids of a view."""
 
 MOST_GROUPS = 500
 """Maximum number of groups of a view, including the group for unknown groups."""
@@ -31,14 +31,15 @@ OTHER_GROUPS = "other_groups"
 """Group in which all groups beyond the limit are counted."""
 
 MOST_TAPS = 50
-"""Maximum number of taps that are tracked for a group, within the retention window."""
+"""Maximum number of taps that are tracked for a group in the retention window."""
 
 MOST_SHOWN = 100
-"""Maximum number of the latest payloads with equal content that are compared."""
+"""A payload is compared with at most this number of equal payloads between the same
+peers."""
 
 
 class LeftOut(StrEnum):
-    """Kinds of dropped entries: keys of `GroupTotals.left_out`."""
+    """Kinds of entries that limits drop: keys of `GroupTotals.left_out`."""
 
     RECORD = "record"
     PEER = "peer"

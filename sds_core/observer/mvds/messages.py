@@ -1,4 +1,4 @@
-"""Message ids and the state of their peers, as objects and in encoded form."""
+"""The state of each message id and of its peers, as objects and in encoded form."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from sds_core.observer.table import RISING, SIGNED, UNSIGNED, Codec, PackedTable
 NO_DEADLINE = 0
 
 NO_PLACE = -1
-"""Index of a peer that a limit drops."""
+"""The index returned for a peer that a limit drops."""
 
 
 class Peer(msgspec.Struct, array_like=True):
-    """State of one peer for one message. Times in Unix ms.
+    """What is known about one message at one peer. Times are in Unix ms.
 
     Attributes:
         print: Fingerprint of the peer's id.
-        holds: Whether the peer sent an ACK, OFFER or MESSAGE of this message.
+        holds: Whether the peer has the message, because it sent an ACK, OFFER or
+            MESSAGE of it.
         acked: Whether the peer sent an ACK of the message to any peer.
-        sends: Number of MESSAGEs to the peer before its first ACK.
-        sent_clock_ms: Clock at the first MESSAGE to the peer; 0 before the first
-            MESSAGE.
+        sends: Number of MESSAGEs that the peer was sent before its first ACK.
+        sent_clock_ms: Clock at the first MESSAGE to the peer; 0 if none was sent.
         sent_ms: Event time of the first MESSAGE to the peer.
-        due_ms: Clock until which an ACK is in time; 0 if no ACK is expected.
-        missed_ms: The passed deadline of an ACK that is still missing; otherwise 0.
+        due_ms: Deadline of the ACK by the clock; 0 if no ACK is expected.
+        missed_ms: Deadline that passed while the ACK was missing, if it is still
+            missing; otherwise 0.
     """
 
     print: int
@@ -43,15 +44,15 @@ class Peer(msgspec.Struct, array_like=True):
 
 
 class Pair(msgspec.Struct, array_like=True):
-    """What one peer sent to another about one message. Times in Unix ms.
+    """What one peer sent to another peer about one message. Times are in Unix ms.
 
     Attributes:
         sender, receiver: Indices of the peers in `Message.peers`.
         acked, offered, requested: Whether the sender sent an ACK, OFFER or REQUEST.
-        sent_ms: Event time of the first MESSAGE; None before the first.
-        offer_due_ms, request_due_ms: Clock until which the offer should get a request,
-            and clock until which the request should get an answer; 0 if nothing is
-            expected.
+        sent_ms: Event time of the first MESSAGE; None if none was sent.
+        offer_due_ms, request_due_ms: Deadlines, by the clock, of the REQUEST that
+            should follow the OFFER, and of the MESSAGE that should follow the REQUEST;
+            0 if nothing is expected.
     """
 
     sender: int
@@ -76,17 +77,19 @@ class _Rest(msgspec.Struct, array_like=True):
 
 @native
 class Message:
-    """State of one message id.
+    """What is known about one message id.
 
     Attributes:
         key: Fingerprint of the id.
         first_ms: Event time of the first record with the id, Unix ms.
-        latest_ms: Clock at the latest record with the id.
-        group: Name of the message's group; empty before a MESSAGE was seen.
+        latest_ms: Clock at the latest record with the id, Unix ms.
+        group: Name of the message's group; empty until a MESSAGE shows the group.
         found_ms: Clock at which the message's incident was found; 0 without an
             incident.
-        waiting: Counts by field of the totals, until the message's group is known.
-        waiting_deliveries_ms: The message's delivery times, until the group is known.
+        waiting: Counts by field of the totals, which wait until the message's group is
+            known.
+        waiting_deliveries_ms: Durations of the message's deliveries, which wait until
+            its group is known.
     """
 
     key: int
@@ -98,8 +101,8 @@ class Message:
     peers: list[Peer]
     waiting: dict[str, int]
     waiting_deliveries_ms: list[int]
-    # `_places` maps fingerprints to indices of peers. `_pairs` is keyed by the indices
-    # of sender and receiver.
+    # `_places` maps fingerprints of peers to indices in `peers`. The keys of `_pairs`
+    # are the indices of sender and receiver.
     _places: dict[int, int]
     _pairs: dict[tuple[int, int], Pair]
 
@@ -118,7 +121,7 @@ class Message:
 
     @classmethod
     def new(cls, key: int, message_id: bytes, time_ms: int, clock_ms: int) -> Message:
-        """A message of which only the id is known."""
+        """Return a message of which only the id is known."""
         return cls(key, time_ms, clock_ms, _Rest(message_id, "", 0, [], []))
 
     def pairs(self) -> list[Pair]:
@@ -130,7 +133,7 @@ class Message:
         return len(self.peers) + len(self._pairs)
 
     def due_ms(self) -> int:
-        """The message's earliest deadline; `NO_DEADLINE` if it waits for nothing."""
+        """The message's earliest deadline; `NO_DEADLINE` if nothing is expected."""
         due = [peer.due_ms for peer in self.peers if peer.due_ms]
         for pair in self._pairs.values():
             if pair.offer_due_ms:
@@ -140,7 +143,7 @@ class Message:
         return min(due, default=NO_DEADLINE)
 
     def place(self, peer: int) -> int:
-        """Return the index of a peer, added if new; `NO_PLACE` beyond `MOST_PEERS`."""
+        """Return a peer's index; a new peer gets `NO_PLACE` beyond `MOST_PEERS`."""
         known = self._places.get(peer)
         if known is not None:
             return known
@@ -152,7 +155,7 @@ class Message:
         return place
 
     def pair(self, sender: int, receiver: int) -> Pair | None:
-        """Return a pair, added if new; None for a new pair beyond `MOST_PAIRS`."""
+        """Return a pair; a new pair is added. None if it would exceed `MOST_PAIRS`."""
         places = sender, receiver
         pair = self._pairs.get(places)
         if pair is None and len(self._pairs) < MOST_PAIRS:
@@ -160,7 +163,7 @@ class Message:
         return pair
 
     def known_pair(self, sender: int, receiver: int) -> Pair | None:
-        """The pair at these indices; None if the sender sent nothing."""
+        """The pair with these indices; None if the sender sent nothing."""
         return self._pairs.get((sender, receiver))
 
     def rest(self) -> _Rest:
@@ -207,9 +210,9 @@ class MessageTable(Table[Message]):
         super().__init__(_MessageCodec(_PACKINGS, _LATEST), packed)
 
     def deadlines(self, from_ms: int, to_ms: int) -> list[tuple[int, int]]:
-        """Deadline and key of the messages due in [`from_ms`, `to_ms`).
+        """Deadline and key of each message with a deadline in [`from_ms`, `to_ms`).
 
-        The values are from the last `flush`; an entry may have changed later.
+        The values are those of the last `flush`; messages may have changed later.
         """
         due = self.column(_DUE)
         rows = (due > NO_DEADLINE) & (due >= from_ms) & (due < to_ms)
@@ -223,6 +226,6 @@ class MessageTable(Table[Message]):
         return int(awaited.min()) if len(awaited) else None
 
     def links(self) -> int:
-        """Number of peers and pairs of all messages."""
+        """Total number of peers and pairs of all messages."""
         self.flush()
         return int(self.column(_LINKS).sum())

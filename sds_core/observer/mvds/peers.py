@@ -16,7 +16,8 @@ class PeersState(msgspec.Struct, array_like=True):
 
     Attributes:
         heard: Clock at each peer's latest payload, rounded down to seconds, Unix ms.
-            The keys are fingerprints of the peers' ids, in order of the clock.
+            The key is the fingerprint of the peer's id; entries are in order of the
+            clock.
         names: Name of each peer, and the clock at which the name was last needed, Unix
             ms. The key is the fingerprint of the peer's id; entries are in order of
             age.
@@ -28,7 +29,7 @@ class PeersState(msgspec.Struct, array_like=True):
 
 @native
 class Peers:
-    """Peers by the fingerprint of their id."""
+    """Activity and names of peers, by the fingerprints of their ids."""
 
     evicted: int
     _limit: int
@@ -50,12 +51,12 @@ class Peers:
             self.evicted += 1
 
     def was_heard_since(self, peer: int, time_ms: int) -> bool:
-        """Whether a peer sent in a second that began at this clock or later."""
+        """Whether a peer sent a payload in a second that began at or after a time."""
         second_ms = self._heard.get(peer)
         return second_ms is not None and second_ms >= time_ms
 
     def remember_name(self, peer: int, name: str, clock_ms: int) -> None:
-        """Remember a peer's name, because an incident may need the name."""
+        """Remember a peer's name, because an incident may have to name the peer."""
         self._names.pop(peer, None)
         self._names[peer] = clock_ms, name
         if len(self._names) > self._limit:
@@ -63,12 +64,12 @@ class Peers:
             self.evicted += 1
 
     def name(self, peer: int) -> str:
-        """Id of a peer; the fingerprint in hexadecimal if the id is forgotten."""
+        """Name of a peer; if the name is forgotten, the fingerprint in hexadecimal."""
         known = self._names.get(peer)
         return f"{uint64(peer):016x}" if known is None else known[1]
 
     def forget_before(self, heard_ms: int, named_ms: int) -> None:
-        """Drop peers silent since `heard_ms` and peer names unused since `named_ms`."""
+        """Drop peers silent since `heard_ms`, and names unused since `named_ms`."""
         for peer in [one for one, ms in self._heard.items() if ms < heard_ms]:
             del self._heard[peer]
         for peer in [one for one, (ms, _) in self._names.items() if ms < named_ms]:

@@ -1,7 +1,7 @@
-"""Draws a passive observer's conclusions from the payloads of one shard of ids.
+"""Derives what a passive observer can conclude from the payloads of one shard of ids.
 
-The model processes each payload, and each deadline that the clock passes. `ShardView`
-calls the model; batches do not affect the model.
+`ShardView` passes each payload and each time of the clock to the model. The division
+into batches does not matter.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from sds_core.observer.rule_settings import RuleSettings, rule_settings
 from sds_core.observer.settings import ObserverSettings
 
 _SWEEP_MS = 60_000
-"""Time between sweeps, and the maximum delay with which old entries are dropped."""
+"""Time between sweeps, which drop old entries."""
 
 _RECORDS, _BYTES, _RETRANSMISSIONS = (
     tuple(f"{counted}_{type_.name.lower()}" for type_ in RecordType)
@@ -43,16 +43,16 @@ _RECORDS, _BYTES, _RETRANSMISSIONS = (
 
 @native
 class ShardModel:
-    """Messages, deliveries, offers and requests of one shard of ids."""
+    """Tracks messages, deliveries, offers and requests of one shard of ids."""
 
     _settings: RuleSettings
     _groups: Groups
     _state: ShardState
     _messages: MessageTable
-    # Number of peers and pairs of all messages.
+    # Total number of peers and pairs of all messages.
     _links: int
-    # Deadlines of all changed messages. For other messages, only deadlines before
-    # `_queued_to_ms` are queued, because only a few deadlines pass in a batch.
+    # All deadlines of messages that changed. For unchanged messages, only deadlines
+    # before `_queued_to_ms` are queued, because only a few deadlines pass in a batch.
     _awaited: Awaited
     _queued_to_ms: int
     _copies: Copies
@@ -86,7 +86,7 @@ class ShardModel:
         self._exchanges = Exchanges(rule, self._ledger, awaited, journal)
 
     def pack(self) -> ShardState:
-        """The state, including all changes since it was loaded."""
+        """Return the state with all changes since it was loaded."""
         state = self._state
         state.copies = self._copies.state()
         state.peers = self._peers.state()
@@ -99,19 +99,19 @@ class ShardModel:
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """The next deadline, Unix ms; None if no message waits."""
+        """The next deadline of a message, Unix ms; None if none exists."""
         return self._messages.next_deadline_ms()
 
     def pass_to(self, clock_ms: int) -> None:
-        """Advance the clock, and fire each deadline that it passes."""
+        """Set the clock to a later time, and act at each deadline that it passes."""
         state = self._state
         before_ms: int = state.clock_ms
         sweep_ms: int = before_ms - before_ms % _SWEEP_MS + _SWEEP_MS
         last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
             if not len(self._messages):
-                # If no message is remembered, sweeps only drop old entries, so the
-                # last sweep is enough.
+                # If no message is remembered, the last sweep is enough, because sweeps
+                # then only drop old entries.
                 sweep_ms = last_ms
             self._fire(sweep_ms)
             self._sweep(sweep_ms)
@@ -126,7 +126,7 @@ class ShardModel:
         self._count_evicted()
 
     def apply(self, payload: SeenPayload) -> None:
-        """Ignore a duplicate, count a replica, otherwise process the records."""
+        """Process a payload: a duplicate is ignored, and a replica is only counted."""
         clock_ms = self._state.clock_ms
         copy: Copy = self._copies.classify(payload, clock_ms)
         if self._journal is not None:

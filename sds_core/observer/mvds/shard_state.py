@@ -1,4 +1,4 @@
-"""State of an MVDS view between two batches, without its totals."""
+"""The state that an MVDS view keeps between two batches, besides its totals."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ BLOB_VERSION = 1
 
 
 class ShardState(msgspec.Struct, array_like=True):
-    """State of the view between two batches, without its totals.
+    """The state that a view keeps between two batches, besides its totals.
 
-    Stored by position: add fields only at the end and with a default, and never change
-    the order.
+    Fields are stored by position: never change their order, and add fields only at the
+    end, with a default.
 
     Attributes:
-        heard_ms: Clock at the latest payload; None before the first.
+        heard_ms: Clock at the latest payload, Unix ms; None before the first payload.
         emitted: For each group, the fingerprint of the figures of its last emitted
             minute.
     """

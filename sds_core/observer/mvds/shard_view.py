@@ -1,4 +1,4 @@
-"""The view of one shard of message ids: what a passive observer concludes."""
+"""The view of one shard of message ids."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 @native
 class ShardView:
-    """Messages, deliveries, offers and requests of one shard of ids.
+    """Tracks what a passive observer can conclude about one shard of message ids.
 
-    Old messages are forgotten; the counters of groups stay.
+    Old messages are forgotten, but the counts of their groups are kept.
     """
 
     totals: ShardTotals
@@ -50,8 +50,8 @@ class ShardView:
     ) -> None:
         self._settings = settings
         self._journal = journal
-        # Within `_active_ms` after a payload, a figure or a verdict may change by
-        # itself.
+        # For `_active_ms` after a payload, a figure or a verdict may change without a
+        # further payload.
         self._active_ms = (
             settings.verdict_window_ms + settings.ack_deadline_ms + STEP_MS
         )
@@ -77,17 +77,16 @@ class ShardView:
         return blob.pack(self.totals, self._model.pack())
 
     def apply(self, digests: Iterable[ShardDigest], clock_ms: int) -> list[GroupEvent]:
-        """Apply the next payloads, then advance the clock, Unix ms.
+        """Process the next payloads, then set the clock, Unix ms.
 
-        `apply` returns the minutes that ended, then each incident that began or
-        changed.
+        The result has the minutes that ended, then the incidents that began or changed.
         """
         return self.follow(in_order(digests), clock_ms)
 
     def follow(
         self, seen_in_order: Iterable[SeenPeer | SeenPayload], clock_ms: int
     ) -> list[GroupEvent]:
-        """Apply peers and payloads that are already in order; see `apply`."""
+        """Process peers and payloads that are already in order; see `apply`."""
         events: list[GroupEvent] = []
         self._changed.clear()
         for seen in seen_in_order:
@@ -116,7 +115,7 @@ class ShardView:
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether no payload was seen yet."""
+        """Whether no payload has been seen yet."""
         return self._state.heard_ms is None
 
     @property
@@ -132,14 +131,14 @@ class ShardView:
         clock_ms = max(clock_ms, self._state.clock_ms)
         while (end_ms := self._next_minute_end_ms()) is not None and end_ms <= clock_ms:
             self._model.pass_to(end_ms)
-            # Verdicts may change without a payload.
+            # Verdicts may have changed without a payload.
             self._changed.update(self._groups.names())
             ended += ended_minutes(self._groups, end_ms, self._state.emitted)
         self._model.pass_to(clock_ms)
         return ended
 
     def _next_minute_end_ms(self) -> int | None:
-        """End of the running minute, Unix ms; None if no figure changes any more."""
+        """End of the current minute, Unix ms; None if no figure can change in it."""
         state = self._state
         if state.heard_ms is None:
             return None
@@ -149,7 +148,7 @@ class ShardView:
 
 
 def in_order(digests: Iterable[ShardDigest]) -> list[SeenPeer | SeenPayload]:
-    """Return the contents of digests in order of clock, partition and offset."""
+    """Return peers and payloads of digests in order of clock, partition and offset."""
     seen: list[SeenPeer | SeenPayload] = []
     for digest in digests:
         seen += heard_in(digest)

@@ -1,8 +1,8 @@
-"""Divides a payload by message id among the views (docs/figures.md, 14).
+"""Divides the records of a payload among views, by message id (docs/figures.md, 14).
 
-ACK, OFFER and REQUEST name no group, and most offers are between peers that never
-exchange the MESSAGE. A view of one shard sees all records of its ids, whichever peers
-send them, and so learns the group of each id.
+Only a MESSAGE names its group, and most offers are between peers that never exchange
+the MESSAGE. A view gets all records of its message ids, whichever peers send them, so
+it learns the group of each id.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from sds_core.observer.fingerprint import fingerprint
 from sds_core.observer.mvds.frame import PeerPayload, pair_name
 
 SHARDS = 8
-"""Number of views. Checkpoints contain this number, so never change it."""
+"""Number of views. Never change it, because the states in checkpoints depend on it."""
 
 _NAMES = tuple(str(shard) for shard in range(SHARDS))
 _ID_BYTES = 32
 _GROUP_BYTES = 8
 _OFFERED_IN_GROUP_BYTES = 34
-"""Bytes of an id in a group offer: a tag of one byte, a length of one byte, the id."""
+"""Encoded size of an id in a group offer: one byte each for tag and length, then the
+id."""
 _PARENT_BYTES = 34
 _EPHEMERAL_BYTES = 2
 _EMPTY_GROUP = "empty"
 
 
 class RecordType(enum.IntEnum):
-    """Type of a record, in the order in which the records of a payload are read."""
+    """Type of a record; the records of a payload are read in this order."""
 
     ACK = 0
     OFFER = 1
@@ -45,9 +46,9 @@ class RecordPart:
     """One record of a payload.
 
     Attributes:
-        size: Bytes of all repetitions of the record on the wire, including tag and
-            length.
-        times: How many times the payload contains the record.
+        size: Encoded size of all repetitions of the record in bytes, including tags and
+            lengths.
+        times: How often the payload contains the record.
         group: Name of the group of a MESSAGE; empty for other types.
         is_ephemeral: Whether the record is a MESSAGE that needs no acknowledgement.
     """
@@ -64,14 +65,15 @@ class RecordPart:
 @native
 @dataclass(slots=True)
 class PayloadPart:
-    """What one view receives of a payload.
+    """The part of a payload that one view receives.
 
     Attributes:
         sender, receiver: Ids of the peers.
-        content: Fingerprint of the payload's bytes.
-        is_counted: Whether this view counts the payload itself; exactly one view does.
-        left_out: Number of records that a limit drops; 0 unless `is_counted`.
-        other_bytes: Bytes of the payload that belong to no record; 0 unless
+        content: Fingerprint of the encoded payload.
+        is_counted: Whether this view counts the payload in its figures; exactly one
+            view does.
+        left_out: Number of records that a limit dropped; 0 unless `is_counted`.
+        other_bytes: Number of bytes of the payload that belong to no record; 0 unless
             `is_counted`.
     """
 
@@ -89,7 +91,7 @@ class PayloadPart:
 def split(frame: PeerPayload) -> list[tuple[str, PayloadPart]]:
     """Return the part of the payload for each view.
 
-    Even an empty part shows that the sender was active.
+    Each view gets a part, because even an empty part shows that the sender was active.
     """
     found: list[list[RecordPart]] = [[] for _ in _NAMES]
     other_bytes: int = frame.length
@@ -130,9 +132,9 @@ def group_name(group_id: bytes) -> str:
 
 @native
 def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
-    """Return each distinct record once, in the order in which records are read.
+    """Return each distinct record once, in the order of `RecordType`.
 
-    Deployed nodes repeat records within a payload.
+    A payload of a deployed node may contain a record several times.
     """
     records: list[RecordPart] = []
     size: int = tag_bytes + 1 + _ID_BYTES
@@ -170,7 +172,7 @@ def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
-    """Return the sum and the number of each id's sizes, in order of appearance."""
+    """Return sum and number of the sizes of each id, in the given order of ids."""
     counted: dict[bytes, tuple[int, int]] = {}
     for one, size in sizes:
         bytes_, times = counted.get(one, (0, 0))
@@ -184,7 +186,7 @@ def _message_bytes(message: Message, tag_bytes: int) -> int:
         if part:
             length += _field_bytes(len(part), tag_bytes)
     if message.timestamp:
-        # Protobuf writes negative numbers with 64 bits.
+        # Protobuf encodes a negative number as an unsigned number of 64 bits.
         length += tag_bytes + _varint_bytes(message.timestamp % 2**64)
     if message.metadata is not None:
         inside = _PARENT_BYTES * len(message.metadata.parents)

@@ -1,8 +1,8 @@
-"""Totals of MVDS groups, and totals of views that have parts of groups.
+"""Totals of MVDS groups, and of the views that have parts of groups.
 
-``docs/figures.md``, 14, defines each figure; the modules in ``figures/`` beside this
-file define where it is published. Add fields only at the end and with a default, so
-that an older blob decodes into a newer struct.
+``docs/figures.md``, 14, defines each figure; ``figures.py`` beside this file defines
+where it is published. Add fields only at the end, with a default, so that this release
+can decode older blobs.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 UNKNOWN_GROUP = "unknown"
-"""Group for everything that belongs to no group."""
+"""Name of the group for everything whose group is unknown."""
 
 
 class GroupTotals(msgspec.Struct, array_like=True):
-    """Everything that the job publishes for one group, or one view's part of the group.
+    """Everything that the job publishes for a group, or the part that one view has.
 
-    Counters start at the checkpoint's first batch; gauges are values at `clock_ms`.
-    Times are event times in Unix milliseconds, or None. For how fields are added up,
-    see `sds_core.observer.summing`.
+    Counters count from the first batch of the checkpoint; gauges are values at
+    `clock_ms`. Times are event times in Unix milliseconds, or None.
+    `sds_core.observer.summing` explains how fields are summed.
     """
 
     first_event_ms: Annotated[int | None, least] = None
@@ -77,12 +77,12 @@ class GroupTotals(msgspec.Struct, array_like=True):
     verdict_reason: str = "warming_up"
     verdict_since_ms: int | None = None
     observers: list[str] = []
-    # Evidence of the verdict. It is momentary.
+    # The evidence for the verdict, which is a momentary value.
     window: Annotated[Window, joined] = msgspec.field(default_factory=Window)
 
     @property
     def payloads_filled(self) -> int:
-        """Payloads that are not empty."""
+        """Number of payloads that are not empty."""
         return self.payloads - self.payloads_empty
 
     @property
@@ -92,7 +92,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
     @property
     def messages_of_use(self) -> int:
-        """MESSAGEs that are not duplicates."""
+        """Number of MESSAGEs that are not duplicates."""
         return self.records_message - self.duplicates
 
     def verdict_without(
@@ -104,12 +104,12 @@ class GroupTotals(msgspec.Struct, array_like=True):
 
 
 class ShardTotals(msgspec.Struct, array_like=True):
-    """Totals of one view, for each group from which the view has seen an id.
+    """The totals of one view, for each group from which the view has seen a message id.
 
     Attributes:
         clock_ms: Watermark up to which the figures are valid, Unix ms.
-        groups: `GroupTotals` of each group by name, each encoded with MessagePack. A
-            batch encodes only the groups that it changed.
+        groups: `GroupTotals` of each group, by name. Each is encoded separately with
+            MessagePack, so that a batch encodes only the groups that it changed.
     """
 
     clock_ms: int = 0
@@ -120,12 +120,12 @@ _GROUP_DECODER = msgspec.msgpack.Decoder(GroupTotals)
 
 
 def unpack_group(raw: msgspec.Raw) -> GroupTotals:
-    """Return the stored totals of a group."""
+    """Decode the totals of a group."""
     return _GROUP_DECODER.decode(raw)
 
 
 def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
-    """Return a group's totals as they are at a clock, Unix ms."""
+    """Return a group's totals with window and verdict of this moment, Unix ms."""
     window = totals.window.at(clock_ms)
     verdict, reason = window.judge(clock_ms)
     since_ms = None
@@ -145,7 +145,7 @@ def as_of(totals: GroupTotals, clock_ms: int) -> GroupTotals:
 
 
 def groups_of(totals: ShardTotals) -> Mapping[str, GroupTotals]:
-    """Return the totals of each group in a view's totals, by the group's name."""
+    """Divide a view's totals into the totals of each group, by group name."""
     return {
         name: as_of(unpack_group(raw), totals.clock_ms)
         for name, raw in totals.groups.items()
@@ -153,6 +153,6 @@ def groups_of(totals: ShardTotals) -> Mapping[str, GroupTotals]:
 
 
 def join(parts: Sequence[GroupTotals]) -> GroupTotals:
-    """Return the totals of a group from its parts, at least one."""
+    """Join the parts of a group, at least one, to its totals."""
     added = sum_totals(GroupTotals, parts)
     return as_of(added, added.clock_ms)

@@ -1,4 +1,4 @@
-"""Traces MVDS messages: the records in payloads, and the conclusions of the views."""
+"""Traces MVDS messages: their records in payloads, and what the views conclude."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ RULES: Mapping[str, Rule] = {
         "acknowledged_in_time", "14", "acknowledged before the deadline"
     ),
 }
-"""The meaning of each note of the views, the gravest first."""
+"""What each note of a view means; the gravest is first."""
 
 UNDONE: Mapping[str, Sequence[str]] = {"unacknowledged": ("resolved",)}
 _MOST_EXCHANGES = 1_000
-"""Maximum number of distinct records of one message in a trace."""
+"""Maximum number of distinct records that a trace shows for one message."""
 
 
 class MvdsTracing:
@@ -66,13 +66,13 @@ class MvdsTracing:
     is_keyed = False
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Every payload may match, because a MESSAGE does not contain its own id."""
+        """Any payload may match, because a MESSAGE does not contain its own id."""
         return len(value) > 0
 
     def subjects(
         self, frame: PeerPayload, headers: TapHeaders, query: Query
     ) -> Iterator[Subject]:
-        """Yield the messages of a payload that are searched for."""
+        """Yield the messages in a payload that the query searches for."""
         if query.sender not in ("", frame.sender):
             return
         ids = {one.lower() for one in query.message_ids}
@@ -86,12 +86,12 @@ class MvdsTracing:
     def tracer(
         self, subjects: Sequence[Subject], settings: ObserverSettings
     ) -> GroupTracer:
-        """Make a tracer of messages of one group."""
+        """Create a tracer for messages of one group."""
         return GroupTracer(subjects, settings)
 
 
 class GroupTracer:
-    """Runs the views of some ids, and tracks the messages; see `Tracer`."""
+    """Runs the views of the traced ids, and tracks the messages; see `Tracer`."""
 
     def __init__(self, subjects: Sequence[Subject], settings: ObserverSettings) -> None:
         self._messages = {
@@ -130,7 +130,7 @@ class GroupTracer:
                 for key, message in self._messages.items():
                     if shard_of(key) == name:
                         message.heard(one)
-                # A copy by another tap, or a duplicate, contains nothing new.
+                # A copy from another tap, or a duplicate, contains nothing new.
                 if self._journal.copy is Copy.FIRST:
                     self._read(one)
             self._take_notes()
@@ -156,7 +156,8 @@ class _Message:
         self._people: dict[str, Person] = {}
         self._facts: dict[str, Any] = {}
         self._appeared_ms: int | None = None
-        # By type and peers: time of the latest record, and number of records.
+        # For each type, sender and receiver: time of the latest record, and number of
+        # records.
         self._sent: dict[tuple[RecordType, str, str], tuple[int, int]] = {}
 
     def heard(self, payload: SeenPayload) -> None:

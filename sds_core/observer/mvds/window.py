@@ -1,4 +1,4 @@
-"""The verdict on a group over a sliding window (docs/figures.md, 14)."""
+"""Judges a group by the evidence in a sliding window (docs/figures.md, 14)."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ STEP_MS = 10_000
 
 
 class Rule(msgspec.Struct, array_like=True, frozen=True):
-    """The view's settings for a verdict.
+    """The settings of the rule for the verdict.
 
-    The window stores the settings, because the code that joins parts of a group lacks
-    them.
+    The window stores them for the code that joins the parts of a group.
 
     Attributes:
-        warm_up_ms: Time after a group's first record in which the group has no verdict.
-        percent: Share of unacknowledged pairs above which a group is failing.
-        ack_deadline_ms: Time from a MESSAGE until it counts as unacknowledged.
-        horizon_ms: Time after which a tap no longer counts as showing a group.
+        warm_up_ms: Time after a group's first record for which the verdict is
+            `warming_up`.
+        percent: Percentage of unacknowledged pairs above which a group is failing.
+        ack_deadline_ms: Time after which a MESSAGE without an ACK counts as
+            unacknowledged.
+        horizon_ms: Time without traffic of a group after which a tap is no longer
+            listed for it.
     """
 
     window_ms: int = 0
@@ -36,7 +38,7 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
 
     @classmethod
     def of(cls, settings: ObserverSettings) -> Rule:
-        """The rule for a verdict, from the settings."""
+        """Return the rule for these settings."""
         return cls(
             settings.verdict_window_ms,
             settings.warm_up_ms,
@@ -47,17 +49,18 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Window(msgspec.Struct, array_like=True):
-    """Evidence of the verdict on a group. Times are clocks in Unix ms.
+    """The evidence for the verdict on a group. Times are times of the clock, Unix ms.
 
     Attributes:
-        began_ms: Clock at the group's first record; None before the first record.
+        began_ms: Clock at the group's first record; None before it.
         message_ms: Clock at the group's latest MESSAGE; None before the first MESSAGE.
-        ended: Number of pairs of id and receiver that ended in each step.
-            The key is the step's end.
-        unacknowledged: Number of ended pairs that are still unacknowledged.
-        unanswered: Number of requests that ended unanswered in each step.
-            The key is the step's end.
-        taps: For each tap, the clock at its latest payload that showed the group.
+        ended: For each step, the number of pairs of message and receiver that were
+            decided. The key is the end of the step.
+        unacknowledged: For each step, the number of those pairs that are still
+            unacknowledged.
+        unanswered: For each step, the number of requests whose deadline passed without
+            an answer.
+        taps: For each tap, the clock at its latest payload with a record of the group.
         rule: Settings of the verdict.
     """
 
@@ -70,7 +73,7 @@ class Window(msgspec.Struct, array_like=True):
     rule: Rule = Rule()
 
     def at(self, clock_ms: int) -> Window:
-        """Return the window at a clock, without events that have left it."""
+        """Return the window at this moment, without events that have left it."""
         edge_ms = clock_ms - self.rule.window_ms
         taps_ms = clock_ms - self.rule.horizon_ms
         return Window(
@@ -86,7 +89,7 @@ class Window(msgspec.Struct, array_like=True):
     def verdict(
         self, clock_ms: int, unacknowledged: int, unanswered: int
     ) -> tuple[Verdict, str]:
-        """Return the first verdict that applies at a clock, and its reason."""
+        """Return the first verdict that applies at this moment, and its reason."""
         rule = self.rule
         if self.began_ms is None or clock_ms <= self.began_ms + rule.warm_up_ms:
             return Verdict.WARMING_UP, "warming_up"
@@ -101,12 +104,12 @@ class Window(msgspec.Struct, array_like=True):
         return Verdict.OK, "ok"
 
     def judge(self, clock_ms: int) -> tuple[Verdict, str]:
-        """Return verdict and reason at a clock; the window must be valid for it."""
+        """Return verdict and reason; call this on the result of `at(clock_ms)`."""
         unacknowledged = sum(self.unacknowledged.values())
         return self.verdict(clock_ms, unacknowledged, sum(self.unanswered.values()))
 
     def judge_without(self, clock_ms: int, excused: Excused) -> tuple[Verdict, str]:
-        """Return verdict and reason if some evidence is excused; see `ViewTotals`."""
+        """Return verdict and reason without the excused evidence; see `ViewTotals`."""
 
         def count(found: Mapping[int, int]) -> int:
             lead_ms = self.rule.ack_deadline_ms + STEP_MS
@@ -121,7 +124,7 @@ class Window(msgspec.Struct, array_like=True):
 
 
 def joined(windows: Sequence[Window]) -> Window:
-    """Join the windows of a group's parts; at least one window is necessary."""
+    """Join the windows of the parts of a group, at least one."""
     began = [one.began_ms for one in windows if one.began_ms is not None]
     messages = [one.message_ms for one in windows if one.message_ms is not None]
     return Window(
@@ -136,12 +139,12 @@ def joined(windows: Sequence[Window]) -> Window:
 
 
 def step_after(time_ms: int) -> int:
-    """The end of the step to which a time belongs, Unix ms."""
+    """The end of the step that contains a time, Unix ms."""
     return -(-time_ms // STEP_MS) * STEP_MS
 
 
 def count_in(steps: dict[int, int], time_ms: int, number: int = 1) -> None:
-    """Add to the count of a time's step; remove the step if the count becomes zero."""
+    """Add to the count of the step that contains a time; remove the step at zero."""
     step = step_after(time_ms)
     steps[step] = steps.get(step, 0) + number
     if not steps[step]:

@@ -1,4 +1,4 @@
-"""Acknowledgement of messages by other participants (docs/figures.md, 4)."""
+"""Tracks the acknowledgement of messages by other participants (docs/figures.md, 4)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from sds_core.wire import FrameKind
 _MOST_WITNESSES = 64
 """Maximum number of witnesses of a message.
 
-64 witnesses suffice for filters with a false-positive rate of 0.8. The number of
-witnesses is limited, because untrusted senders may invent names.
+With 64 witnesses, a message can be probably acknowledged even if filters have a
+false-positive rate of 0.8. The limit is necessary because untrusted senders may invent
+names.
 """
 
 
 class DefiniteAcknowledgement(msgspec.Struct, array_like=True, tag=True):
-    """One definite acknowledgement, as a detail of the report."""
+    """One definite acknowledgement, for the report with ``--report-detail``."""
 
     message_id: str
     t0_ms: int
@@ -54,9 +55,10 @@ class Acknowledgements:
     _loaded_ms: int
     _journal: Journal | None
     _definite: list[DefiniteAcknowledgement] = field(default_factory=list)
-    # Recent messages without acknowledgement, the newest last.
+    # Recent messages that are not acknowledged, the newest last.
     _unacknowledged: dict[int, None] = field(default_factory=dict)
-    # Messages that are not overdue and had no opportunity yet, the newest last.
+    # Messages whose deadline has not passed and that had no opportunity yet, the newest
+    # last.
     _unjudged: dict[int, None] = field(default_factory=dict)
     # Event times of messages whose deadline has not passed.
     _in_flight: dict[int, int] = field(default_factory=dict)
@@ -77,11 +79,11 @@ class Acknowledgements:
         return self._messages.get(key)
 
     def is_recent(self, message: Message, clock_ms: int) -> bool:
-        """Whether the message is in the retention window, so frames still affect it."""
+        """Whether a message is in the retention window, so frames still affect it."""
         return clock_ms <= message.seen_ms + self._settings.horizon_ms
 
     def first_copy(self, frame: SeenFrame, clock_ms: int) -> Message:
-        """Start to track a message when its first copy is seen."""
+        """Start to track a message, because its first copy was seen."""
         sender = self._participants.index(frame.sender)
         others = self._participants.active_others(
             sender, frame.time_ms, self._settings.probable_witnesses
@@ -112,8 +114,7 @@ class Acknowledgements:
     def mentioned(self, message: Message, by: int, time_ms: int, clock_ms: int) -> None:
         """Record that a participant's causal history names the message.
 
-        If another participant than the sender names the message, the message is
-        definitely acknowledged.
+        If this participant is not the sender, the message is definitely acknowledged.
         """
         if message.definite or UNKNOWN in (by, message.sender) or by == message.sender:
             return
@@ -130,20 +131,20 @@ class Acknowledgements:
     def read_frame(
         self, frame: SeenFrame, by: int, clock_ms: int, is_first_copy: bool
     ) -> None:
-        """Look up unacknowledged messages of others in a frame's filter.
+        """Look up unacknowledged messages of other senders in a frame's filter.
 
-        First call `mentioned` for the frame's causal history. If the filter holds
-        a message, the message gets a witness. If the filter lacks a message that the
-        frame could have acknowledged, the message had an opportunity. If the sender
-        returned from a long silence after the message, the frame could not acknowledge
-        the message.
+        Call `mentioned` for the frame's causal history first. If the filter holds a
+        message, the message gets a witness. If the filter lacks it although the frame
+        could have acknowledged it, the message had an opportunity. A frame cannot
+        acknowledge a message if, after the message, its sender returned from a long
+        silence.
 
         Args:
             frame: The frame.
             by: The frame's sender: participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
-            is_first_copy: Whether the frame is a first copy; other frames carry an old
-                filter.
+            is_first_copy: Whether the frame is a first copy; the filters of other
+                frames are old.
         """
         is_opportunity = is_first_copy and frame.kind is not FrameKind.EPHEMERAL
         if by == UNKNOWN or not (is_opportunity or frame.filter is not None):
@@ -155,9 +156,10 @@ class Acknowledgements:
             if excess > 0:
                 self._totals.leave_out(LeftOut.SEARCH, excess)
         filter_, time_ms = frame.filter, frame.time_ms
-        # A participant may have been offline when earlier messages were sent.
+        # When messages before this time were sent, the participant may have been
+        # offline.
         returned_ms: int = self._deliveries.returned_ms(by)
-        # Each message has a flag for whether the filter holds it.
+        # Pairs of a message and whether the filter holds it.
         found: list[tuple[Message, bool]] = []
         keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
         if filter_ is None:
@@ -206,9 +208,10 @@ class Acknowledgements:
         return found
 
     def deadline_passed(self, key: int, deadline_ms: int) -> bool | None:
-        """Decide at a message's deadline whether it counts as unacknowledged.
+        """At a message's deadline, decide whether it counts as unacknowledged.
 
-        None if the deadline is obsolete, because the message was forgotten.
+        The result is None if the deadline is obsolete, for example because the message
+        was forgotten.
         """
         message: Message | None = self._messages.get(key)
         if (
@@ -238,7 +241,7 @@ class Acknowledgements:
         return definite
 
     def forget(self, key: int) -> Message:
-        """Drop and return a message; a message in flight ends as unwitnessed."""
+        """Drop and return a message; if it is in flight, it counts as unwitnessed."""
         message: Message = self._messages[key]
         self._messages.remove(key)
         self._deliveries.forget(message)
@@ -252,11 +255,11 @@ class Acknowledgements:
         return message
 
     def oldest_in_flight_ms(self) -> int | None:
-        """Event time of the oldest message in flight; None if none exists."""
+        """Event time of the oldest message in flight, Unix ms; None if none is."""
         return min(self._in_flight.values(), default=None)
 
     def forget_ids(self, clock_ms: int) -> None:
-        """Drop ids, hashes and hints that no later frame can need."""
+        """Drop the stored ids, hashes and hints that no later frame can need."""
         since_ms = clock_ms - self._settings.horizon_ms
         self._messages.keep_ids_of(self._deliveries.orders_of_use(), since_ms)
 

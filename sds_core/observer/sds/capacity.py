@@ -1,4 +1,4 @@
-"""Counts a channel's bytes, fill of filters and activity (docs/figures.md, 9)."""
+"""Measures a channel's bytes, filters and activity (docs/figures.md, 9)."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ from sds_core.observer.sds.totals import BloomGauge, ChannelTotals
 from sds_core.wire import estimated_ids, false_positive_rate
 
 _LEAST_GROWTH_MS = 60_000
-"""Minimum time over which growth is estimated, because ids arrive in bursts."""
+"""Minimum time over which a filter's growth is estimated, because ids arrive in
+bursts."""
 
 _FAR_MS = 365 * 86_400_000
-"""If a filter needs more time than this to fill, it counts as not growing."""
+"""If a filter needs more time than this to reach its limit, it counts as not
+growing."""
 
 
 class EpochState(msgspec.Struct, array_like=True):
-    """Messages of one rate-limit epoch.
+    """Number of messages in one epoch of the rate limit.
 
     Attributes:
         number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
-        sent: Number of first copies and retries in the epoch, by participant index.
-        last_max: In the previous epoch, the number of messages from the participant
-            that sent most.
+        sent: Number of first copies and retries of each participant in the epoch, by
+            participant index.
+        last_max: Number of messages from the participant that sent the most messages in
+            the previous epoch.
     """
 
     number: int = 0
@@ -38,14 +41,14 @@ class EpochState(msgspec.Struct, array_like=True):
 
     @property
     def most(self) -> int:
-        """Number of messages from the participant that sent most."""
+        """Number of messages from the participant that sent the most messages."""
         return max(self.sent.values(), default=0)
 
 
 @native
 @dataclass(slots=True)
 class Capacity:
-    """Counts bytes, and sets the gauges of current activity."""
+    """Counts bytes, and sets the gauges of filters and current activity."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -54,7 +57,7 @@ class Capacity:
     _epoch: EpochState
 
     def frame(self, frame: SeenFrame) -> None:
-        """Count the bytes of a frame that is not a copy."""
+        """Count the bytes of a frame that is neither a replica nor a duplicate."""
         totals, sizes = self._totals, frame.sizes
         totals.bytes_content += sizes.content
         totals.bytes_history += sizes.history
@@ -67,13 +70,13 @@ class Capacity:
         self._totals.repair_bytes_response += sum(frame.sizes)
 
     def sent_by(self, by: int, clock_ms: int) -> None:
-        """Count a participant's first copy or retry in the epoch."""
+        """Count a first copy or retry of a participant in the epoch."""
         self._begin_epoch(clock_ms)
         if by != UNKNOWN:
             self._epoch.sent[by] = self._epoch.sent.get(by, 0) + 1
 
     def summarise(self, clock_ms: int) -> None:
-        """Set the gauges to their values at this clock."""
+        """Set the gauges to their current values."""
         self._begin_epoch(clock_ms)
         totals, since_ms = self._totals, clock_ms - self._settings.lately_ms
         totals.participants_lately = self._participants.lately(since_ms)
@@ -93,7 +96,7 @@ class Capacity:
         return self._epoch.sent.get(by, 0)
 
     def next_change_ms(self, clock_ms: int) -> int | None:
-        """Deadline, Unix ms, after which a gauge may change by itself, or None."""
+        """Next deadline, Unix ms, after which a gauge may change by itself, or None."""
         lately_ms = self._settings.lately_ms
         ends = [t.time_ms + lately_ms for t in self._filters.traces.values()]
         changes = [end for end in ends if end >= clock_ms]
@@ -121,7 +124,7 @@ class Capacity:
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
         """See `BloomGauge`.
 
-        At the fill X/m = 0.01^(1/k), a filter holds -(m/k) ln(1 - X/m) ids.
+        The rate is 1 % at the fill X/m = 0.01^(1/k), with -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None
@@ -132,8 +135,8 @@ class Capacity:
             return None
         bits = self._settings.saturated_rate ** (1 / trace.k) * trace.m_bits
         limit = estimated_ids(int(bits), trace.m_bits, trace.k)
-        # If every bit is set, the estimate is infinite, and the limit is already
-        # exceeded.
+        # If every bit is set, the estimated number of ids is infinite, so the limit is
+        # already exceeded.
         left_ms = (limit - ids) / grown * lasted_ms if math.isfinite(ids) else 0
         return trace.time_ms + round(left_ms) if left_ms < _FAR_MS else None
 

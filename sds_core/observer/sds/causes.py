@@ -1,7 +1,8 @@
-"""Finds likely causes of the verdict on a channel (docs/figures.md, 12).
+"""Finds likely causes of a bad verdict on a channel (docs/figures.md, 12).
 
 Each rule needs several failures, and checks that their common property is not chance.
-For example, a rule blames a common sender only if other participants sent messages too.
+For example, the rule for a common sender applies only if other participants sent
+messages too.
 """
 
 from __future__ import annotations
@@ -24,22 +25,24 @@ from sds_core.observer.verdict import Verdict
 from sds_core.text import counted, number
 
 LEAST = 3
-"""Minimum number of messages, or deliveries, on which a cause is based."""
+"""Minimum number of failed messages or deliveries on which a cause is based."""
 
 CHANCE = 0.001
-"""Maximum probability that the failures have this sender or participant by chance.
+"""Maximum probability that all failures concern the same sender or participant by
+chance.
 
-The probability assumes that each sender or participant had an equal risk.
+The probability is computed for equal risks of all senders or participants.
 """
 
 _NAMED_LATE_MS = 60_000
-"""Maximum time from a capture gap to the first naming of a message sent in the gap."""
+"""Maximum time after a capture gap until a history first names a message that was sent
+in the gap."""
 
 _GAP_SHARE = 2
-"""A tap's gaps may take at most the verdict's window divided by this number.
+"""The capture gaps of a tap can be a cause only if they take at most the window of the
+verdict divided by this number.
 
-If gaps took a larger share of the window, most failures would coincide with gaps by
-chance.
+If they take more, most failures would coincide with gaps by chance.
 """
 
 
@@ -192,7 +195,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
         return None
     settings = around.settings
     window_ms = settings.verdict_window_ms
-    # The message, and all evidence of its arrival, is seen before its deadline.
+    # A message and all evidence of its arrival are normally seen before its deadline.
     before_ms = settings.ack_deadline_ms
     for name, holes in around.holes.items():
         recent = [
@@ -220,7 +223,7 @@ def _tap_gap(evidence: Evidence, around: Surroundings) -> Cause | None:
 def _lie_in(
     found: Iterable[Found], holes: Iterable[tuple[int, int]], before: int, after: int
 ) -> bool:
-    """Whether all evidence begins in capture gaps that are extended by margins."""
+    """Whether all evidence begins in capture gaps, extended by `before` and `after`."""
     return all(
         any(
             from_ms - before - STEP_MS <= since_ms <= to_ms + after + STEP_MS

@@ -1,7 +1,7 @@
-"""Draws a passive observer's conclusions from the frames of one channel.
+"""Derives what a passive observer can conclude from the frames of one channel.
 
-The model processes each frame, and each deadline that the clock passes. `ChannelView`
-calls the model; batches do not affect the model.
+`ChannelView` passes each frame and each time of the clock to the model. The division
+into batches does not matter.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.wire import Dialect, FrameKind
 
 _SWEEP_MS = 60_000
-"""Time between sweeps, and maximum delay with which messages and gaps are dropped."""
+"""Time between sweeps, which drop old messages and gaps."""
 
 
 @native
 class ChannelModel:
-    """Acknowledgement, delivery, missing dependencies and repair of one channel."""
+    """Tracks acknowledgement, delivery, dependencies and repair of a channel."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -89,7 +89,7 @@ class ChannelModel:
         self._totals = totals
         self._state = state
         self._journal = journal
-        # Lower bound of the clocks in `_copies` and `_repairs`.
+        # No entry of `_copies` or `_repairs` is older than this time of the clock.
         self._oldest_ms = 0
         self._messages = messages = MessageTable(state.messages)
         self._gap_table = gaps = GapTable(state.gaps)
@@ -168,15 +168,15 @@ class ChannelModel:
         )
 
     def requests_ms(self, key: int) -> list[int]:
-        """Event times of the latest requests for an id; see `Repairs`."""
+        """Event times of the latest repair requests for a message; see `Repairs`."""
         return self._repairs.requests_ms(key)
 
     def names(self) -> list[str]:
-        """All participant ids."""
+        """The ids of all participants."""
         return self._participants.names()
 
     def pack(self) -> ChannelState:
-        """The state, including all changes since it was loaded."""
+        """Return the state with all changes since it was loaded."""
         state = self._state
         state.copies = self._copies.state()
         state.deliveries = self._deliveries.state()
@@ -187,7 +187,7 @@ class ChannelModel:
         return state
 
     def apply(self, frame: SeenFrame) -> bool:
-        """Process a frame; returns False if it is a duplicate."""
+        """Process a frame; return False if it is a duplicate."""
         clock_ms = self._state.clock_ms
         copy = self._copies.classify(frame, clock_ms)
         if self._journal is not None:
@@ -203,7 +203,7 @@ class ChannelModel:
         return True
 
     def pass_to(self, clock_ms: int) -> None:
-        """Advance the clock, and fire each deadline that it passes."""
+        """Set the clock to a later time, and act at each deadline that it passes."""
         while self.next_moment() < clock_ms:
             moment_ms: int = self.next_moment()
             for deadline_ms, due, key in self._deadlines.passed(moment_ms + 1):
@@ -213,19 +213,19 @@ class ChannelModel:
         self._forget(clock_ms)
 
     def next_moment(self) -> int:
-        """Next time when a deadline passes or an event leaves the verdict's window."""
+        """Next time at which a deadline passes or evidence leaves the window."""
         return min(self._deadlines.next_at, self._health.edge_ms)
 
     def pending_ms(self) -> tuple[int, int]:
-        """Next deadline, and next change of the verdict, Unix ms; `NEVER` if none."""
+        """Next deadline, and next possible change of the verdict; `NEVER` if none."""
         return self._deadlines.next_at, self._health.next_edge_ms()
 
     def next_gauge_change_ms(self, clock_ms: int) -> int | None:
-        """Time when a gauge may change without a new frame; see `Capacity`."""
+        """Next time at which a gauge may change without a frame; see `Capacity`."""
         return self._capacity.next_change_ms(clock_ms)
 
     def summarise(self) -> None:
-        """Set the totals that are gauges to their values at the clock."""
+        """Set those totals that are gauges to their current values."""
         totals, clock_ms = self._totals, self._state.clock_ms
         totals.clock_ms = clock_ms
         totals.observers = self._copies.observers()
@@ -239,7 +239,7 @@ class ChannelModel:
         self._capacity.summarise(clock_ms)
 
     def drain(self) -> list[DefiniteAcknowledgement | Incident]:
-        """Return what happened since the last call."""
+        """Return acknowledgements and incidents since the last call."""
         self._totals.participant_table = pack_participants(
             self._participants,
             self._deliveries,
@@ -286,7 +286,7 @@ class ChannelModel:
     def _broadcast(self, frame: SeenFrame, clock_ms: int) -> None:
         self._count(frame)
         if frame.time_ms < clock_ms - self._settings.horizon_ms:
-            # Earlier frames may have been forgotten.
+            # An earlier frame with this id may have been forgotten.
             return
         by = self._participants.index(frame.sender)
         sight = self._own_ids.follow(frame, clock_ms)
@@ -303,7 +303,7 @@ class ChannelModel:
         self, frame: SeenFrame, by: int, sight: Sight, clock_ms: int
     ) -> None:
         is_first_copy = sight is not Sight.AGAIN
-        # If a history named the frame's id earlier, the frame was composed long ago.
+        # If a history named the frame's id before, the frame was composed long ago.
         proves_lack = sight is Sight.FIRST
         if self._journal is not None:
             self._journal.is_first = proves_lack
@@ -355,7 +355,8 @@ class ChannelModel:
         if message is None:
             known_ms = self._gaps.named_by_other_ms(named.fingerprint, by)
         elif message.was_named_before or message.sender == by:
-            # The time at which the requester could first notice the message is unknown.
+            # It is unknown when the requester could first notice that the message was
+            # missing.
             known_ms = None
         else:
             known_ms = message.t0_ms
@@ -365,7 +366,7 @@ class ChannelModel:
             )
 
     def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
-        """Process a history; its last `after_start` ids were sent after the start."""
+        """Process a history whose last `after_start` ids were sent after the start."""
         clock_ms, time_ms = self._state.clock_ms, frame.time_ms
         naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
@@ -381,7 +382,7 @@ class ChannelModel:
         for named in frame.history:
             place += 1
             key: int = named.fingerprint
-            # In a healthy channel, most named ids need no action.
+            # This shortcut suffices for most ids in a healthy channel.
             if naming is not before_start and messages.name_settled(
                 key, named.hint, clock_ms
             ):
@@ -417,7 +418,7 @@ class ChannelModel:
         return not (is_own or self._gaps.follows(key) or self._own_ids.knows(key))
 
     def _forget(self, clock_ms: int) -> None:
-        """Drop entries older than the retention window, independently of batches."""
+        """Drop entries that are older than the retention window."""
         state, horizon_ms = self._state, self._settings.horizon_ms
         if clock_ms - horizon_ms > self._oldest_ms:
             self._copies.forget_before(clock_ms - horizon_ms)
@@ -430,7 +431,8 @@ class ChannelModel:
     def _evict(self) -> None:
         """Drop the oldest messages, gaps and requests beyond the limit.
 
-        Call this right after the frame that exceeded the limit, in the same batch.
+        This must be called directly after each frame, so that the result does not
+        depend on batches.
         """
         limit: int = self._settings.remembered
         while len(self._messages) > limit:
@@ -458,7 +460,7 @@ class ChannelModel:
         self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)
         self._acknowledgements.forget_ids(sweep_ms)
         # A participant that is silent for longer is inactive for all messages in the
-        # window.
+        # retention window.
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)
         self._deliveries.forget_silent_since(silent_ms)

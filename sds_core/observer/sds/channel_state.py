@@ -1,4 +1,4 @@
-"""State of a channel's view between batches, and versions of its encoded form."""
+"""The state that a channel's view keeps between batches, and its encoded versions."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ from sds_core.observer.table import PackedTable
 from sds_core.wire import Dialect
 
 BLOB_VERSION = 7
-"""Version of `ChannelView.to_blob`; every version from 1 on can be read.
+"""Version of the blobs that `ChannelView.to_blob` returns; older versions can be
+decoded.
 
-Version 3 adds a field at the end of the state. A release that writes version 2 must
-refuse version 3, because ignoring the field would lose minutes. Version 4 adds the
-checksum. Version 5 has tables of messages, gaps and requests. Version 6 has segments,
-and stores no bytes for absent ids, hashes and witnesses. Version 7 has sync frames,
-bounds of the forgotten messages, and the filters of the warm-up.
+Version 3 adds a field at the end of the state; it has a new number because a release
+that ignores the field would lose minutes. Version 4 adds the checksum. Version 5 stores
+messages, gaps and requests as tables. Version 6 adds segments, and stores no bytes for
+absent ids, hashes and witnesses. Version 7 adds sync frames, bounds of the forgotten
+messages, and the filters of the warm-up.
 """
 
 CHECKSUM_SINCE = 4
-"""First version whose blobs have a checksum."""
+"""First version of the blobs that has a checksum."""
 
 
 class ChannelState(msgspec.Struct, array_like=True):
-    """State of the view between two batches, without its totals.
+    """The state that a view keeps between two batches, besides its totals.
 
-    Stored by position: add fields only at the end and with a default, and never change
-    the order.
+    Fields are stored by position: never change their order, and add fields only at the
+    end, with a default.
     """
 
     clock_ms: int = 0
@@ -53,7 +54,7 @@ class ChannelState(msgspec.Struct, array_like=True):
     epoch: EpochState = msgspec.field(default_factory=EpochState)
     minutes: MinutesState = msgspec.field(default_factory=MinutesState)
     heads: dict[int, HistoryHead] = {}
-    # Clock at the latest record; None in a state from before 0.8.0.
+    # Clock at the latest record; None in a state of a release before 0.8.0.
     heard_ms: int | None = None
     segments: SegmentsState = msgspec.field(default_factory=SegmentsState)
     seen_ids: PackedTable = msgspec.field(default_factory=PackedTable)

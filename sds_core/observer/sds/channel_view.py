@@ -1,4 +1,4 @@
-"""The view of one channel: what a passive observer concludes from its frames."""
+"""The view of one channel."""
 
 from __future__ import annotations
 
@@ -30,23 +30,24 @@ from sds_core.observer.sds.totals import ChannelMinute, ChannelTotals
 from sds_core.observer.settings import DEFAULTS, ObserverSettings
 
 _OLD_VERSION = 4
-"""Newest version of blobs that store messages without a table."""
+"""Newest version of blobs that do not store messages as a table."""
 
 _SENDERS_SINCE = 7
-"""First version that records whether content named its sender."""
+"""First version of blobs that states whether content named its sender."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
-"""Values that replace the momentary figures in minutes and in last totals."""
+"""Values that replace momentary figures in minutes and in the totals of forgotten
+views."""
 
 ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
-"""Types of event that `ChannelView.apply` returns."""
+"""The types of events that `ChannelView.apply` returns."""
 
 
 @native
 class ChannelView:
-    """Acknowledgement, delivery, missing dependencies and repair of one channel.
+    """Tracks what a passive observer can conclude from the frames of one channel.
 
-    A channel that is silent for `forget_ms` is forgotten, and is new if it returns.
+    After a silence of `forget_ms`, a channel is forgotten; if it returns, it is new.
     """
 
     _settings: ObserverSettings
@@ -99,10 +100,10 @@ class ChannelView:
     def apply(
         self, digests: Iterable[ChannelDigest], clock_ms: int
     ) -> list[ChannelEvent]:
-        """Apply the next frames, then advance the clock, Unix ms.
+        """Process the next frames, then set the clock, Unix ms.
 
-        `apply` returns definite acknowledgements, then incidents, then minutes. If the
-        channel was forgotten, the events before its end come first.
+        The result has definite acknowledgements, then incidents, then minutes. If the
+        channel was forgotten, all events until its end come first.
         """
         frames = [frames_of(digest) for digest in digests]
         if len(frames) == 1:
@@ -110,7 +111,7 @@ class ChannelView:
         return self.follow(heapq.merge(*frames, key=attrgetter("order")), clock_ms)
 
     def follow(self, frames: Iterable[SeenFrame], clock_ms: int) -> list[ChannelEvent]:
-        """Apply frames that are already in order; see `apply`."""
+        """Process frames that are already in order; see `apply`."""
         events: list[ChannelEvent] = []
         frame: SeenFrame
         for frame in frames:
@@ -125,13 +126,14 @@ class ChannelView:
 
     @property
     def model(self) -> ChannelModel:
-        """The model; a trace also reads facts from the model that are not in notes."""
+        """The model, from which a trace reads facts that are not in the notes."""
         return self._model
 
     def forget(self) -> list[ChannelEvent]:
         """Forget the channel; see `View.forget`.
 
-        The last figures are returned as the minute before the running minute.
+        The result has the last figures, as those of the minute before the current
+        minute.
         """
         if self.is_forgotten:
             return []
@@ -144,7 +146,7 @@ class ChannelView:
 
     @property
     def is_forgotten(self) -> bool:
-        """Whether the channel was forgotten and has sent nothing since."""
+        """Whether no frame has been seen since the view was created or forgotten."""
         return self.totals.first_event_ms is None
 
     @property
@@ -170,7 +172,7 @@ class ChannelView:
         return heard_ms + self._settings.forget_ms
 
     def _end_of_silence(self, clock_ms: int) -> list[ChannelEvent]:
-        """Forget the channel before the frame that ends a long silence."""
+        """If a frame ends a long silence, forget the channel before this frame."""
         until_ms = self._silent_until_ms
         if until_ms is None or clock_ms <= until_ms:
             return []
@@ -181,7 +183,7 @@ class ChannelView:
         return [*self._model.drain(), *self._minutes.take()]
 
     def _advance(self, clock_ms: int) -> None:
-        """Advance the clock, and check each minute that ends on the way."""
+        """Set the clock to a later time, and check each minute that ends before it."""
         clock_ms = max(clock_ms, self._state.clock_ms)
         while True:
             end_ms: int = self._next_minute_end_ms()
@@ -193,7 +195,7 @@ class ChannelView:
         self._model.pass_to(clock_ms)
 
     def _next_minute_end_ms(self) -> int:
-        # In a state of an earlier release, the next moment may be before the clock.
+        # In a state from an earlier release, the next moment may be before the clock.
         moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
         return self._minutes.check_ms

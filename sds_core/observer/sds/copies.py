@@ -1,4 +1,4 @@
-"""Recognises further copies: duplicates and replicas (docs/figures.md, 2)."""
+"""Recognises duplicates and replicas of frames (docs/figures.md, 2)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Copy(enum.Enum):
 
 
 class PackedBroadcasts(msgspec.Struct, array_like=True):
-    """Latest broadcast of each distinct frame, in order of age, as encoded columns.
+    """The latest broadcast of each distinct frame: encoded columns in order of age.
 
     Attributes:
         contents: Fingerprints of the frames, encoded by `pack_ints`, shape (n,).
         times: Record times of the first copies, Unix ms, encoded by `pack_steps`, shape
             (n,).
-        delays: Time from the record time to the channel's clock, ms, encoded by
-            `pack_ints`, shape (n,).
-        with_hash: 1 if any copy carried a Waku hash, encoded by `pack_ints`, shape
+        delays: The channel's clock at the first copy, minus the copy's record time, ms,
+            encoded by `pack_ints`, shape (n,).
+        with_hash: 1 if any copy had a Waku hash, else 0; encoded by `pack_ints`, shape
             (n,).
     """
 
@@ -44,7 +44,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, broadcasts: Memory) -> PackedBroadcasts:
-        """Encode the fingerprints, record times, and whether any copy had a hash."""
+        """Encode the broadcasts in a memory."""
         contents, clocks, times, with_hash = broadcasts.columns()
         return cls(
             pack_row(view(contents), True),
@@ -71,7 +71,7 @@ class CopiesState(msgspec.Struct, array_like=True):
     Attributes:
         numbers: Sequence numbers seen, by tap.
         hashes: Fingerprints of Waku hashes seen.
-        observers: Channel's clock at the latest frame of each tap, Unix ms.
+        observers: The channel's clock at the latest frame of each tap, Unix ms.
     """
 
     numbers: dict[str, Remembered] = {}
@@ -82,7 +82,7 @@ class CopiesState(msgspec.Struct, array_like=True):
 
 @native
 class Copies:
-    """Distinguishes broadcasts from their copies within the retention window."""
+    """Distinguishes broadcasts from further copies of them, in the retention window."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -108,7 +108,7 @@ class Copies:
         self._observers = state.observers
 
     def classify(self, frame: SeenFrame, clock_ms: int) -> Copy:
-        """Classify and remember the frame; taps beyond `MOST_TAPS` count as unnamed."""
+        """Classify and remember a frame; a tap beyond `MOST_TAPS` counts as unknown."""
         if self._knows_tap(frame.observer):
             self._observers[frame.observer] = clock_ms
             if self._is_duplicate(frame, clock_ms):
@@ -121,7 +121,7 @@ class Copies:
         return Copy.BROADCAST
 
     def forget_before(self, clock_ms: int) -> None:
-        """Drop entries that are older than this clock, Unix ms."""
+        """Drop entries from before this time of the clock, Unix ms."""
         for observer in list(self._numbers):
             numbers = self._numbers[observer]
             numbers.forget_before(clock_ms)
@@ -134,14 +134,14 @@ class Copies:
 
     @property
     def oldest_ms(self) -> int | None:
-        """Clock of the oldest entry, Unix ms; None if no entry exists."""
+        """Clock of the oldest entry, Unix ms; None without entries."""
         oldest = [numbers.oldest_ms for numbers in self._numbers.values()]
         oldest += self._observers.values()
         oldest += (self._hashes.oldest_ms, self._broadcasts.oldest_ms)
         return min([ms for ms in oldest if ms is not None], default=None)
 
     def observers(self) -> list[str]:
-        """Ids of the taps that saw the channel within the retention window, sorted."""
+        """Ids, sorted, of the taps that saw the channel in the retention window."""
         return sorted(self._observers)
 
     def state(self) -> CopiesState:

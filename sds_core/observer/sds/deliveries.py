@@ -1,9 +1,9 @@
 """Tracks the delivery of each message to each participant (docs/figures.md, 5).
 
 A bloom filter has no false negatives. If a frame's filter does not hold a message that
-could have arrived earlier, the participant lacks the message. A pair of message and
-participant is judged only when the participant sends a frame. The judgement needs no
-earlier state.
+could have arrived before the frame, the participant lacks the message. Each pair of
+message and participant is judged only when the participant sends a frame, and then from
+this frame alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from sds_core.wire import FrameKind
 _NEVER = -(1 << 62)
 
 _LOSSES_PER_FRAME = 25
-"""Maximum number of deliveries that one frame can show as lost or recovered."""
+"""Maximum number of deliveries that are counted as lost or recovered because of one
+frame."""
 
 
 class DeliveriesState(msgspec.Struct, array_like=True):
@@ -38,8 +39,8 @@ class DeliveriesState(msgspec.Struct, array_like=True):
     Attributes:
         receivers: Receivers by participant index.
         undelivered: For each message that was ever lost to a participant: the event
-            time of the first frame that lacked the message, and the clock when the loss
-            was found. The key is the message's order.
+            time of the first frame without it, and the clock when the loss was found.
+            The key is the message's order.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -48,7 +49,7 @@ class DeliveriesState(msgspec.Struct, array_like=True):
 
 @native
 class Deliveries:
-    """Tracks which participant received which message.
+    """Tracks which participants received each message.
 
     Attributes:
         receivers: Receivers by participant index.
@@ -86,7 +87,8 @@ class Deliveries:
         self._filters = filters
         self._health = health
         self._messages = messages
-        # Order of the oldest message within the window; no later message was dropped.
+        # Order of the oldest message in the retention window; no later message was
+        # dropped.
         self._oldest = totals.messages
         first = messages.first_seen_since(clock_ms - settings.horizon_ms)
         if first is not None:
@@ -94,7 +96,7 @@ class Deliveries:
         self.receivers = {
             by: packed.unpacked() for by, packed in state.receivers.items()
         }
-        # Number of waiting messages of all receivers.
+        # Total number of messages that wait, over all receivers.
         self._awaited = 0
         for one in self.receivers.values():
             self._awaited += one.waiting_count
@@ -112,18 +114,18 @@ class Deliveries:
         is_newest: bool,
         proves_lack: bool,
     ) -> None:
-        """Derive from a first copy which messages its sender has and which it lacks.
+        """Derive from a first copy which messages its sender has or lacks.
 
-        Call this before `Participants.spoke` for the same frame: only a participant
-        that was active before a message is expected to receive it.
+        Call this before `Participants.spoke` for the same frame, because a participant
+        is expected to receive only messages before which it was active.
 
         Args:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            proves_lack: Whether the frame is new enough to prove that the participant
-                lacked all messages that are not in the frame's filter.
+            proves_lack: Whether the frame was composed shortly before, so that the
+                participant lacks all messages that are not in its filter.
         """
         self.forget_old(clock_ms)
         if by == UNKNOWN:
@@ -158,8 +160,8 @@ class Deliveries:
         named: Named
         for named in frame.history:
             order: int = messages.order_of(named.fingerprint)
-            # Messages outside the window may still be remembered, because histories
-            # name them.
+            # Messages outside the window are not judged, but may be remembered because
+            # histories name them.
             if order >= self._oldest and order in waiting:
                 orders.add(order)
         return messages.by_orders(sorted(orders))
@@ -174,29 +176,31 @@ class Deliveries:
         is_newest: bool,
         proves_lack: bool,
     ) -> None:
-        """Judge each waiting message by a filter; see `first_copy_by`."""
+        """Judge each waiting message by the filter of a frame; see `first_copy_by`."""
         for old in [one for one in receiver.waiting if one < self._oldest]:
             self._end(receiver, by, old)
         time_ms: int = frame.time_ms
         proves: bool = proves_lack and frame.kind is not FrameKind.EPHEMERAL
-        # A roll-over may remove earlier messages from the filter, although the
-        # participant has these messages.
+        # A roll-over may have removed earlier messages from the filter, although the
+        # participant has them.
         rolled_ms = self._filters.rolled_ms(by)
         since_ms: int = _NEVER if rolled_ms is None else rolled_ms
         grace_ms: int = time_ms - self._settings.delivery_grace_ms
-        # A message that the participant already lacked before this time is lost.
+        # If the participant already lacked a message before this time, the message is
+        # lost.
         overdue_ms: int = time_ms - self._settings.delivery_deadline_ms
         if receiver.returns[0] >= overdue_ms:
-            # After a recent return, the participant had no time to catch up. A message
-            # counts only if the participant lacked it before the earlier return.
+            # If the participant returned recently, it had no time to catch up. A
+            # message then counts as lost only if the participant already lacked it
+            # before its second-latest return.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
-        # Each loss is an incident. The participant's next frame shows the remaining
-        # losses.
+        # Each loss is an incident. The participant's next frame shows the losses beyond
+        # this limit.
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):
-            # Ids of one dialect cannot be looked up in a filter of the other.
+            # Ids of one dialect cannot be looked up in a filter of the other dialect.
             if message.dialect is not frame.dialect:
                 continue
             order: int = message.order
@@ -238,16 +242,17 @@ class Deliveries:
         return self._missing.of(message)
 
     def orders_of_use(self) -> set[int]:
-        """Orders of the messages whose ids may still be searched for in a filter."""
+        """Orders of the messages whose ids may still be looked up in a filter."""
         of_use: set[int] = set()
         for receiver in self.receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
-        # The first message that is new to any receiver, and all later messages.
+        # This adds the first message that is new to any receiver, and all later
+        # messages.
         of_use.update(range(self._new_from(), self._totals.messages))
         return of_use
 
     def _new_from(self) -> int:
-        """Order of the first message that is new to any receiver."""
+        """Order of the first message that any receiver has not been checked for."""
         end: int = self._totals.messages
         first: int = end
         receiver: Receiver
@@ -266,15 +271,16 @@ class Deliveries:
         return found
 
     def forget(self, message: Message) -> None:
-        """Stop tracking a message that is being dropped."""
+        """Stop tracking a message, because it is dropped."""
         self._oldest = max(self._oldest, message.order + 1)
 
     def forget_silent_since(self, clock_ms: int) -> None:
         """Drop silent receivers, and waiting messages that are no longer remembered.
 
         Args:
-            clock_ms: Event time, Unix ms. A participant whose latest first copy is
-                earlier is inactive for all messages within the retention window.
+            clock_ms: Event time, Unix ms. If a participant's latest first copy is
+                earlier, the participant is inactive for all messages in the retention
+                window.
         """
         self._missing.forget_before(self._oldest)
         for by, receiver in list(self.receivers.items()):
@@ -341,15 +347,14 @@ class Deliveries:
     def _delivered(
         self, receiver: Receiver, by: int, message: Message, time_ms: int, clock_ms: int
     ) -> None:
-        """Count a delivery, and retract its loss if it counted as lost."""
+        """Count a delivery; if it counted as lost, retract this loss."""
         totals, order = self._totals, message.order
         was_lost = order in receiver.lost
         missing_ms = receiver.missing.get(order)
         self._end(receiver, by, order)
         receiver.delivered += 1
         if was_lost:
-            # If a release before 0.8 recorded the loss, the participant's count lacks
-            # the loss.
+            # If a release before 0.8 recorded the loss, `failed` does not include it.
             receiver.failed = max(0, receiver.failed - 1)
             totals.deliveries_retracted += 1
             self._note(message, "retracted", time_ms, by)
@@ -388,7 +393,7 @@ class Deliveries:
         receiver.lost.discard(order)
 
     def forget_old(self, clock_ms: int) -> None:
-        """Stop tracking messages older than the retention window."""
+        """Stop tracking messages that are older than the retention window."""
         since_ms = clock_ms - self._settings.horizon_ms
         end: int = self._totals.messages
         while self._oldest < end:

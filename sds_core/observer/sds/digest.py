@@ -1,10 +1,10 @@
-"""Encodes the frames of one channel in a chunk as one compact digest.
+"""Encodes the frames that one channel has in a chunk of records as one compact digest.
 
-Moving whole frames between processes is expensive, because most of their bytes are
-repeated history and an 18 kB bloom filter. A `ChannelDigest` has each id once per
-chunk. A history is a slice of a list that all frames share. For a filter, the digest
-has only the words that differ from the previous filter. Message content and unknown
-fields are omitted, except for the header of a segment. `seen_frames` decodes it.
+To move whole frames between processes would be expensive, because most of their bytes
+are a repeated history and an 18 kB bloom filter. A `ChannelDigest` contains each id
+once. A history is a slice of a list that all frames share. A filter is stored as the
+words that differ from the previous filter. Message content is omitted, except for the
+header of a segment; unknown fields are also omitted. `seen_frames` decodes digests.
 """
 
 from __future__ import annotations
@@ -49,11 +49,12 @@ _SPEC_CONTENT = _KIND_CODES[FrameKind.CONTENT, _SPEC]
 _SPEC_SYNC = _KIND_CODES[FrameKind.SYNC, _SPEC]
 _SPEC_BITS, _SPEC_K = DEFAULT_PARAMETERS.m_bits, DEFAULT_PARAMETERS.k
 _SPEC_BYTES = DEFAULT_PARAMETERS.length_bytes
-"""Size of every filter of the dialect; see `filter_bits`."""
+"""Size of every filter of the dialect `spec`, bytes; see `filter_bits`."""
 
 _ROW_BYTES = 1_500
 _TIMES_AS_LONG = 5
-"""A row takes about `_ROW_BYTES`; an entry takes `_TIMES_AS_LONG` times its length."""
+"""A row takes about `_ROW_BYTES` of memory; a new history entry takes about
+`_TIMES_AS_LONG` times its length."""
 
 _CONTENT_CODES = frozenset(_KIND_CODES[FrameKind.CONTENT, one] for one in DIALECTS)
 
@@ -66,19 +67,19 @@ Row = tuple[
 - offset, time_ms, clock_ms, observer, seq, waku_hash, content: see `Arrival`. The
   observer is an index into `observer_names`; `content` is the fingerprint of the whole
   frame;
-- waku_hash_bytes: Waku message hash of a content frame, otherwise empty;
-- kind: twice the index of the frame's kind in `KINDS`, plus the index of the frame's
-  dialect in `DIALECTS`;
-- name, sender: indices into `names` and `sender_names`;
+- waku_hash_bytes: Waku message hash of a content frame; empty for other frames;
+- kind: twice the index of the frame's kind in `KINDS`, plus the index of its dialect in
+  `DIALECTS`;
+- name, sender: indices of message id and sender in `names` and `sender_names`;
 - lamport: Lamport timestamp; 0 if the kind has no timestamp;
 - history from, history to: start and end of the frame's slice of `histories`;
-- history dropped: number of history entries that are dropped because of limits;
+- history dropped: number of history entries that limits dropped;
 - requests to: end of the frame's slice of `requests`;
-- requests dropped: number of requests that are dropped because of limits;
-- filter: `NO_FILTER`, `WHOLE_FILTER` or `CHANGED_FILTER`;
-- bits set: number of bits in the filter that are 1;
+- requests dropped: number of requests that limits dropped;
+- filter: how the filter is encoded: `NO_FILTER`, `WHOLE_FILTER` or `CHANGED_FILTER`;
+- bits set: number of bits of the filter that are 1;
 - changes to: end of the frame's slices of `positions` and `changes`;
-- sizes: for each part of the frame, the number of bytes.
+- sizes: number of bytes of each part of the frame.
 """
 
 
@@ -88,20 +89,21 @@ class ChannelDigest(msgspec.Struct, array_like=True):
     Attributes:
         histories: Indices into `names`.
         requests: Indices into `names`.
-        requests_held: For each request, whether the requester's own filter holds the
-            id.
-        names: Message ids. An id appears once for every combination of sender and
-            retrieval hint.
-        name_prints: `fingerprint` of each of `names`.
+        requests_held: For each request, whether the filter of the requester's frame
+            holds the requested id.
+        names: Message ids. An id appears once for each combination with a sender and a
+            hint.
+        name_prints: The `fingerprint` of each of `names`.
         name_senders: Sender of each of `names`, as an index into `sender_names`.
         name_hints: Retrieval hint of each of `names`; empty if the name has no hint.
-        sender_names: Participant ids; the first, empty id means an unknown sender.
-        filters: Bits of each whole filter, in order.
-        filter_shapes: ``m_bits, k`` of each whole filter, in one flat list.
-        positions: Positions of the words that differ from the previous filter,
-            ``uint32``.
-        changes: Words that differ from the previous filter, ``uint64``.
-        segments: Segments that are the content of a frame, in order of offsets.
+        sender_names: Participant ids; the first id is empty and stands for an unknown
+            sender.
+        filters: Bits of each filter that is stored whole, in order.
+        filter_shapes: ``m_bits`` and ``k`` of each of `filters`, in one flat list.
+        positions: Positions of the words in which filters differ from the previous
+            filter, ``uint32``.
+        changes: These words, ``uint64``.
+        segments: The segments among the contents of the frames, in order of offsets.
     """
 
     partition: int
@@ -172,10 +174,10 @@ class ChannelDigester:
             self._add_segment(arrival.offset, frame.content, frame.sender_id.encode())
 
     def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
-        """Append a frame if its outline is valid and no limit drops a part.
+        """Append a frame by its outline, if the outline is valid and within all limits.
 
-        The result is the approximate memory of the frame in bytes; 0 if the frame was
-        not appended.
+        The result is the approximate number of bytes that the frame takes in memory; 0
+        if the frame was not appended.
         """
         (
             sender_id,
@@ -244,7 +246,7 @@ class ChannelDigester:
 
     def _add_requests(self, message_ids: list[str], filter_: Filter | None) -> int:
         left_out = 0
-        # A frame has one request per id, even if it repeats the id.
+        # If a frame repeats an id among its requests, the id counts once.
         for message_id in dict.fromkeys(message_ids):
             if not message_id:
                 continue

@@ -1,4 +1,4 @@
-"""The values that the frames of one digest share: names, histories and filters."""
+"""Encodes what the frames of a digest share: names, histories and filters."""
 
 from __future__ import annotations
 
@@ -22,21 +22,22 @@ from sds_core.wire import (
 from sds_core.wire.outline import entry_bytes, outlined_entry
 
 LONGEST_HINT = 1_024
-"""Maximum bytes of a retrieval hint; js-waku uses 32. Longer hints are dropped."""
+"""Maximum bytes of a retrieval hint; longer hints are dropped. js-waku uses 32."""
 
 NO_FILTER, WHOLE_FILTER, CHANGED_FILTER = range(3)
-"""How a frame's filter is encoded. `CHANGED_FILTER` has only the words that differ."""
+"""How a frame's filter is encoded. `CHANGED_FILTER` has only the words that differ from
+the previous filter."""
 
 _WORD_BYTES = 8
 _CHANGE_BYTES = 12
-"""Bytes of a changed word, and of the word's position."""
+"""Total number of bytes of a changed word and its position."""
 
 _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]]]
-"""A history, compared with `Histories.indices`.
+"""The result of a comparison of a history with earlier histories.
 
-Part 1 is the history's index in `Histories.indices`. Parts 2 and 3 are the history's
-new entries, and the sizes of these entries in the frame. Part 4 has the entries that no
-earlier history has.
+Part 1 is the position in `Histories.indices` at which the history starts. Part 2 has
+the new entries, which must be appended; part 3 has their sizes in the frame. Part 4 has
+those new entries that no earlier history contains, also decoded.
 """
 
 
@@ -45,8 +46,8 @@ class Names:
     """The ids of messages and participants that the frames name.
 
     Attributes:
-        senders: Participant ids and their indices; the first id is empty.
-        prints: Fingerprint of each message id.
+        senders: Index of each participant id; the first id is empty.
+        prints: Fingerprints of the message ids.
         name_senders: Index of the sender of each message; 0 if unknown.
     """
 
@@ -70,13 +71,13 @@ class Names:
 
     @property
     def hints(self) -> list[bytes]:
-        """The hint of each message id."""
+        """The retrieval hint of each message id."""
         return [hint for _, _, hint in self._indices]
 
     def index(self, message_id: str, sender_id: str = "", hint: bytes = b"") -> int:
-        """Return the index of a message id with this sender and hint."""
-        # The hint is part of the key, because a frame must not get a later frame's
-        # hint.
+        """Return the index of a message id in combination with this sender and hint."""
+        # The hint is part of the key, because a frame must not get the hint of a later
+        # frame.
         if len(hint) > LONGEST_HINT:
             hint = b""
         prints = self.prints
@@ -88,11 +89,11 @@ class Names:
         return index
 
     def sender(self, sender_id: str) -> int:
-        """Return the index of a participant."""
+        """Return the index of a participant id."""
         return self.senders.setdefault(sender_id, len(self.senders))
 
     def sender_in_bytes(self, sender_id: bytes) -> int | None:
-        """Return the index of a participant; None if the id is unusable."""
+        """Return the index of an encoded participant id; None if the id is unusable."""
         index = self._senders_as_bytes.get(sender_id)
         if index is None:
             text = usable_id(sender_id)
@@ -104,7 +105,7 @@ class Names:
 
 @native
 def usable_id(raw: bytes) -> str | None:
-    """Return an id as text; None if it is not UTF-8 or may be too long."""
+    """Decode an id; None if the id is not UTF-8, or may be too long."""
     if len(raw) > MAX_ID_CHARACTERS:
         return None
     try:
@@ -116,18 +117,19 @@ def usable_id(raw: bytes) -> str | None:
 @native
 @dataclass(slots=True)
 class Histories:
-    """Causal histories, each a slice of one list.
+    """The causal histories of a digest, which are slices of one list.
 
-    Usually a history is the previous frame's history without its first entries,
-    followed by new entries. In the usual case, only the new entries are added.
+    Usually, a history is the previous frame's history without its first entries,
+    followed by new entries. Then only the new entries are appended to the list.
 
     Attributes:
-        indices: Index of the name of each entry.
+        indices: The list; each entry is an index into the digest's names.
     """
 
     _names: Names
     indices: list[int] = field(default_factory=list)
-    # Entries in wire form, and their sizes in a frame; None and 0 if unknown.
+    # For each entry of `indices`, its encoded form, and its size in a frame; None and 0
+    # if unknown.
     _entries: list[bytes | None] = field(default_factory=list)
     _sizes: list[int] = field(default_factory=list)
     # Where the last history begins.
@@ -135,13 +137,13 @@ class Histories:
     _known: dict[bytes, int] = field(default_factory=dict)
 
     def add(self, entries: Sequence[HistoryEntryLike]) -> tuple[int, int, int]:
-        """Add a history; return its slice, and the number of surplus entries."""
+        """Add a history; return its slice, and the number of dropped entries."""
         left_out = max(0, len(entries) - MOST_HISTORY)
         added: list[int] = []
         for entry in entries[-MOST_HISTORY:]:
             message_id, sender_id = entry.message_id, entry.sender_id
             if not message_id:
-                # A hostile sender may send an empty id.
+                # Only a hostile sender sends an empty id.
                 continue
             if max(len(message_id), len(sender_id)) > MAX_ID_CHARACTERS:
                 left_out += 1
@@ -157,7 +159,7 @@ class Histories:
         return begin, begin + len(added), left_out
 
     def new_entries(self, entries: list[bytes], size: int) -> _NewEntries | None:
-        """Compare the history of an outline with previous histories.
+        """Compare the encoded entries of a history with earlier histories.
 
         The result is the argument for `add_new`; None if `add` must decode the history.
         """
@@ -187,7 +189,7 @@ class Histories:
         return (begin, new, sizes, unknown) if taken == size else None
 
     def add_new(self, entries: _NewEntries) -> None:
-        """Add a history as `new_entries` returned it."""
+        """Add a history from the result of `new_entries`."""
         begin, new, sizes, unknown = entries
         if begin < len(self.indices) or new:
             self._begin = begin
@@ -201,7 +203,7 @@ class Histories:
         self._sizes += sizes
 
     def _run(self, before: list[Any], history: list[Any]) -> tuple[int, int]:
-        """Return where `history` starts in `before`, and how many entries agree."""
+        """Return where `history` starts in `before`, and how many entries are equal."""
         end = len(before)
         if not history:
             return end, 0
@@ -222,18 +224,17 @@ class Histories:
 @native
 @dataclass(slots=True)
 class Filters:
-    """Filters, either whole or as the words that differ from the previous filter.
+    """The filters of a digest, whole or as the words that differ from the previous one.
 
     Attributes:
-        shapes: ``m_bits, k`` of each whole filter, in one flat list.
-        changed: Total number of words in which a filter differs from the previous
-            filter.
+        shapes: ``m_bits`` and ``k`` of each whole filter, in one flat list.
+        changed: Total number of words in `words`.
     """
 
     whole: list[bytes] = field(default_factory=list)
     shapes: list[int] = field(default_factory=list)
     changed: int = 0
-    # Words in which a filter differs from the previous filter, and their positions.
+    # Words in which filters differ from the previous filter, and their positions.
     _positions: list[np.ndarray] = field(default_factory=list)
     _words: list[np.ndarray] = field(default_factory=list)
     # The previous filter: (dialect, m_bits, k, number of bytes), its words, and the
@@ -242,12 +243,12 @@ class Filters:
 
     @property
     def positions(self) -> bytes:
-        """Positions of the words that differ from the previous filter, ``uint32``."""
+        """Positions of all words in `words`, ``uint32``."""
         return _joined(self._positions, np.uint32)
 
     @property
     def words(self) -> bytes:
-        """Words that differ from the previous filter, ``uint64``."""
+        """All words that differ from the previous filter, ``uint64``."""
         return _joined(self._words, np.uint64)
 
     def add(self, filter_: Filter | None) -> tuple[int, int]:
@@ -263,10 +264,11 @@ class Filters:
         k: int,
         bits: bytes | bytearray | memoryview,
     ) -> tuple[int, int]:
-        """Add the bits of a filter, as `add` does."""
+        """Add a filter by its bits, as `add` does."""
         size = len(bits)
         if size % _WORD_BYTES:
-            # Libraries send only filters of whole words.
+            # Libraries send only filters of whole words, so other filters are stored
+            # whole.
             self._last = None
             bits_set = count_set_bits(dialect, bits, m_bits)
             return self._add_whole(m_bits, k, bits), bits_set

@@ -1,4 +1,4 @@
-"""Judges a channel by the evidence in a window (docs/figures.md, 8)."""
+"""Judges a channel by the evidence in a window of time (docs/figures.md, 8)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
-"""Length of the steps of time into which evidence is grouped."""
+"""Length of the steps of time by which evidence is grouped."""
 
 Found = tuple[int, int, int]
-"""Evidence of one kind: its start, when it was found, and the number of events.
+"""Events of one kind with the same times: when they began, when they were found, and
+their number.
 
-Start and finding time are clocks in Unix ms, in multiples of `STEP_MS`. The start is
-rounded down, and the finding time is rounded up.
+Both times are times of the clock in Unix ms, rounded to multiples of `STEP_MS`: the
+first is rounded down, and the second is rounded up.
 """
 
 
@@ -31,14 +32,14 @@ class Counts:
 
     Attributes:
         messages, unacknowledged: Number of messages whose deadline was in the window,
-            and number of unacknowledged messages among them.
+            and number of those that are unacknowledged.
         pairs, undelivered: Number of deliveries that ended in the window, and number of
-            lost deliveries among them, without retracted losses.
-        lost: Number of messages that are lost to all participants.
+            those that are lost, without retracted losses.
+        lost: Number of messages that were lost to all participants.
         recovering: Whether a gap is open, or a delivery has recovered.
         expired: Whether a repair episode expired.
-        saturated: Whether a participant's newest filter is too full.
-        attributed: Whether a content frame named its sender.
+        saturated: Whether the newest filter of any participant is too full.
+        attributed: Whether any content frame named its sender.
     """
 
     messages: int
@@ -55,7 +56,7 @@ class Counts:
 
 @native
 def verdict_of(counts: Counts, settings: RuleSettings) -> tuple[Verdict, str]:
-    """Return the first verdict that applies after the warm-up, and its reason."""
+    """Return the first verdict that applies, if the warm-up is over, and its reason."""
     if counts.lost:
         return Verdict.FAILING, "lost"
     if counts.undelivered * 100 > counts.pairs * settings.undelivered_percent:
@@ -83,17 +84,15 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     """The events that caused a bad verdict, with their times.
 
     Attributes:
-        messages, pairs, saturated, content, attributed: See `Counts`. States of
+        messages, pairs, saturated, content, attributed: See `Counts`. States from
             releases before 0.13 lack `attributed`.
-        lost, undelivered, unacknowledged: All failures of the kind in the attribute's
-            name.
-        recovered, expired: For each step in which events were found, the event that
-            began last.
-        gaps: The open gap that began last.
-        lacking: `undelivered` by participant id, for the participants with the most
-            lost messages.
-        lacking_others: Number of participants to which messages are lost and that are
-            not in `lacking`.
+        lost, undelivered, unacknowledged: All failures of each kind.
+        recovered, expired: For each step in which such events were found, the event
+            that began last.
+        gaps: The open gap that began last, if any.
+        lacking: Ids of the participants with the most lost messages, each with its part
+            of `undelivered`.
+        lacking_others: Number of further participants to which messages were lost.
     """
 
     messages: int
@@ -113,7 +112,7 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """Return the verdict and its reason without some of the evidence."""
+        """Return the verdict and its reason without the excused evidence."""
 
         def count(found: Iterable[Found]) -> int:
             return count_without(found, excused)
@@ -134,17 +133,17 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
 
 
 def count_without(found: Iterable[Found], excused: Excused) -> int:
-    """Return how many events of one kind are not excused."""
+    """Return the number of events of one kind that are not excused."""
     return sum(count for since, at, count in found if not excused(since, at))
 
 
 @native
 def step_before(time_ms: int) -> int:
-    """The latest step at or before a time, Unix ms."""
+    """The last multiple of `STEP_MS` at or before a time, Unix ms."""
     return time_ms // STEP_MS * STEP_MS
 
 
 @native
 def step_after(time_ms: int) -> int:
-    """The first step at or after a time, Unix ms."""
+    """The first multiple of `STEP_MS` at or after a time, Unix ms."""
     return -(-time_ms // STEP_MS) * STEP_MS

@@ -1,4 +1,4 @@
-"""Excuses a channel's findings if the monitor may have missed messages."""
+"""Finds a channel's findings that capture gaps or incomplete mirrors excuse."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 from sds_core.observer.settings import ObserverSettings
 
 LEAST_EXPIRED = 10
-"""Minimum number of expired repair episodes for an alert."""
+"""Minimum number of expired repair episodes for which an alert fires."""
 
 ALERTS = {
     "lost": "SdsMessagesLost",
@@ -23,10 +23,10 @@ ALERTS = {
 def excused_findings(
     totals: ChannelTotals, excusing: Excusing, settings: ObserverSettings
 ) -> tuple[ExcusedFindings, ...]:
-    """Return a channel's findings by kind, for the kinds with excused findings.
+    """Return a channel's findings of each kind of which some are excused.
 
-    A message that seems lost may have been sent in a capture gap and named later. For
-    lost messages, earlier capture gaps count too.
+    For lost messages, earlier capture gaps count too, because a message may have been
+    sent in a capture gap and first named later.
     """
     evidence = totals.evidence
     if evidence is None:

@@ -1,6 +1,6 @@
-"""Tracks growth and roll-over of participants' bloom filters (docs/figures.md, 5, 9).
+"""Tracks how participants' bloom filters grow and roll over (docs/figures.md, 5, 9).
 
-Only the fill of each filter is stored, not its bits.
+Only the number of each filter's set bits is stored, not the bits.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from sds_core.wire import Dialect, FrameKind, estimated_ids
 
 
 class FilterTrace(msgspec.Struct, array_like=True):
-    """A participant's newest filter: the filter with the maximum Lamport timestamp.
+    """What is known about a participant's newest filter.
 
     Attributes:
-        dialect, m_bits, k: Parameters of the filter; a change of dialect starts a new
-            trace.
-        lamport: Lamport timestamp of the frame.
-        rolled_ms: Event time of the frame that showed the latest roll-over; None if
-            none did.
-        grown_from: Event time and estimated number of ids of an earlier frame, from
-            which growth is computed. The earlier frame is the participant's first
-            frame, or one to two retention windows old.
-        grown_next: The values of a later frame. After a retention window, these values
-            replace `grown_from`.
+        dialect, m_bits, k: Parameters of the filter. If a participant changes its
+        dialect, a new trace begins.
+        lamport: Lamport timestamp of the frame with the filter, the maximum so far.
+        rolled_ms: Event time of the frame that showed the latest roll-over, Unix ms;
+            None if no roll-over was seen.
+        grown_from: Event time and estimated number of ids of the earlier frame from
+            which growth is computed. This is the participant's first frame, or a frame
+            that is one to two retention windows old.
+        grown_next: The same values of a later frame, which replace `grown_from` after a
+            retention window.
     """
 
     dialect: Dialect
@@ -46,10 +46,11 @@ class FilterTrace(msgspec.Struct, array_like=True):
 @native
 @dataclass(slots=True)
 class Filters:
-    """Tracks the filters in first copies.
+    """Tracks the filters of participants in first copies.
 
     Attributes:
-        traces: Traces by participant index; `UNKNOWN` for all senders without a name.
+        traces: Traces by participant index; all senders without a name share the index
+            `UNKNOWN`.
         has_rolled: Whether the latest first copy showed a roll-over.
     """
 
@@ -58,12 +59,12 @@ class Filters:
     has_rolled: bool = False
 
     def rolled_ms(self, by: int) -> int | None:
-        """Event time of the participant's latest roll-over; None if none was seen."""
+        """Event time of a participant's latest roll-over; None if none was seen."""
         trace = self.traces.get(by)
         return None if trace is None else trace.rolled_ms
 
     def rolled(self, by: int, frame: SeenFrame) -> None:
-        """Record that a frame shows a roll-over of its sender's newest filter."""
+        """Record that a frame shows that its sender's newest filter rolled over."""
         trace = self.traces[by]
         self.has_rolled = True
         trace.rolled_ms = frame.time_ms
@@ -71,9 +72,9 @@ class Filters:
         self._grow(trace)
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> bool:
-        """Record the filter of a first copy; return whether it is the newest.
+        """Record the filter of a first copy; return whether it is its sender's newest.
 
-        A first copy that is seen late has an old filter.
+        If a first copy is seen late, its filter may be older than the newest filter.
         """
         self.has_rolled = False
         filter_ = frame.filter
@@ -119,6 +120,6 @@ class Filters:
 
 
 def _has_rolled(trace: FilterTrace, filter_: Filter) -> bool:
-    """Whether the filter was rebuilt: its fill decreased or its size changed."""
+    """Whether the filter was rebuilt: it has fewer set bits or another size."""
     is_other = (filter_.m_bits, filter_.k) != (trace.m_bits, trace.k)
     return is_other or filter_.bits_set < trace.bits_set

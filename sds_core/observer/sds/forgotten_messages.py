@@ -1,4 +1,4 @@
-"""Newest clock and Lamport timestamps of forgotten messages (docs/figures.md, 2, 6)."""
+"""Keeps bounds on the messages that were forgotten (docs/figures.md, 2, 6)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class ForgottenState(msgspec.Struct, array_like=True):
     """Encoded form of `ForgottenMessages`.
 
     Attributes:
-        seen_ms: The channel's clock at the newest forgotten first copy, Unix ms; 0 if
-            none is forgotten.
-        lamports: Highest forgotten Lamport timestamp, by participant index; `UNKNOWN`
-            for all senders without a name.
+        seen_ms: The channel's clock at the newest first copy that was forgotten, Unix
+            ms; 0 if none was.
+        lamports: Highest forgotten Lamport timestamp of each participant, by index;
+            senders without a name share the index `UNKNOWN`.
     """
 
     seen_ms: int = 0
@@ -29,7 +29,7 @@ class ForgottenState(msgspec.Struct, array_like=True):
 @native
 @dataclass(slots=True)
 class ForgottenMessages:
-    """Tracks clock and Lamport timestamps of forgotten content and sync frames."""
+    """Tracks newest clock and highest Lamport timestamps of forgotten messages."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -46,10 +46,10 @@ class ForgottenMessages:
         state.lamports[sender] = max(lamport, known or 0)
 
     def may_have(self, sender: int, lamport: Uint64) -> bool:
-        """Whether a sender's message with this Lamport timestamp may be forgotten."""
+        """Whether the sender's message with this timestamp may be forgotten."""
         known = self._state.lamports.get(sender)
         return known is not None and lamport <= known
 
     def remembers_since(self, seen_ms: int) -> bool:
-        """Whether everything that was seen since `seen_ms` is remembered."""
+        """Whether all messages that were seen at or after `seen_ms` are remembered."""
         return seen_ms > self._state.seen_ms

@@ -1,8 +1,8 @@
 """The table of all figures of an SDS channel; see ``docs/figures.md``.
 
-Each section of docs/figures.md has a module. To add a figure, add a field to
-`ChannelTotals` and an entry to a module of this package. Metrics, report, pages,
-charts, history and tables of the documentation follow from the entry.
+Each section of docs/figures.md has a module in this package. To add a figure, add a
+field to `ChannelTotals` and an entry to a module. Metrics, report, pages, charts,
+history and the tables of the documentation are generated from the entry.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GROUPS = (
     "Rate-limit budget",
     "Segments",
 )
-"""Headings of the page, in order."""
+"""Headings on the page of a channel, in order."""
 
 _CHARTS = (
     ChartShape(
@@ -80,7 +80,7 @@ _REPORT_ORDER = (
     "message_id_collisions",
     "deliveries",
     "gaps",
-    # `gaps.retracted` is the only path whose positions in report and table differ.
+    # Only this path has different positions in report and table.
     "gaps.retracted",
     "repair",
     "repair_timing",
@@ -96,8 +96,8 @@ _REPORT_ORDER = (
 )
 """Order of the report of release 0.5.0.
 
-The history's columns have the order of this tuple, and users load the history's files
-by position. Never change this tuple; new figures come after it.
+The columns of the history have the same order, and users load the history's files by
+position. Therefore, never change this tuple; new figures come after its paths.
 """
 
 CHANNEL_FIGURES = FigureTable(

@@ -1,4 +1,4 @@
-"""Bytes, participants and filters: docs/figures.md, 9."""
+"""Figures of bytes, participants and filters: docs/figures.md, 9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verdict, and effects that make figures unreliable: docs/figures.md, 2, 8."""
+"""Figures of the verdict and of unreliable figures: docs/figures.md, 2, 8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repair and its timing: docs/figures.md, 7."""
+"""Figures of repair and its timing: docs/figures.md, 7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames, copies and messages: docs/figures.md, 2."""
+"""Figures of frames, copies and messages: docs/figures.md, 2."""
 
 from __future__ import annotations
 
