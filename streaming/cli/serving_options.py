@@ -38,7 +38,7 @@ def port_option(content: str, port: int) -> Decorator:
         type=click.IntRange(0, 65535),
         default=port,
         panel=Panel.WEB,
-        help=f"Port of {content}; 0 selects a free one.",
+        help=f"Port of {content}; 0 selects a free port.",
     )
 
 
@@ -55,14 +55,15 @@ def serving_options(
             setting(
                 "--host",
                 default=LOOPBACK,
-                help=f"Address on which to listen for {content}.",
+                help=f"Address on which the command serves {content}.",
             ),
             port_option(content, port),
             setting(
                 "--web-config",
                 type=FILE,
-                help="YAML file with TLS and passwords, in the format of the "
-                "Prometheus exporter toolkit. If the file changes, it is read again.",
+                help="YAML file with the settings of TLS and logins, in the format "
+                "of the Prometheus exporter toolkit. If the file changes, the "
+                "command reads it again.",
             ),
             setting(
                 "--allowed-host",
@@ -75,7 +76,7 @@ def serving_options(
             setting(
                 "--insecure-web",
                 is_flag=True,
-                help="Allow requests from other machines without a login.",
+                help="Let other machines send requests without a login.",
             ),
         ),
         _address,

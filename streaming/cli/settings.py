@@ -96,7 +96,7 @@ def log_option(*, exposed: bool = False) -> Decorator:
         is_eager=True,
         expose_value=exposed,
         callback=_set_format,
-        help="Format of the log on standard error: text, or one JSON object a line.",
+        help="Format of the log on standard error: text, or one JSON object per line.",
     )
 
 
@@ -112,7 +112,7 @@ json_option = setting(
     "as_json",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Print one JSON object; for a list, print one JSON object a line.",
+    help="Print one JSON object; for a list, print one JSON object per line.",
 )
 """Adds ``--json``; the command gets ``as_json``."""
 
