@@ -272,7 +272,10 @@ def check_fit(state: State, profile: Profile) -> None:
         SnapshotError: An option differs, or a value is over a limit.
     """
     if state.log_order is not profile.log_order:
-        detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
+        detail = (
+            f"the snapshot's log is ordered by {state.log_order}, but the profile "
+            f"orders it by {profile.log_order}"
+        )
         raise SnapshotError(detail)
     for option, ours in options_of(profile).items():
         # Snapshots of 0.9.0 name no options.
@@ -284,7 +287,8 @@ def check_fit(state: State, profile: Profile) -> None:
         limit = getattr(profile, option)
         if size > limit:
             detail = (
-                f"the snapshot needs {option} = {size}, but the profile has {limit}"
+                f"the snapshot needs a {option} of at least {size}, but the profile "
+                f"has {limit}"
             )
             raise SnapshotError(detail)
 

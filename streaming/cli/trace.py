@@ -57,7 +57,8 @@ from streaming.settings import Window
     "--anonymise",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Replace the names of participants by pseudonyms, for bug reports.",
+    help="Replace the names of participants by participant-1 and so on, for bug "
+    "reports.",
 )
 @html_option
 @log_option()

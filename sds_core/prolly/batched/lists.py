@@ -53,7 +53,10 @@ def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
         BadFrame: The length is not a multiple of `FINGERPRINT_BYTES`.
     """
     if len(theirs) % FINGERPRINT_BYTES:
-        text = f"{len(theirs)} bytes are not a whole number of fingerprints"
+        text = (
+            f"the fingerprints have {len(theirs)} bytes, which is not a multiple of a "
+            "fingerprint's length"
+        )
         raise BadFrame(text)
     starts = range(0, len(theirs), FINGERPRINT_BYTES)
     their_list = [theirs[at : at + FINGERPRINT_BYTES] for at in starts]
@@ -83,7 +86,10 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
     """
     bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
     if len(bits) > len(things):
-        text = f"a bitmap marks node {len(bits)}, but its list has {len(things)} nodes"
+        text = (
+            f"a bitmap marks node {len(bits)} of a list that has only {len(things)} "
+            "nodes"
+        )
         raise BadFrame(text)
     return [thing for bit, thing in zip(bits, things, strict=False) if bit == "1"]
 
@@ -112,8 +118,8 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):
         text = (
-            f"a message has {len(message.time_differences)} times, but its hashes have "
-            f"{len(hashes)} bytes"
+            f"a message has {len(message.time_differences)} times, but the number of "
+            f"its hashes differs: they have {len(hashes)} bytes"
         )
         raise BadFrame(text)
     times_ns = list(accumulate(message.time_differences))
@@ -124,9 +130,15 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     ]
     for before, item in pairwise(items):
         if item <= before:
-            text = f"message {item.message_hash.hex()} is not in order"
+            text = (
+                f"message {item.message_hash.hex()} is not in the order of times and "
+                "hashes"
+            )
             raise BadNode(text)
     if items and not (start_ns <= times_ns[0] <= times_ns[-1] < end_ns):
-        text = f"messages from {times_ns[0]} to {times_ns[-1]} ns are out of range"
+        text = (
+            f"the messages have times from {times_ns[0]} to {times_ns[-1]} ns, which "
+            "are outside the compared range"
+        )
         raise BadNode(text)
     return items

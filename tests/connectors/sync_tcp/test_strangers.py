@@ -276,7 +276,7 @@ def test_figures_of_a_server_are_metrics() -> None:
     figures = ServingFigures(connections=7, refused=2)
     with WebServer(create_serving_app(figures), port=0) as server:
         assert httpx.get(f"{server.url}/readyz").text == (
-            "not ready: the topic is being read\n"
+            "not ready: the server is still reading the topic\n"
         )
         figures.messages = 99
         assert httpx.get(f"{server.url}/readyz").status_code == 200
