@@ -166,8 +166,8 @@ class DeadLetterWriter(LazyProducer):
             if not self._has_logged:
                 self._has_logged = True
                 _log.error(
-                    "the dead letter of %s:%d:%d cannot be written (%s): from now on, "
-                    "the monitor only counts dead letters",
+                    "the dead letter of %s:%d:%d cannot be written (%s): from now "
+                    "on, the monitor counts dead letters, but does not write them",
                     *self._settings.place_of(one.record.partition),
                     one.record.offset,
                     refusal,

@@ -28,8 +28,8 @@ class MessageIdTaken(ParticipantError, ValueError):
 
     def __init__(self, message_id: str) -> None:
         super().__init__(
-            f"another message has the id {message_id!r:.80}; if you omit the id, a "
-            "new id is made"
+            f"message id {message_id!r:.80} is taken by another message; omit the id "
+            "to get a new id"
         )
         self.message_id = message_id
 

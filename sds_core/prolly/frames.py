@@ -125,7 +125,7 @@ class FrameReader:
             try:
                 kind = Kind(number)
             except ValueError:
-                text = f"a frame has an unknown kind: {number}"
+                text = f"a frame has the unknown kind {number}"
                 raise BadFrame(text) from None
             end = _HEAD.size + length
             if len(self._buffer) < end:

@@ -74,7 +74,8 @@ def compare(
         raise click.UsageError(message)
     if every is not None and (span.from_ms, span.to_ms) != (None, None):
         message = (
-            "--every compares the newest messages: give --last, not --from or --to"
+            "--every always compares the newest messages: give --last instead of "
+            "--from and --to"
         )
         raise click.UsageError(message)
     if peer is None:
@@ -139,7 +140,8 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
     except OSError as error:
         names = ", ".join(str(file) for file in files if file is not None)
         message = (
-            f"{names} cannot be used ({reason_of(error)}): check that all are PEM files"
+            f"{names} cannot be used ({reason_of(error)}): check that each file is a "
+            "PEM file"
         )
         raise click.UsageError(message) from error
     return context

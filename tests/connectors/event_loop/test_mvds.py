@@ -353,7 +353,7 @@ def test_message_that_cannot_be_stored_is_not_acknowledged(
         asyncio.run(main())
     # To its sender, what it did not take is lost on the way.
     assert {one.getMessage()[:32] for one in caplog.records} == {
-        "a payload to peer b'bob' is lost"
+        "a payload for peer b'bob' is lost"
     }
 
 

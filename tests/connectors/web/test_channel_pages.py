@@ -184,7 +184,7 @@ def test_charts_have_the_last_hours_as_pictures_and_tables(
     assert "The last 1 hour" in text
     assert "12:03 ≤ 5 s ≤ 5 s ≤ 5 s" in text
     assert "12:03 4,711 0 0 0" in text
-    assert "intervals of 1 min; event time in UTC" in text
+    assert "intervals of 1 min; times are event times in UTC" in text
     light = client.get("/channel?id=c&hours=1&history=false").text
     assert "<svg" not in light
     assert light.count("data-kept") == 2
@@ -202,7 +202,7 @@ def test_charts_of_a_young_channel_begin_with_it(
     stage.minutes = [row]
     text = text_of(client, "/channel?id=c&hours=24")
     assert "Since 11:43 UTC" in text
-    assert "intervals of 1 min; event time in UTC" in text
+    assert "intervals of 1 min; times are event times in UTC" in text
     assert "11:43 3 0 0 0" in text
     assert "11:42" not in text
     stage.snapshot = snapshot({"c": totals(first_event_ms=1)})
