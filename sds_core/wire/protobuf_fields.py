@@ -72,8 +72,7 @@ def protobuf_fields(message: bytes) -> Iterator[Field]:
             rest = len(message) - position
             if length > rest:
                 detail = (
-                    f"field {number} needs {length} bytes, but only {rest} bytes are "
-                    "left"
+                    f"field {number} needs {length} bytes, but only {rest} are left"
                 )
                 raise BrokenProtobuf(start, detail)
             value = message[position : position + length]

@@ -165,7 +165,7 @@ def replay_command(
     exist, the exit code is 1.
     """
     if sum((bool(sources), reason is not None, all_letters)) != 1:
-        message = "give one of SOURCE..., --reason and --all"
+        message = "give exactly one of SOURCE..., --reason and --all"
         raise click.UsageError(message)
 
     from streaming.cli.actions.dead_letter import Replay

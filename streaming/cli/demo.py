@@ -66,7 +66,8 @@ def command(scenario: str, seed: int | None, **options: Any) -> None:
     """
     if scenario == RECORDED and seed is not None:
         message = (
-            "--seed needs a simulated --scenario: the recording has no random part"
+            "--seed needs a simulated --scenario, because recorded traffic has no "
+            "random part"
         )
         raise click.UsageError(message)
 

@@ -178,8 +178,9 @@ def _check(security: KafkaSecurity) -> None:
     protocol = security.protocol.value
     if security.has_user and not (security.username and security.password):
         message = (
-            f"--kafka-protocol {protocol} needs --kafka-username, and a password as "
-            "SDS_MONITOR_KAFKA_PASSWORD or as kafka-password in the --config file"
+            f"--kafka-protocol {protocol} needs --kafka-username and a password: give "
+            "the password as SDS_MONITOR_KAFKA_PASSWORD, or as kafka-password in the "
+            "--config file"
         )
         raise click.UsageError(message)
     if security.username and not security.has_user:

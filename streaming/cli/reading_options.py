@@ -37,7 +37,8 @@ def _checked_master(
         return None if is_submitted() else LOCAL
     if is_submitted():
         message = (
-            "spark-submit has its own --master: give --master only to spark-submit"
+            "spark-submit sets the master: give --master to spark-submit, not to "
+            "sds-monitor"
         )
         raise click.BadParameter(message)
     try:

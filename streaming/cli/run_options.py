@@ -55,8 +55,8 @@ def _history_settings(
             f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
         )
         message = (
-            f"{', '.join(first)} and {last} must be different topics, because a topic "
-            "contains only one kind of records"
+            f"{', '.join(first)} and {last} must be different topics, because each "
+            "topic contains only one kind of record"
         )
         raise click.UsageError(message)
     directory = (history or checkpoint / "history").absolute()
@@ -122,8 +122,9 @@ def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Pa
     """
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
-            f"{shown(str(value))} is a URL, but the monitor needs a directory: mount a "
-            "shared file system, and give its path (docs/scaling.md)"
+            f"{shown(str(value))} is a URL, but the monitor needs a directory: mount "
+            "a shared file system, and give the path at which it is mounted "
+            "(docs/scaling.md)"
         )
         raise click.BadParameter(message)
     return value

@@ -96,8 +96,8 @@ def _address(
     for name in names:
         if not _NAME.fullmatch(name):
             message = (
-                f"--allowed-host {shown(name)} is no host name: use a name without "
-                "scheme, port and wildcard, such as monitor.example.org"
+                f"--allowed-host {shown(name)} is no host name: use a name without a "
+                "scheme, port or wildcard, such as monitor.example.org"
             )
             raise click.UsageError(message)
     access = Access(_config(web_config), names)
@@ -121,8 +121,8 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
     """
     if not (is_allowed or is_loopback(host)):
         message = (
-            f"{flag} {host} is open to others without a login: give --web-config with "
-            f"{remedy}, or --insecure-web"
+            f"other machines can reach {flag} {host} without a login: give "
+            f"--web-config with {remedy}, or --insecure-web"
         )
         raise click.UsageError(message)
 

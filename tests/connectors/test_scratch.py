@@ -107,7 +107,7 @@ def test_root_that_others_may_write_to_is_not_used(
     assert own.parent == tmp_path
     assert list(root.iterdir()) == []
     assert (
-        "another user, so files that killed JVMs left there are not removed"
+        "another user, so the files that killed JVMs left in it are not removed"
         in caplog.text
     )
 

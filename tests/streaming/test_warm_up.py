@@ -35,8 +35,9 @@ class _Spark:
         (
             TypeError("'JavaPackage' object is not callable"),
             [
-                "states are passed to Python by Spark's own, slower pickler: "
-                "TypeError(\"'JavaPackage' object is not callable\")"
+                "Spark passes states to Python with its own, slower pickler, because "
+                "the faster one failed: TypeError(\"'JavaPackage' object is not "
+                'callable")'
             ],
         ),
         (Py4JNetworkError("the JVM has ended"), []),

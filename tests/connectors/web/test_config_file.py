@@ -147,7 +147,8 @@ def test_changed_file_is_read_again(
             assert file() is second
     refused = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert [
-        one.getMessage().count("the previous settings remain in effect") for one in refused
+        one.getMessage().count("the previous settings remain in effect")
+        for one in refused
     ] == [1, 1]
     assert "TLS can only be switched on or off with a restart" in caplog.text
     (tmp_path / "web.yml").write_text(f"{TLS}basic_auth_users: {{alice: {HASH}}}\n")

@@ -91,8 +91,9 @@ def test_pages_list_older_messages_apart(
     assert "1 message did not reach bob since" in text
     assert "did not reach eve" not in text
     assert "1 message unresolved" in text or "Unresolved: 1 message Not" in text
-    assert "No longer followed: 1 message The monitor follows each message for 60 min" in (
-        text
+    assert (
+        "No longer followed: 1 message The monitor follows each message for 60 min"
+        in text
     )
     assert "1 message since 11:03:10 was not seen to reach eve" in text
     assert "The monitor did not see all participants receive the message" in text

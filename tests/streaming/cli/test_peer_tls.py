@@ -75,7 +75,7 @@ def test_records_are_not_served_to_strangers(tmp_path: Path, tokens: str) -> Non
     result = CliRunner().invoke(command, options)
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == (
-        "Error: --sync-host 192.0.2.1 is open to others without a login: give "
+        "Error: other machines can reach --sync-host 192.0.2.1 without a login: give "
         "--web-config with client_auth_type: RequireAndVerifyClientCert, with "
         "cert_file and peer_tokens, or --insecure-web"
     )

@@ -127,7 +127,10 @@ def test_wrong_use_says_what_to_give(tmp_path: Path) -> None:
     assert_refused(
         invoke("--out", tmp_path), "give GRID (a TOML file), --summary or --html"
     )
-    told = f"{tmp_path} contains no results of a sweep: give the directory that a sweep had as --out"
+    told = (
+        f"{tmp_path} contains no results of a sweep: give the directory that a sweep "
+        "had as --out"
+    )
     assert_refused(invoke("--summary", "--out", tmp_path), told)
     unknown = invoke("--summary", "--out", tmp_path, "--figure", "eventul")
     assert_refused(unknown, "'eventul' is no figure (did you mean 'eventual'?)")
