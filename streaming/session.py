@@ -326,8 +326,7 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
         raise  # The JVM has ended; the command reports its end.
     except Exception as error:  # Any error: Spark's own pickler works too.
         _log.warning(
-            "Spark passes states to Python with its own, slower pickler, because the "
-            "faster one failed: %r",
+            "Spark passes states to Python with its own, slower pickler: %r",
             error,
         )
 

@@ -149,10 +149,7 @@ def _fetch(jars: Path, missing: list[str], java: Path) -> None:
                 "downloaded files have a wrong checksum and were deleted: "
                 f"{', '.join(wrong)}"
             )
-            remedy = (
-                "check whether a proxy or a mirror of the Maven repository changes "
-                "files"
-            )
+            remedy = "check whether a proxy or Maven mirror changes files"
             raise BrokerJarsUnavailable(reason, remedy)
         for name in missing:
             (fetched / name).rename(jars / name)

@@ -167,7 +167,7 @@ class DeadLetterWriter(LazyProducer):
                 self._has_logged = True
                 _log.error(
                     "the dead letter of %s:%d:%d cannot be written (%s): from now "
-                    "on, the monitor counts dead letters, but does not write them",
+                    "on, dead letters are counted, but not written",
                     *self._settings.place_of(one.record.partition),
                     one.record.offset,
                     refusal,

@@ -72,8 +72,7 @@ def _check_url(text: str) -> None:
     if url.userinfo:
         message = (
             f"the URL of node {url.host} must not contain a user and password, "
-            "because URLs are written to the log: give user and password as "
-            "authorization"
+            "because URLs are logged: give user and password as authorization"
         )
         raise BadSettings(message)
     if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:

@@ -139,14 +139,10 @@ HeldObject = TypedDict(
                 description="Number of findings that would otherwise trigger the alert."
             ),
         ],
-        "from": Annotated[
-            int, Meta(description="Start of the blind period: event time, Unix ms.")
-        ],
+        "from": Annotated[int, Meta(description="Begin, event time, Unix ms.")],
         "to": Annotated[
             int,
-            Meta(
-                description="End of the blind period: event time, Unix ms, inclusive."
-            ),
+            Meta(description="End (inclusive), event time, Unix ms."),
         ],
     },
 )

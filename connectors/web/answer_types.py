@@ -33,8 +33,8 @@ Name = Annotated[
 Next = Annotated[
     str | None,
     Meta(
-        description="Value of the parameter `after` that returns the "
-        "next page; null on the last page."
+        description="Value of `after` that returns the next page; null on the last "
+        "page."
     ),
 ]
 Holes = Annotated[
@@ -279,10 +279,7 @@ def minutes_type(kind: AnyKind) -> type:
     growth = record(f"{name}Growth", grown, "How much each figure grew in an interval.")
     figures = Annotated[
         growth | None,  # type: ignore[valid-type]
-        Meta(
-            description="Growth in the interval; null if the values before the "
-            "interval are unknown."
-        ),
+        Meta(description="Null if the values before the interval are unknown."),
     ]
     begin = Annotated[int, Meta(description="Event time, Unix ms.")]
     interval = record(f"{name}Interval", {"begin": begin, "figures": figures})

@@ -260,8 +260,7 @@ def _decoded(content: bytes) -> _File:
         raise ValueError(str(error)) from error
     except (AttributeError, LookupError) as error:
         raise ValueError(
-            "a value does not have the type that its YAML tag (!!) "
-            "names: remove the tag"
+            "a value does not have the type in its YAML tag (!!): remove the tag"
         ) from error
 
 

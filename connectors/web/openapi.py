@@ -177,8 +177,8 @@ def document(operations: Sequence[Operation]) -> Schema:
         "info": {
             "title": "sds-monitor",
             "version": "v1",
-            "description": "The file docs/http-api.md defines which parts of the API "
-            "are stable.",
+            "description": "docs/http-api.md defines which parts of the API are "
+            "stable.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "security": _SECURITY,

@@ -49,7 +49,7 @@ class UnknownParameter(Refusal):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         some = (
-            f"the parameters of this address are {', '.join(known)}"
+            f"the allowed parameters are {', '.join(known)}"
             if known
             else "this address has no parameters"
         )

@@ -115,8 +115,8 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
         after,
         anchor,
         "A circle is a frame that a tap recorded, or a gap that such a frame shows. "
-        "A square is a conclusion. The number of an event is its row number in the "
-        "table. The distance between two events grows with the logarithm of the time "
+        "A square is a conclusion. The number of an event is its row in the table. "
+        "The distance between two events grows with the logarithm of the time "
         "between them.",
     )
 

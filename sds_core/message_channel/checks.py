@@ -35,10 +35,7 @@ def check_time(now_ms: int) -> None:
         TypeError: The time is not an int.
     """
     if not isinstance(now_ms, int):
-        message = (
-            f"now_ms is {now_ms!r}, but must be a whole number of milliseconds: use "
-            "int(…)"
-        )
+        message = f"now_ms is {now_ms!r}, but must be whole milliseconds: use int(…)"
         raise TypeError(message)
 
 

@@ -273,8 +273,8 @@ def check_fit(state: State, profile: Profile) -> None:
     """
     if state.log_order is not profile.log_order:
         detail = (
-            f"the snapshot's log is ordered by {state.log_order}, but the profile "
-            f"orders it by {profile.log_order}"
+            f"its log is ordered by {state.log_order}, but the profile's by "
+            f"{profile.log_order}"
         )
         raise SnapshotError(detail)
     for option, ours in options_of(profile).items():

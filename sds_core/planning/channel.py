@@ -232,8 +232,7 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
         present = plan.setting(key)
         if isinstance(present, bool) or not isinstance(present, int | float):
             problem = (
-                f"is {shown(text)}, but this setting is no number, so it cannot be "
-                "multiplied: give a value instead"
+                f"is {shown(text)}, but this setting is no number: give a value instead"
             )
             raise TableError(key, problem)
         number *= present

@@ -124,9 +124,8 @@ def check_size(plan: ChannelPlan) -> None:
     receptions = messages * _receptions_each(plan, times.interval_s)
     if receptions > MAX_RECEPTIONS:
         problem = (
-            f"needs a run in which frames are received about {receptions:,.0f} times, "
-            f"but at most {MAX_RECEPTIONS:,} times are allowed: give fewer "
-            "participants or messages"
+            f"has about {receptions:,.0f} receptions of frames in a run, but at most "
+            f"{MAX_RECEPTIONS:,} are allowed: give fewer participants or messages"
         )
         raise TableError("the plan", problem)
 

@@ -14,8 +14,7 @@ class NotMeasured(ValueError):
     def __init__(self, *what: str) -> None:
         missing = ": ".join(what)
         super().__init__(
-            f"the file of measurements does not contain {missing}: run a "
-            "full `make bench`"
+            f"the measurements do not contain {missing}: run a full `make bench`"
         )
 
 

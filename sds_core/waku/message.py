@@ -57,11 +57,9 @@ def parse_content_topic(topic: str) -> ContentTopic:
         if not _DIGITS.fullmatch(generation):
             raise BadContentTopic(topic, "has a generation that is not a number")
         if generation.strip("0"):
-            raise BadContentTopic(
-                topic, "has another generation than 0, but only 0 exists"
-            )
+            raise BadContentTopic(topic, "has a generation other than 0")
     if not all(parts):
-        raise BadContentTopic(topic, "has an empty part, but no part may be empty")
+        raise BadContentTopic(topic, "must not have empty parts")
     return ContentTopic(*parts)
 
 

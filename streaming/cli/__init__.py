@@ -117,8 +117,8 @@ def group() -> None:
     sds-monitor reads SDS traffic that was copied into Kafka, and reports whether
     messages are acknowledged, missing or repaired.
 
-    Exit codes: 0 success, 1 the command found a problem, 2 wrong use, 3 a needed
-    service is unreachable, 4 the work failed, 70 unexpected error.
+    Exit codes: 0 success, 1 problems were found, 2 wrong use, 3 a needed service is
+    unreachable, 4 the work failed, 70 unexpected error.
     """
 
 

@@ -112,8 +112,8 @@ def compare_command(**options: Any) -> None:
     default="127.0.0.1",
     panel=Panel.PEER,
     help="Address on which the server listens for other mirrors. If other machines "
-    "can reach the address, give a --web-config that requires client certificates or "
-    "has peer_tokens.",
+    "can reach it, give a --web-config that requires client certificates or has "
+    "peer_tokens.",
 )
 @setting(
     "--sync-port",
@@ -127,7 +127,7 @@ def compare_command(**options: Any) -> None:
     type=Duration("d", 0.01),
     default=7.0,
     panel=Panel.TIME,
-    help="Maximum age of the messages to compare, counted from the sender's time.",
+    help="Maximum age of the messages to compare, since the sender's time.",
 )
 @serving_options("the server's metrics", 9112, shared=("insecure_web",))
 @log_option()

@@ -46,9 +46,9 @@ def command(port: int, directory: Path | None, fetch_only: bool) -> None:
 def prepare_command() -> None:
     """Prepare this machine, so that other commands take half the time to start.
 
-    The command downloads the embedded broker. It also makes an archive of the Java
-    classes that the broker and Spark load at startup. The files need 250 MB of disk
-    space. Files that exist already are not made again.
+    The command downloads the embedded broker, and makes an archive of the Java classes
+    that the broker and Spark load at startup. The files need 250 MB of disk space.
+    Existing files remain.
     """
     from streaming.cli.actions.broker import prepare
 

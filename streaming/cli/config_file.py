@@ -182,7 +182,7 @@ config_option = click.option(
     expose_value=False,
     envvar="SDS_MONITOR_CONFIG",
     callback=_read_config,
-    help="TOML file with settings. The name of a setting is the name of its option, "
-    "without the dashes in front.",
+    help="TOML file with settings. A setting has the name of its option, without "
+    "leading dashes.",
 )
 """Adds ``--config FILE`` to a command."""

@@ -109,8 +109,8 @@ def list_command(**options: Any) -> None:
 def show_command(**options: Any) -> None:
     """Print a dead letter, its error, and the remedy.
 
-    SOURCE is the place of the original record, as `list` prints it:
-    TOPIC:PARTITION:OFFSET. If the record is still invalid, the exit code is 1.
+    SOURCE is the original record's TOPIC:PARTITION:OFFSET, as `list` prints it. If the
+    record is still invalid, the exit code is 1.
     """
     from streaming.cli.actions.dead_letter import print_letter
 

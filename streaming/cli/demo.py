@@ -22,9 +22,9 @@ RECORDED = "recorded"
     "--scenario",
     default=RECORDED,
     panel=Panel.TRAFFIC,
-    help=f"Traffic to play: {RECORDED!r} is recorded from participants that used the "
-    "library @waku/sds. For simulated traffic, give one of "
-    f"{', '.join(scenario_names())}, or a TOML file.",
+    help=f"Traffic to play: {RECORDED!r} is recorded traffic of real @waku/sds "
+    f"participants. For simulated traffic, give {', '.join(scenario_names())}, or a "
+    "TOML file.",
 )
 @setting(
     "--seed",

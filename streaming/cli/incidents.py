@@ -33,9 +33,8 @@ def command(by: str, **options: Any) -> None:
     """List messages that are lost, undelivered or unacknowledged.
 
     The newest message is first. For each message, the command prints the Waku hash, the
-    retrieval hint, and why the monitor reports the message. The command also prints
-    which participants lack the message, and since when. It takes the names of channels
-    from the monitor or from the file of --channels.
+    retrieval hint, why the monitor reports it, and which participants lack it since
+    when. The names of channels come from the monitor or from --channels.
 
     If incidents are found, the exit code is 1.
     """

@@ -115,7 +115,7 @@ def forecast_command(**options: Any) -> None:
     type=_LONGER_THAN_ZERO("s", max=3_600),
     default=1.0,
     panel=Panel.TIME,
-    help="Minimum time between the starts of two batches: the --trigger of `run`.",
+    help="Time between two batches: the --trigger of `run`.",
 )
 @setting(
     "--history-days",
@@ -207,8 +207,7 @@ def sweep_command(
     When all runs are finished, the command writes results.parquet to --out. To continue
     a sweep that was stopped or killed, run the same command again.
 
-    To show the results in --out without a new simulation, omit GRID, and give --summary
-    or --html.
+    To show earlier results in --out, omit GRID, and give --summary or --html.
     """
     from streaming.cli.actions.plan_summary import check_summary, print_summary
     from streaming.cli.actions.plan_sweep import run_sweep

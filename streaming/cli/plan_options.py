@@ -131,7 +131,7 @@ forecast_options = option_group(
             "--days",
             type=Duration("d", 7, 365, is_whole=True),
             default=90,
-            help="How far ahead the command checks whether a limit is reached.",
+            help="How far ahead the command looks for limits.",
         ),
         setting(
             "--interval",
@@ -151,8 +151,8 @@ forecast_options = option_group(
             "--kafka-retention-days",
             "retention_days",
             type=Duration("d", 1, 36_500, is_whole=True),
-            help="Retention of the topic with the frames. If it is given, the "
-            "topic's size is forecast.",
+            help="Retention of the topic with the frames; needed to forecast the "
+            "topic's size.",
         ),
         setting(
             "--kafka-replication",

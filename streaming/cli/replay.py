@@ -40,16 +40,15 @@ from streaming.cli.window_options import window_options
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     panel=Panel.STORAGE,
     help="Directory for the temporary checkpoint. On a cluster, all executors must "
-    "mount the directory at the same path.",
+    "mount the directory.",
 )
 @reading_options
 @log_option()
 def command(**options: Any) -> None:
     """Report on a past window of a topic, as if a job had started with the window.
 
-    The command reads only the records whose time lies in the window, so it knows
-    nothing of earlier records. The command writes only the report: the live job, its
-    offsets and the dead letters remain unchanged.
+    The command reads only records whose time lies in the window. The command writes
+    only the report: the live job, its offsets and the dead letters remain unchanged.
     """
     from streaming.cli.actions.replay import replay
 

@@ -123,7 +123,7 @@ def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Pa
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
             f"{shown(str(value))} is a URL, but the monitor needs a directory: mount "
-            "a shared file system, and give the path at which it is mounted "
+            "a shared file system, and give the path of its mount point "
             "(docs/scaling.md)"
         )
         raise click.BadParameter(message)
@@ -166,8 +166,8 @@ job_options = option_group(
             "--until-caught-up",
             is_flag=True,
             panel=Panel.KAFKA,
-            help="End the job when it has read all records that the topic contains "
-            "at startup.",
+            help="End when the job has read all records that the topic contains at "
+            "startup.",
         ),
         setting(
             "--trigger",
@@ -202,7 +202,7 @@ job_options = option_group(
             is_flag=True,
             panel=Panel.OUTPUT,
             help="Add all incidents and all definite acknowledgements to the report. "
-            "The option cannot be added to a checkpoint that was begun without it.",
+            "The option only applies to new checkpoints.",
         ),
     ),
     _job_settings,
@@ -263,9 +263,9 @@ run_options = option_group(
             "--audit",
             type=Parsed("URL", checked_url),
             panel=Panel.WEB,
-            help="URL at which `sds-monitor audit --every` serves its metrics. If "
-            "the audit finds that the mirror lacks a recent message, the message's "
-            "channel becomes blind.",
+            help="URL of the metrics of `sds-monitor audit --every`. If the audit "
+            "finds that the mirror lacks a recent message, the message's channel "
+            "becomes blind.",
         ),
         setting(
             "--heartbeat",

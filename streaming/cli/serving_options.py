@@ -61,9 +61,8 @@ def serving_options(
             setting(
                 "--web-config",
                 type=FILE,
-                help="YAML file with the settings of TLS and logins, in the format "
-                "of the Prometheus exporter toolkit. If the file changes, the "
-                "command reads it again.",
+                help="YAML file with TLS and logins, in the format of the Prometheus "
+                "exporter toolkit. If the file changes, the command reads it again.",
             ),
             setting(
                 "--allowed-host",

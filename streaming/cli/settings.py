@@ -175,7 +175,7 @@ def _secret_value(
     if source is ParameterSource.COMMANDLINE:
         flag = parameter.opts[0]
         message = (
-            "all users of this machine can read the command line: give the secret as "
+            "all users of this machine can read the command line: give the value as "
             f"{parameter.envvar}, or as {flag.removeprefix('--')} in the --config file"
         )
         raise click.BadParameter(message, param=parameter)

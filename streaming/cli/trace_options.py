@@ -63,7 +63,7 @@ class TraceRequest(NamedTuple):
         for name in (self.message_id, self.sender):
             if name is not None and not 0 < len(name) <= _LONGEST_ID:
                 message = (
-                    f"an id has {len(name):,} characters: give an id with 1 to "
-                    f"{_LONGEST_ID} characters"
+                    f"an id has {len(name):,} characters, but 1 to {_LONGEST_ID} are "
+                    "allowed"
                 )
                 raise click.UsageError(message)

@@ -20,7 +20,7 @@ COUNTED = tuple(
 )
 """Keys of `ChannelTotals.frames`."""
 
-_BEYOND = "an index is outside the list in the channel's digest to which it refers"
+_BEYOND = "an index is outside its list in the channel's digest"
 
 _KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECTS)
 

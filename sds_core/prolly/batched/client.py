@@ -111,7 +111,7 @@ class BatchedClient:
                 return self._stepped(message)
             case pb.Items() if self._salt and self.outcome is None:
                 return self._took(message)
-        text = f"a message of type {type(message).__name__} is not expected now"
+        text = f"{type(message).__name__} is not expected at this point"
         raise UnexpectedMessage(text)
 
     def _stepped(self, step: pb.Step) -> Iterable[Message]:
@@ -150,9 +150,7 @@ class BatchedClient:
         if not message.has_more:
             self._finish()
         elif not items:
-            raise BadFrame(
-                "a message of the server has no items, but says that more items follow"
-            )
+            raise BadFrame("a message has no items, but says that more items follow")
         return ()
 
     def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:

@@ -53,10 +53,7 @@ def compare(salt: bytes, nodes: Sequence[Node], theirs: bytes) -> Compared:
         BadFrame: The length is not a multiple of `FINGERPRINT_BYTES`.
     """
     if len(theirs) % FINGERPRINT_BYTES:
-        text = (
-            f"the fingerprints have {len(theirs)} bytes, which is not a multiple of a "
-            "fingerprint's length"
-        )
+        text = f"{len(theirs)} bytes are not a whole number of fingerprints"
         raise BadFrame(text)
     starts = range(0, len(theirs), FINGERPRINT_BYTES)
     their_list = [theirs[at : at + FINGERPRINT_BYTES] for at in starts]
@@ -118,8 +115,8 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):
         text = (
-            f"a message has {len(message.time_differences)} times, but the number of "
-            f"its hashes differs: they have {len(hashes)} bytes"
+            f"a message has {len(message.time_differences)} times, but hashes of "
+            f"{len(hashes)} bytes in total"
         )
         raise BadFrame(text)
     times_ns = list(accumulate(message.time_differences))
@@ -130,15 +127,12 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     ]
     for before, item in pairwise(items):
         if item <= before:
-            text = (
-                f"message {item.message_hash.hex()} is not in the order of times and "
-                "hashes"
-            )
+            text = f"message {item.message_hash.hex()} is not in order of time and hash"
             raise BadNode(text)
     if items and not (start_ns <= times_ns[0] <= times_ns[-1] < end_ns):
         text = (
-            f"the messages have times from {times_ns[0]} to {times_ns[-1]} ns, which "
-            "are outside the compared range"
+            f"messages from {times_ns[0]} to {times_ns[-1]} ns are outside the "
+            "compared range"
         )
         raise BadNode(text)
     return items

@@ -71,7 +71,7 @@ class BatchedServer:
                 return self._step(message.level - 1, compared)
             case pb.Want() if self._salt:
                 return self._items(marked(message.wanted, self._list))
-        text = f"a message of type {type(message).__name__} is not expected now"
+        text = f"{type(message).__name__} is not expected at this point"
         raise UnexpectedMessage(text)
 
     def _opened(self, request: pb.Open) -> Iterable[Message]:
@@ -183,4 +183,4 @@ def _check_open(request: pb.Open) -> None:
         )
         raise BadFrame(text)
     if not all(request.tail_children):
-        raise BadFrame("a tail has no children, but must have at least one")
+        raise BadFrame("a tail must have at least one child")

@@ -91,7 +91,7 @@ def recover(
     if len(parity) < len(missing):
         message = (
             f"{len(missing)} data shards are missing, but only {len(parity)} parity "
-            "shards are available to restore them"
+            "shards are available"
         )
         raise ValueError(message)
     field = _field(code)

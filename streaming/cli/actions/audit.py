@@ -74,8 +74,7 @@ def compare(
         raise click.UsageError(message)
     if every is not None and (span.from_ms, span.to_ms) != (None, None):
         message = (
-            "--every always compares the newest messages: give --last instead of "
-            "--from and --to"
+            "--every compares the newest messages: give --last, not --from or --to"
         )
         raise click.UsageError(message)
     if peer is None:

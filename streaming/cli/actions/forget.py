@@ -38,8 +38,8 @@ def forget(
     """
     if not (dry_run or yes or sys.stdin.isatty()):
         message = (
-            "the command cannot ask for confirmation, because standard input is no "
-            "terminal: give --yes or --dry-run"
+            "without a terminal, the command cannot ask for confirmation: give --yes "
+            "or --dry-run"
         )
         raise click.UsageError(message)
     path = own_files(checkpoint) / LEDGER

@@ -136,9 +136,9 @@ def test_objective_that_is_met_beside_a_failing_verdict_has_its_own_window(
     text = text_of(client, "/channel?id=c")
     assert "Delivered 99 % 99.10 % met" in text
     assert (
-        "SLOs The figures cover the time since the first record at 2026-08-09 "
-        "10:39:50 UTC. The verdict covers only the last 10 min, so a channel whose "
-        "verdict is failing may still meet its SLOs."
+        "SLOs Figures since the first record at 2026-08-09 10:39:50 UTC. The verdict "
+        "covers only the last 10 min, so a channel whose verdict is failing may "
+        "still meet its SLOs."
     ) in text
 
 

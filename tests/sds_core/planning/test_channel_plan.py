@@ -107,8 +107,7 @@ def test_long_payload_has_segments() -> None:
         (
             "sds_r",
             "2x",
-            "sds_r is '2x', but this setting is no number, so it cannot be "
-            "multiplied: give a value instead",
+            "sds_r is '2x', but this setting is no number: give a value instead",
         ),
         (
             "t_min_s",

@@ -60,7 +60,7 @@ def test_token_is_no_option() -> None:
     options = ["--bootstrap", "127.0.0.1:1", "--peer", "127.0.0.1:1"]
     result = CliRunner().invoke(command, [*options, "--peer-token", "secret"])
     assert result.exit_code == 2
-    assert "give the secret as SDS_MONITOR_PEER_TOKEN" in result.stderr.splitlines()[-1]
+    assert "give the value as SDS_MONITOR_PEER_TOKEN" in result.stderr.splitlines()[-1]
     assert "secret" not in result.stderr
 
 
