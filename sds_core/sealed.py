@@ -56,7 +56,7 @@ class Seal(Generic[_Value]):
         packed = memoryview(blob)[_HEAD_BYTES:]
         if blob[1:_HEAD_BYTES] != _checksum(packed):
             raise self._error(
-                "the checksum is wrong, because the data is damaged or truncated"
+                "the checksum is wrong, because the data is damaged or cut off"
             )
         try:
             return self._decoder.decode(packed)

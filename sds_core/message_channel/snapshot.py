@@ -272,10 +272,7 @@ def check_fit(state: State, profile: Profile) -> None:
         SnapshotError: An option differs, or a value is over a limit.
     """
     if state.log_order is not profile.log_order:
-        detail = (
-            f"its log is ordered by {state.log_order}, but the profile's by "
-            f"{profile.log_order}"
-        )
+        detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
         raise SnapshotError(detail)
     for option, ours in options_of(profile).items():
         # Snapshots of 0.9.0 name no options.
@@ -287,8 +284,7 @@ def check_fit(state: State, profile: Profile) -> None:
         limit = getattr(profile, option)
         if size > limit:
             detail = (
-                f"the snapshot needs a {option} of at least {size}, but the profile "
-                f"has {limit}"
+                f"the snapshot needs {option} = {size}, but the profile has {limit}"
             )
             raise SnapshotError(detail)
 

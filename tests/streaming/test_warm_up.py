@@ -35,9 +35,8 @@ class _Spark:
         (
             TypeError("'JavaPackage' object is not callable"),
             [
-                "Spark passes states to Python with its own, slower pickler, because "
-                "the faster one failed: TypeError(\"'JavaPackage' object is not "
-                'callable")'
+                "Spark passes states to Python with its own, slower pickler: "
+                "TypeError(\"'JavaPackage' object is not callable\")"
             ],
         ),
         (Py4JNetworkError("the JVM has ended"), []),
