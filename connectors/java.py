@@ -46,7 +46,7 @@ def find_java() -> Path:
         java = Path(on_path).absolute()
     version = _major_version(java)
     if version is None:
-        found = f"the version of {java} is unknown"
+        found = f"the version of {java} could not be determined"
         raise JavaMissing(found)
     if version < NEEDED_VERSION:
         found = f"{java} has version {version}"

@@ -45,7 +45,8 @@ def claim_scratch(root: Path | None = None) -> Path:
         root.mkdir(mode=0o700)
     if not _is_own(root):
         _log.warning(
-            "%s belongs to another user, so the files of killed JVMs are not removed",
+            "the directory %s belongs to another user, so the files that killed JVMs "
+            "left in it are not removed",
             root,
         )
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))

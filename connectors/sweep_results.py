@@ -118,7 +118,8 @@ def read_sweep(directory: Path) -> SweepResults:
         description = _described(directory)
         if description is None:
             message = (
-                f"{directory} has no results of a sweep: give the --out of a sweep"
+                f"{directory} contains no results of a sweep: give the directory that "
+                "a sweep had as --out"
             )
             raise SweepRefused(message)
         return _results(directory, description)[0]
@@ -177,7 +178,10 @@ def _check(directory: Path, asked: _Description) -> None:
         # A sweep that was killed during its start may have left these files.
         begun = {_LOCK, _NEW_GRID}
         if directory.exists() and {x.name for x in directory.iterdir()} - begun:
-            message = f"{directory} is not empty and has no sweep: give another --out"
+            message = (
+                f"{directory} is not empty, and does not contain a sweep: give another "
+                "--out"
+            )
             raise SweepRefused(message)
     elif found.version != asked.version:
         message = (

@@ -158,7 +158,7 @@ def load() -> None:
         if wanted == "compiled":
             raise
         message = (
-            "the compiled rules cannot be loaded, so the rules run interpreted: "
-            f"{error}"
+            "the compiled rules cannot be loaded, so the rules run in Python's "
+            f"interpreter: {error}"
         )
         warnings.warn(message, RuntimeWarning, stacklevel=2)

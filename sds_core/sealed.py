@@ -55,7 +55,9 @@ class Seal(Generic[_Value]):
             raise self._error(text)
         packed = memoryview(blob)[_HEAD_BYTES:]
         if blob[1:_HEAD_BYTES] != _checksum(packed):
-            raise self._error("the checksum is wrong: the data is damaged, or cut off")
+            raise self._error(
+                "the checksum is wrong, because the data is damaged or cut off"
+            )
         try:
             return self._decoder.decode(packed)
         except msgspec.DecodeError as error:

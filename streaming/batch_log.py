@@ -113,7 +113,9 @@ def read_batch_log(checkpoint: Path) -> BatchLog:
         problem = f"holds no batch, although {offsets} holds batch {planned}"
         raise DamagedCheckpoint(commits, problem)
     if committed is not None and committed not in (planned, planned - 1):
-        problem = f"ends with batch {committed}, although {offsets} ends with {planned}"
+        problem = (
+            f"ends with batch {committed}, although {offsets} ends with batch {planned}"
+        )
         raise DamagedCheckpoint(commits, problem)
     is_committed = committed == planned
     again = "delete it, and the job plans this batch again"

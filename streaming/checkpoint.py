@@ -99,14 +99,14 @@ def check_identity(
     if identity.topic != topic:
         begun_on = printable(identity.topic)[:_LONGEST_TOPIC]
         message = (
-            f"checkpoint {checkpoint} was begun on topic {begun_on}, "
-            f"not {topic}: use another --checkpoint or --topic"
+            f"checkpoint {checkpoint} was begun with topic {begun_on}, not {topic}: "
+            "use another --checkpoint or --topic"
         )
         raise CheckpointMismatch(message)
     if report_detail and not identity.report_detail:
         message = (
-            f"checkpoint {checkpoint} was begun without --report-detail, "
-            "which applies only to a new checkpoint: use another --checkpoint"
+            f"checkpoint {checkpoint} was begun without --report-detail, which cannot "
+            "be added later: omit it, or use another --checkpoint"
         )
         raise CheckpointMismatch(message)
     identity.observer = _observer_of(checkpoint, identity, observer, has_batches)

@@ -89,7 +89,9 @@ class ClockCheck:
         if level is ClockLevel.AGREES:
             # The level is also AGREES if no other clock can be compared, so the clocks
             # may still differ.
-            _log.info("this machine's clock no longer seems to differ from others")
+            _log.info(
+                "this machine's clock no longer seems to differ from other clocks"
+            )
         elif level is ClockLevel.NOTABLE:
             _log.warning("%s: %s", self.figures.sentence, ADVICE)
         else:

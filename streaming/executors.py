@@ -141,9 +141,10 @@ def check_executors(
     except (Py4JJavaError, PySparkException) as error:
         python = os.environ["PYSPARK_PYTHON"]
         message = (
-            f"executors cannot run the job with Python {python} ({_cause(error)}): "
-            "on each machine with executors, install this Python and what sds-monitor "
-            "depends on, or set PYSPARK_PYTHON to another Python (docs/scaling.md)"
+            f"executors cannot run the job with Python {python} ({_cause(error)}): on "
+            "each machine with executors, install this Python and the dependencies "
+            "of sds-monitor, or set PYSPARK_PYTHON to another Python "
+            "(docs/scaling.md)"
         )
         raise JobFailed(message, final=True) from error
     finally:
@@ -184,8 +185,8 @@ def wait_for_executor(context: SparkContext) -> None:
             raise JobFailed(message, unreachable=True)
         if time.monotonic() >= give_up_s:
             message = (
-                f"{context.master} has given no executor within {patience_s} s "
-                f"({_WAIT}): the job needs a free worker with enough memory and cores "
+                f"{context.master} has provided no executor within {patience_s} s "
+                f"({_WAIT}): check that a worker has enough free memory and cores "
                 "(spark.executor.memory, spark.executor.cores)"
             )
             raise JobFailed(message, unreachable=True)

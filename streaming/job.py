@@ -314,7 +314,7 @@ def _stop(spark: SparkSession, job: Job) -> None:
         job.query.stop()
     except Py4JJavaError as error:
         if "java.util.concurrent.TimeoutException" in str(error):
-            _log.warning("the last batch did not end: the next start repeats it")
+            _log.warning("the last batch did not finish: the next start repeats it")
         elif not is_ended_by_master():
             # If a cluster has ended the application, all queries of the application
             # have ended.

@@ -327,7 +327,8 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
         raise  # The JVM has ended; the command reports its end.
     except Exception as error:  # Any error: Spark's own pickler works too.
         _log.warning(
-            "states are passed to Python by Spark's own, slower pickler: %r", error
+            "Spark passes states to Python with its own, slower pickler: %r",
+            error,
         )
 
 

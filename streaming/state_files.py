@@ -149,7 +149,7 @@ def _check_no_more_partitions(operator: Path, log: BatchLog) -> None:
 def _check_metadata(path: Path) -> None:
     if not path.exists():
         return
-    remedy = "delete the damaged file; Spark makes a new one, and nothing is lost"
+    remedy = "delete the damaged file; Spark makes a new file, and nothing is lost"
     check_file(path, remedy)
     with decoding(path, remedy, (ValueError, LookupError)):
         lines = path.read_bytes().decode().splitlines()

@@ -70,7 +70,8 @@ class Watchdog:
         if before_s is not None and before_s - ahead_s > _SET_BACK_S:
             message = (
                 f"the wall clock was set back by {before_s - ahead_s:,.0f} s: the "
-                "query is ended, because Spark would start no batch for this time"
+                "query is stopped, because Spark would start no batch until the "
+                "clock reaches the earlier time again"
             )
             raise JobFailed(message, passes=True)
         # After a pause of the process, for example for a backup, the idle time
@@ -84,7 +85,7 @@ class Watchdog:
         elif (idle_s := now_s - self._idle_since_s) >= self.limit_s:
             message = (
                 f"the query made no progress for {idle_s:,.0f} s although Kafka "
-                "answered, so it is ended"
+                "answered, so the query is stopped"
             )
             raise JobFailed(message, passes=True)
 

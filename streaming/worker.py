@@ -86,7 +86,7 @@ class Workers:
             answer, log = worker.communicate(content, limit_s)
             return msgspec.msgpack.decode(answer, type=kind)
         except subprocess.TimeoutExpired as error:
-            raise WorkFailed("took too long, so the process was ended") from error
+            raise WorkFailed("took too long, so its process was ended") from error
         except msgspec.DecodeError as error:
             lines = log.decode(errors="replace").split("\n")
             why = next((line for line in reversed(lines) if line.strip()), "no answer")

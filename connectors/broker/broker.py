@@ -229,12 +229,12 @@ class EmbeddedBroker:
             if code is not None:
                 log = _log_tail(running.data_dir)
                 failure = _PortTaken if _PORT_IS_TAKEN in log else BrokerStartFailed
-                reason = f"the broker ended with exit code {code} instead of starting"
+                reason = f"the broker ended during startup, with exit code {code}"
                 raise failure(reason, log)
             if _answers(running.ports.own, cluster_id):
                 return
             time.sleep(_POLL_S)
-        reason = f"the broker answered no client within {_START_TIMEOUT_S:g} s"
+        reason = f"the broker did not answer within {_START_TIMEOUT_S:g} s"
         raise BrokerStartFailed(reason, _log_tail(running.data_dir))
 
 
@@ -351,7 +351,7 @@ def _cluster_id(data_dir: Path) -> str:
     text = _meta_properties(data_dir).read_text()
     match = re.search(r"^cluster\.id=(\S+)$", text, re.MULTILINE)
     if match is None:
-        reason = f"the broker found no cluster id in {_meta_properties(data_dir)}"
+        reason = f"no cluster id was found in {_meta_properties(data_dir)}"
         raise BrokerStartFailed(reason, "")
     return match[1]
 
@@ -401,7 +401,7 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
             for known in admin.describe_user_scram_credentials(list(users)).values()
         ):
             if time.monotonic() > deadline:
-                reason = "the broker took too long to load its users"
+                reason = "the broker did not load its users in time"
                 raise BrokerStartFailed(reason, "")
             time.sleep(_POLL_S)
 

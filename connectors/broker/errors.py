@@ -44,5 +44,7 @@ class BrokerStartFailed(BrokerError):
     """Kafka did not start; the message ends with the last lines of its log, if any."""
 
     def __init__(self, reason: str, log_tail: str) -> None:
-        end = f"; its log ends:\n{log_tail}" if log_tail else "; Kafka wrote no log"
+        end = (
+            f"; its log ends:\n{log_tail}" if log_tail else "; the broker wrote no log"
+        )
         super().__init__(f"{reason}{end}")

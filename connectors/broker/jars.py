@@ -50,7 +50,9 @@ class BrokerJarsUnavailable(BrokerError):
     """Kafka's jars are missing and cannot be fetched, or have wrong checksums."""
 
     def __init__(self, reason: str, remedy: str) -> None:
-        super().__init__(f"Kafka {KAFKA_VERSION} cannot be used: {reason}; {remedy}")
+        super().__init__(
+            f"Kafka {KAFKA_VERSION} cannot be used: {reason}; remedy: {remedy}"
+        )
 
 
 def default_cache_dir() -> Path:
@@ -81,7 +83,10 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
                 _fetch(jars, missing, java)
     except OSError as error:
         reason = f"the cache {jars} cannot be used ({error})"
-        remedy = "make this cache readable and writable, or use another cache"
+        remedy = (
+            "make this directory readable and writable, or use another directory as "
+            "cache"
+        )
         raise BrokerJarsUnavailable(reason, remedy) from error
     return jars
 
@@ -114,7 +119,9 @@ def _missing_jars(jars: Path) -> list[str]:
         reason = (
             f"files in {jars} had a wrong checksum and were deleted: {', '.join(wrong)}"
         )
-        raise BrokerJarsUnavailable(reason, "start again to fetch the deleted files")
+        raise BrokerJarsUnavailable(
+            reason, "repeat the command to download the deleted files again"
+        )
     return [name for name in pinned_checksums() if name not in present]
 
 
@@ -130,7 +137,7 @@ def _sha256(path: Path) -> str:
 
 def _fetch(jars: Path, missing: list[str], java: Path) -> None:
     """Fetch all jars to a directory beside `jars`; move missing jars into `jars`."""
-    _log.info("fetching Kafka %s (41 MB, only once) into %s", KAFKA_VERSION, jars)
+    _log.info("downloading Kafka %s (41 MB, only once) to %s", KAFKA_VERSION, jars)
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetch-") as name:
         work_dir = Path(name)
         _run_ivy(work_dir, java)
@@ -139,8 +146,11 @@ def _fetch(jars: Path, missing: list[str], java: Path) -> None:
             reason = f"the Maven repository has no {', '.join(absent)}"
             raise BrokerJarsUnavailable(reason, _remedy(jars))
         if wrong := _wrong_jars(fetched, missing):
-            reason = f"fetched with a wrong checksum and discarded: {', '.join(wrong)}"
-            remedy = "check whether a proxy or mirror changes files"
+            reason = (
+                "downloaded files have a wrong checksum and were deleted: "
+                f"{', '.join(wrong)}"
+            )
+            remedy = "check whether a proxy or Maven mirror changes files"
             raise BrokerJarsUnavailable(reason, remedy)
         for name in missing:
             (fetched / name).rename(jars / name)

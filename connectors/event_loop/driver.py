@@ -29,7 +29,7 @@ class NotStored(RuntimeError):
     """
 
     def __init__(self) -> None:
-        super().__init__("the driver ended when a change could not be stored")
+        super().__init__("the driver ended, because a change could not be stored")
 
 
 class Driver:

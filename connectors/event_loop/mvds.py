@@ -148,7 +148,7 @@ class NodeDriver(Driver):
             # An unreachable peer must not end the driver.
             mistake = None if isinstance(error, OSError) else error
             _log.warning(
-                "a payload to peer %r is lost: %r", peer, error, exc_info=mistake
+                "a payload for peer %r is lost: %r", peer, error, exc_info=mistake
             )
 
     def _take(self, events: Iterable[Event]) -> None:

@@ -50,7 +50,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
             raise ValueError(message)
         if self.name is not None and not _is_printable_name(self.name):
             message = (
-                f"has the name {self.name[:_MAX_NAME_LENGTH]!r}: write a name of one "
+                f"has the name {self.name[:_MAX_NAME_LENGTH]!r}: write a name on one "
                 f"line, with at most {_MAX_NAME_LENGTH} printable characters"
             )
             raise ValueError(message)
@@ -67,8 +67,8 @@ class _Entry(Table, frozen=True, rename="kebab"):
                 mute.astimezone(UTC)
             except OverflowError:
                 message = (
-                    f"has mute-until = {mute}, which is no date in UTC: write a "
-                    "date such as 2099-12-31T00:00:00Z"
+                    f"has mute-until = {mute}, which is not a possible date in UTC: "
+                    "write a date such as 2099-12-31T00:00:00Z"
                 )
                 raise ValueError(message) from None
 

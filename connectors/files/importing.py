@@ -88,7 +88,7 @@ def import_file(
         return 0
     if partitions is None and survey.partitions > MAX_PARTITIONS:
         detail = (
-            f"a record has partition {survey.partitions - 1}, but a new topic has at "
+            f"a record has partition {survey.partitions - 1}, but a new topic gets at "
             f"most {MAX_PARTITIONS:,} partitions: give --partitions"
         )
         raise UnreadableFile(path, 0, detail)
@@ -103,10 +103,9 @@ def import_file(
 def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
     if ahead_ms > _MAX_AHEAD_MS:
         detail = (
-            f"the timestamp {last_ms} of a record would be "
-            f"{ahead_ms // 1000:,} s in the future, but Kafka allows at most "
-            f"{_MAX_AHEAD_MS // 1000:,} s: move all times with "
-            f"--restamp, or set the clock"
+            f"the timestamp {last_ms} of a record would be {ahead_ms // 1000:,} s in "
+            f"the future, but Kafka allows at most {_MAX_AHEAD_MS // 1000:,} s: shift "
+            "all times with --restamp, or set this machine's clock"
         )
         raise UnreadableFile(path, 0, detail)
 

@@ -109,7 +109,10 @@ def _of_store(text: bytes) -> Iterator[RawRecord]:
     _refuse_undecodable(page.undecodable)
     for stored in page.messages:
         if stored.message is None:
-            detail = "a hash has no message: query the store with includeData=true"
+            detail = (
+                "a hash comes without its message: query the store with "
+                "includeData=true"
+            )
             raise NotWaku(detail)
         message_hash = f"0x{stored.hash.hex()}"
         yield _record(stored.message, stored.pubsub_topic, message_hash)

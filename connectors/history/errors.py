@@ -15,7 +15,7 @@ class NoHistory(LookupError):
         remedy = (
             "give the directory to which the monitor writes its history"
             if other is None
-            else f"a history was found in {other}"
+            else f"give {other}, which contains a history"
         )
         super().__init__(f"no history was found in {path}: {remedy}")
 
@@ -27,6 +27,6 @@ class DamagedHistory(ValueError):
         self.path = path
         first_line = str(cause).partition("\n")[0]
         super().__init__(
-            f"{path} cannot be read ({first_line}): restore it from a backup, or "
-            "move it away to continue without its rows"
+            f"{path} cannot be read ({first_line}): restore the file from a backup, "
+            "or move the file away to continue without its rows"
         )

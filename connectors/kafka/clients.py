@@ -190,8 +190,9 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=security.ca_file)
     except OSError as error:
         message = (
-            f"{security.ca_file} cannot be read as certificates ({reason_of(error)}): "
-            "give the authority's certificate in PEM as --kafka-ca-file"
+            f"{security.ca_file} contains no readable certificates "
+            f"({reason_of(error)}): give the authority's certificate in PEM as "
+            "--kafka-ca-file"
         )
         raise SecurityUnusable(message) from error
     if security.certificate_file is not None:

@@ -130,5 +130,6 @@ class DeadLetterReader:
             raise TopicMissing(
                 error.topic,
                 self._settings.bootstrap,
-                "check --dead-letter-topic; it is missing before the first dead letter",
+                "check --dead-letter-topic; the topic does not exist before the "
+                "first dead letter",
             ) from error

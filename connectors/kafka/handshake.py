@@ -105,7 +105,7 @@ def _greet(
         raise _of_certificate(error, address, host) from error
     except ssl.SSLError as error:
         if error.reason and "ALERT" in error.reason:
-            cause = f"the broker ended the TLS handshake with {error.reason}"
+            cause = f"the broker ended the TLS handshake with the alert {error.reason}"
             remedy = (
                 "check --kafka-certificate-file and --kafka-key-file, because the "
                 "broker may require a client certificate"
@@ -122,7 +122,9 @@ def _greet(
         raise KafkaRefused(address, "the broker speaks TLS", remedy) from error
     except KafkaProtocolError as error:
         remedy = "check --bootstrap"
-        raise KafkaRefused(address, "the answer is not from Kafka", remedy) from error
+        raise KafkaRefused(
+            address, "the program at this address is not Kafka", remedy
+        ) from error
 
 
 def _patience(settings: KafkaSettings) -> float:
@@ -141,7 +143,7 @@ def _introduce(conversation: _Conversation, settings: KafkaSettings, host: str) 
         # The broker answered the first request, so it runs, but it requires a user.
         secured = Protocol(f"SASL_{settings.security.protocol}")
         remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
-        cause = "the broker requires a user"
+        cause = "the broker requires a login"
         raise KafkaRefused(settings.bootstrap, cause, remedy) from error
 
 
@@ -158,7 +160,9 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
     if error is IllegalSaslStateError:
         plain = security.protocol.removeprefix("SASL_")
         remedy = f"use --kafka-protocol {plain}, or a port that accepts logins"
-        raise KafkaRefused(settings.bootstrap, "the broker expects no user", remedy)
+        raise KafkaRefused(
+            settings.bootstrap, "the broker does not accept logins on this port", remedy
+        )
     if error is not NoError:
         raise error
     mechanism = get_sasl_mechanism(security.mechanism.value)(
@@ -204,7 +208,9 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
         return
     plain = "SASL_PLAINTEXT" if settings.security.has_user else "PLAINTEXT"
     remedy = f"use a port with TLS, or --kafka-protocol {plain} to omit TLS"
-    raise KafkaRefused(settings.bootstrap, "the broker speaks no TLS", remedy)
+    raise KafkaRefused(
+        settings.bootstrap, "the broker does not use TLS on this port", remedy
+    )
 
 
 class _SpeaksTls(Exception):

@@ -195,8 +195,9 @@ class RecordsLost(_Picklable, LookupError):
         self.end = end
         super().__init__(
             f"{topic}:{partition} no longer has the unread offsets {first} to "
-            f"{end - 1} (retention, or the topic was recreated): use "
-            "--on-lost-records skip to continue without them, or a new --checkpoint"
+            f"{end - 1}, because their retention ended or the topic was recreated: "
+            "use --on-lost-records skip to continue without them, or a new "
+            "--checkpoint"
         )
 
 

@@ -92,7 +92,7 @@ class NodeCalls:
             async with asyncio.timeout(self._timeout_s):
                 return await call
         except TimeoutError as error:
-            message = f"no answer of the node within {self._timeout_s} s"
+            message = f"the node did not answer within {self._timeout_s} s"
             raise TimeoutError(message) from error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
@@ -158,7 +158,7 @@ class Subscription:
                 unsubscribe()
             except Exception:
                 # The node's error must not keep the channel from stopping.
-                _log.exception("a node failed to unsubscribe")
+                _log.exception("unsubscribing from the node failed")
 
     def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
         """Forward a message of the content topic."""

@@ -66,7 +66,9 @@ class _ChosenClient(ssl.SSLObject):
                 "the certificate's names (%s)",
                 shown or "it has none",
             )
-            raise ssl.SSLCertVerificationError("the certificate has no allowed name")
+            raise ssl.SSLCertVerificationError(
+                "the certificate has no name in client_allowed_sans"
+            )
 
 
 def _names_in(certificate: dict[str, Any]) -> Iterator[str]:

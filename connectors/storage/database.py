@@ -131,7 +131,7 @@ def _set_up(
     (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
     application_id = int.from_bytes(form.application_id, "big")
     if tables and stored_id != application_id:
-        raise StorageUnreadable(path, "the file is no database of the expected kind")
+        raise StorageUnreadable(path, "the file is not a database of the expected kind")
     if tables and version != form.version:
         detail = (
             f"the file has version {version}, but this program reads version "

@@ -158,6 +158,6 @@ class SqliteTree(SqliteFile):
             raise StorageUnreadable(self.path, str(error)) from error
         if tree.root.merkle != root:
             raise StorageUnreadable(
-                self.path, "the buckets of the tree do not match the hash of the root"
+                self.path, "the stored messages do not match the stored root hash"
             )
         return tree

@@ -106,7 +106,8 @@ class Peer:
                         for record in records:
                             if record.message_hash not in missing:
                                 text = (
-                                    "the peer sent a record twice, or without a request"
+                                    "the peer sent a record twice, or a record that "
+                                    "was not requested"
                                 )
                                 raise UnexpectedMessage(text)
                             missing.discard(record.message_hash)
@@ -120,7 +121,10 @@ class Peer:
     def _check_size(self, records: Iterable[pb.Record]) -> None:
         limit = self._limits.records_bytes
         if sum(record.ByteSize() for record in records) > limit:
-            text = f"the records have over {limit} bytes: request fewer records at once"
+            text = (
+                f"the records have more than {limit} bytes together: request fewer "
+                "records at once"
+            )
             raise LimitExceeded(text)
 
     async def _persist(self, attempt: Callable[[], Awaitable[_Result]]) -> _Result:

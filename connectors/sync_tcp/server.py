@@ -172,10 +172,13 @@ class SyncServer:
 
     def _check_crowd(self, address: str) -> None:
         if len(self._peers) >= MAX_CONNECTIONS:
-            text = f"{MAX_CONNECTIONS} peers are connected already"
+            text = f"the maximum of {MAX_CONNECTIONS} peers is already connected"
             raise LimitExceeded(text)
         if self._peers.count(address) >= MAX_PER_ADDRESS:
-            text = f"{MAX_PER_ADDRESS} peers of this address are connected already"
+            text = (
+                f"the maximum of {MAX_PER_ADDRESS} peers from this address is already "
+                "connected"
+            )
             raise LimitExceeded(text)
 
     async def _answer_all(self, stream: FrameStream) -> None:
@@ -193,7 +196,8 @@ class SyncServer:
                     server = self._opened(frame.kind)
                 if server is None:
                     text = (
-                        f"{frame.kind.name} arrived before a synchronisation was opened"
+                        f"a message of type {frame.kind.name} arrived before a "
+                        "synchronisation began"
                     )
                     raise BadFrame(text)
                 # Computing an answer takes a large part of a second.
@@ -209,7 +213,7 @@ class SyncServer:
         except Exception as error:
             # The peer must not learn the names of brokers.
             _log.warning("records for a peer cannot be read: %r", error)
-            return [frame_of(pb.Refusal(reason="its records cannot be read now"))]
+            return [frame_of(pb.Refusal(reason="the peer cannot read its records now"))]
         return self._record_frames(records)
 
     def _opened(self, kind: Kind) -> Server:
@@ -252,6 +256,6 @@ def _hashes_in(frame: Frame) -> list[bytes]:
         )
         raise LimitExceeded(text)
     if any(len(one) != HASH_BYTES for one in hashes):
-        text = f"a message hash has {HASH_BYTES} bytes"
+        text = f"a message hash must have {HASH_BYTES} bytes"
         raise BadFrame(text)
     return hashes

@@ -159,7 +159,7 @@ class NodeClient:
             raise BadAnswer(
                 self.url,
                 answer.request,
-                "the page has the same cursor as the previous page",
+                "a page of the store has the same cursor as the previous page",
             )
         return page
 

@@ -72,8 +72,8 @@ def _check_url(text: str) -> None:
         url = httpx.URL()
     if url.userinfo:
         message = (
-            f"the URL of node {url.host} must not contain user and password, because "
-            "the URL is logged: give them as authorization"
+            f"the URL of node {url.host} must not contain a user and password, "
+            "because URLs are logged: give user and password as authorization"
         )
         raise BadSettings(message)
     if url.scheme not in ("http", "https") or not url.host or url.query or url.fragment:

@@ -51,7 +51,8 @@ class NodeUnreachable(NodeError, ConnectionError):
         super().__init__(
             node,
             request,
-            f"got no complete answer ({cause}): check the URL and that the node runs",
+            f"got no complete answer ({cause}): check the URL, and check that the "
+            "node runs",
         )
         self.may_have_arrived = may_have_arrived
 

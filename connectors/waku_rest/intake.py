@@ -129,7 +129,9 @@ class Intake:
 
     def _not_stored(self, error: BaseException) -> None:
         self._disk.begins()
-        _log.error("the spool cannot be written: %s", self._spool.failure(error))
+        _log.error(
+            "the mirror cannot write to the spool: %s", self._spool.failure(error)
+        )
 
     def _take(
         self, messages: Sequence[tuple[str, WakuMessage]], source: Source

@@ -191,7 +191,7 @@ class Mirror:
         )
         for record, why in refused.items():
             _log.warning(
-                "the record with sequence number %d is not written: %s", record.seq, why
+                "Kafka refuses the record with sequence number %d: %s", record.seq, why
             )
 
     def _report_end(self, written: int, refused: int) -> None:

@@ -59,7 +59,7 @@ class StoreQuery:
         _check_number("hashes", len(self.hashes), MAX_HASHES)
         _check_number("messages a page", self.page_size, MAX_PAGE_SIZE)
         if self.page_size < 1:
-            message = f"a page of a store has at least 1 message, not {self.page_size}"
+            message = f"a page must have at least 1 message, not {self.page_size}"
             raise ValueError(message)
         for topic in self.content_topics:
             if "," in topic:
@@ -72,7 +72,9 @@ class StoreQuery:
 
 def _check_number(what: str, number: int, most: int) -> None:
     if number > most:
-        message = f"a store gives at most {most} {what}, not {number}: ask in parts"
+        message = (
+            f"a store accepts at most {most} {what}, not {number}: send several queries"
+        )
         raise ValueError(message)
 
 

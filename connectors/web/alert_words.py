@@ -68,11 +68,11 @@ def _channels(some: Sequence[FiringAlert]) -> str:
 def _note(firing: FiringAlerts) -> str:
     if not firing.asked:
         return (
-            "To list firing alerts here and at the top of each page, start the "
+            "To see firing alerts here and at the top of each page, start the "
             "monitor with --prometheus URL."
         )
     if firing.problem:
-        return f"The firing alerts are unknown: {firing.problem}."
+        return f"It is unknown which alerts fire: {firing.problem}."
     return "" if firing.alerts else "No alert fires."
 
 
@@ -134,14 +134,20 @@ HeldObject = TypedDict(
         "channel": Annotated[str, Meta(description="Id of the channel or group.")],
         "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
         "findings": Annotated[
-            int, Meta(description="Number of findings that do not trigger an alert.")
+            int,
+            Meta(
+                description="Number of findings that would otherwise trigger the alert."
+            ),
         ],
-        "from": Annotated[int, Meta(description="Event time, Unix ms.")],
-        "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
+        "from": Annotated[int, Meta(description="Begin, event time, Unix ms.")],
+        "to": Annotated[
+            int,
+            Meta(description="End (inclusive), event time, Unix ms."),
+        ],
     },
 )
 HeldObject.__doc__ = (
-    "An alert that is held back, because taps may have missed messages."
+    "An alert that does not fire, because taps may have missed messages."
 )
 
 

@@ -22,7 +22,8 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.observer.tap_kind import TAP_FIGURES
 
 Clock = Annotated[
-    int | None, Meta(description="Event time now, Unix ms; null before any record.")
+    int | None,
+    Meta(description="Current event time, Unix ms; null before the first record."),
 ]
 Id = Annotated[str, Meta(description="Id of the channel, group, tap or participant.")]
 Name = Annotated[
@@ -30,13 +31,17 @@ Name = Annotated[
     Meta(description="Name from the channel table; null if the table has none."),
 ]
 Next = Annotated[
-    str | None, Meta(description="`after` for the next page; null on the last page.")
+    str | None,
+    Meta(
+        description="Value of `after` that returns the next page; null on the last "
+        "page."
+    ),
 ]
 Holes = Annotated[
     list[list[int]],
     Meta(
-        description="Periods in which the tap may have missed records, each as its "
-        "begin and end, Unix ms."
+        description="Periods in which the tap may have missed records: begin and end "
+        "of each, Unix ms."
     ),
 ]
 
@@ -201,11 +206,11 @@ SpanObject = TypedDict(
         "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
         "verdict": str,
         "reason": Annotated[
-            str, Meta(description="Reason of the verdict, in one word.")
+            str, Meta(description="Reason of the verdict, as one word.")
         ],
     },
 )
-SpanObject.__doc__ = "A period in which the shown verdict did not change."
+SpanObject.__doc__ = "A period in which the view had the same verdict."
 
 VerdictsPage = TypedDict(
     "VerdictsPage",
@@ -220,7 +225,7 @@ VerdictsPage = TypedDict(
         "next": Next,
     },
 )
-VerdictsPage.__doc__ = "A page of the verdicts that a view had, the oldest first."
+VerdictsPage.__doc__ = "One page of a view's past verdicts, the oldest first."
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:
@@ -272,9 +277,7 @@ def minutes_type(kind: AnyKind) -> type:
         ]
         for figure in kind.published.grown
     }
-    growth = record(
-        f"{name}Growth", grown, "Amounts by which the figures grew in an interval."
-    )
+    growth = record(f"{name}Growth", grown, "How much each figure grew in an interval.")
     figures = Annotated[
         growth | None,  # type: ignore[valid-type]
         Meta(description="Null if the values before the interval are unknown."),
@@ -323,14 +326,14 @@ _PERCENTILES = {f"p{percent}": int | None for percent in PERCENTILES}
 _GROWN = record(
     "GrownDurations",
     {"count": int, **_PERCENTILES},
-    "Number of durations, and their percentiles in milliseconds. "
-    "A percentile is the upper bound of its bucket.",
+    "Number of durations, and their percentiles in milliseconds. Each percentile is "
+    "the upper bound of its histogram bucket.",
 )
 _DURATIONS = record(
     "Durations",
     {"count": int, "sum": int, **_PERCENTILES},
-    "Number, sum and percentiles of durations, in milliseconds. "
-    "A percentile is the upper bound of its bucket.",
+    "Number of durations, and their sum and percentiles in milliseconds. Each "
+    "percentile is the upper bound of its histogram bucket.",
 )
 _TYPES: Mapping[Unit, Any] = {
     Unit.COUNT: int,

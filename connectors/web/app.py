@@ -33,9 +33,9 @@ from connectors.web.sources import Sources
 
 _HTTP = {
     404: "nothing was found at this address",
-    405: "this address only answers to GET",
+    405: "this address accepts only GET requests",
 }
-_UNFORESEEN = "the monitor failed to answer: its log has the error"
+_UNFORESEEN = "the monitor failed to answer: see the error in its log"
 
 
 def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:

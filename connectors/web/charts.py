@@ -115,13 +115,13 @@ def _notes(
 ) -> Iterator[str]:
     yield shape.note
     if shape.scale is Scale.SECONDS:
-        yield "Each percentile is the upper bound of its bucket."
+        yield "Each percentile is the upper bound of its histogram bucket."
     if shape.limit is not None:
-        yield f"The straight line is the {_limit_name(shape.limit, observer)}."
+        yield f"The straight line shows the {_limit_name(shape.limit, observer)}."
     total = trend.total
     shares = [one for one in entries if isinstance(one, Share) and one.line]
     if any(share.objective for share in shares):
-        yield "The straight lines are the SLOs."
+        yield "The straight lines show the SLOs."
     reached = [
         f"{words.share(*found, decimals=2)} {_name(share)}"
         for share in shares

@@ -142,7 +142,7 @@ class WebConfigFile:
                 config = self._read()
                 self._check_change(config)
             except BadWebConfig as error:
-                _log.error("%s; the previous settings remain valid", error)
+                _log.error("%s; the previous settings remain in effect", error)
                 return self._config
             self._config = config
             _log.info("%s was read again", self._path)
@@ -202,8 +202,8 @@ class WebConfigFile:
         mode = _VERIFY_MODES[tls.client_auth_type]
         if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
             raise ValueError(
-                "give client_ca_file and a client_auth_type that verifies clients, or "
-                "omit both"
+                "give both client_ca_file and a client_auth_type that verifies "
+                "clients, or neither"
             )
         allowed = tls.client_allowed_sans
         context = (
@@ -260,7 +260,9 @@ def _decoded(content: bytes) -> _File:
     except msgspec.DecodeError as error:
         raise ValueError(str(error)) from error
     except (AttributeError, LookupError) as error:
-        raise ValueError("a value does not fit its tag (!!): remove the tag") from error
+        raise ValueError(
+            "a value does not have the type in its YAML tag (!!): remove the tag"
+        ) from error
 
 
 def _check(

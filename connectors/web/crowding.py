@@ -33,7 +33,7 @@ PROBE = "/healthz"
 WATCHING = frozenset({"/metrics", "/readyz"})
 """Paths that each have the limit `MOST_SCRAPES`."""
 
-_CROWDED = "too many requests at once: ask again in a few seconds"
+_CROWDED = "too many requests at once: try again in a few seconds"
 
 
 class LimitedRequests:

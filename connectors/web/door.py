@@ -69,7 +69,7 @@ class TooManyLogins(Exception):
 
     def __init__(self, status: int) -> None:
         who = "this address" if status == 429 else "too many addresses"
-        super().__init__(f"too many logins of {who}: ask again in a few seconds")
+        super().__init__(f"too many logins from {who}: try again in a few seconds")
         self.status = status
 
 
@@ -169,7 +169,7 @@ class Door:
         host = headers.get("host", "localhost")
         if not self._is_known(host):
             name = printable(shorten(host, _LONGEST_HOST))
-            why = f"the host {name} is not one of --allowed-host"
+            why = f"the host name {name} is not allowed by --allowed-host"
             return plain_refusal(request, 421, why)
         if not config.needs_login:
             return None

@@ -57,8 +57,8 @@ EXTRAS: Mapping[str, Extras] = MappingProxyType(
             section="sds/participants.html",
             values=section_values,
             json=("participants", "Participants"),
-            no_incident="No message of this channel is known to be lost, undelivered "
-            "or unacknowledged.",
+            no_incident="No lost, undelivered or unacknowledged message of this "
+            "channel is known.",
             lacks=lacks_as_of_now,
             missed=missed_by_tap,
             routes=routes,

@@ -88,7 +88,7 @@ def _value(figure: Figure) -> PageFigure:
     text = _TEXTS[figure.unit]
     meaning = figure.help
     if figure.retracted:
-        meaning = f"{meaning} Late arrivals reduce this number."
+        meaning = f"{meaning} Messages that arrive late reduce this number."
     return PageFigure(
         figure.key or figure.field,
         figure.heading,

@@ -77,7 +77,7 @@ def obstacle_of(snapshot: Snapshot) -> str:
     if not snapshot.primed and kafka.is_awaited:
         return "Kafka has not answered yet"
     if not snapshot.primed:
-        return "the totals of the checkpoint have not been read yet"
+        return "the monitor has not read the totals of its checkpoint yet"
     if not snapshot.job.running:
         return "the query is not running"
     return ""

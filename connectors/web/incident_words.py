@@ -41,7 +41,7 @@ _NEVER_ENDED = {
     "message",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
-_TAP_HOLE = "The taps were interrupted meanwhile and may have missed messages."
+_TAP_HOLE = "The taps were interrupted in this time, so they may have missed messages."
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +176,8 @@ def _until(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> str:
     if snapshot.clock_ms <= until_ms:
         return f"until the {kind.names.one} ended"
     return (
-        f"until {words.utc(until_ms)}, because the monitor follows each message for "
-        f"{words.duration(horizon_ms)}"
+        f"until {words.utc(until_ms)}, because the monitor follows each message only "
+        f"for {words.duration(horizon_ms)}"
     )
 
 

@@ -144,8 +144,7 @@ def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
         ),
         kind=KINDS[lack.kind],
         sentence=lack.sentence(words.short(lack.participant or ""), since),
-        doubt=f"for {words.number(lack.tap_hole)} of the messages, "
-        "taps were interrupted"
+        doubt=f"taps may have missed {words.number(lack.tap_hole)} of the messages"
         if lack.tap_hole
         else "",
         channel=naming.called(snapshot, lack.channel, kind),

@@ -23,12 +23,12 @@ Schema = dict[str, Any]
 PATH = "/api/v1/openapi.json"
 
 ERRORS: Mapping[str, str] = {
-    "400": "A query parameter does not exist or has a wrong value.",
+    "400": "No query parameter has the given name, or its value is wrong.",
     "401": "A login is needed.",
-    "421": "The server does not accept this host name.",
-    "429": "The client's address sends too many requests.",
+    "421": "The server does not accept the host name in the request.",
+    "429": "Too many requests come from the client's address.",
     "500": "The monitor failed to answer.",
-    "503": "The monitor is starting, or too many requests are under way.",
+    "503": "The monitor is starting, or it is answering too many other requests.",
 }
 """Errors of all operations, except that 400 is only for operations that answer with
 JSON."""
@@ -42,12 +42,14 @@ _SCHEMES: Schema = {
     "basic": {
         "type": "http",
         "scheme": "basic",
-        "description": "A user of `basic_auth_users` in the file of `--web-config`.",
+        "description": "A user name and password from `basic_auth_users` in the file "
+        "of `--web-config`.",
     },
     "bearer": {
         "type": "http",
         "scheme": "bearer",
-        "description": "A token of `bearer_tokens` in the file of `--web-config`.",
+        "description": "A token whose hash is in `bearer_tokens` in the file of "
+        "`--web-config`.",
     },
     "certificate": {
         "type": "mutualTLS",
@@ -176,7 +178,8 @@ def document(operations: Sequence[Operation]) -> Schema:
         "info": {
             "title": "sds-monitor",
             "version": "v1",
-            "description": "docs/http-api.md defines which parts are stable.",
+            "description": "docs/http-api.md defines which parts of the API are "
+            "stable.",
             "license": {"name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0"},
         },
         "security": _SECURITY,

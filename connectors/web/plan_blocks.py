@@ -36,20 +36,20 @@ class PlanBlocks(NamedTuple):
         if total is None:
             return
         many = counted(len(plan.views), self.names.one)
-        share = f"{plan.interval} % of the possible futures"
+        share = f"{plan.interval} % probability"
         yield (
             f"The forecasts of {many} use {counted(total.history_days, 'day')} of "
-            f"history until {utc_time(total.begin_ms)}. Each interval contains "
-            f"{share}."
+            f"history until {utc_time(total.begin_ms)}. Each interval contains the "
+            f"future value with {share}."
         )
         sent = total.figures["bytes"]
         change = ""
         if sent.past:
             percent = round(100 * (sent.week.mid / sent.past - 1))
-            change = f", {percent:+} % compared with the last seven days"
+            change = f", {percent:+} % relative to the last seven days"
         yield (
-            f"Next seven days: {amount('bytes', sent.week.mid)} a day "
-            f"({interval('bytes', sent.week)}){change}."
+            f"Forecast for the next seven days: {amount('bytes', sent.week.mid)} per "
+            f"day ({interval('bytes', sent.week)}){change}."
         )
         yield self._first_limit()
 
@@ -58,9 +58,10 @@ class PlanBlocks(NamedTuple):
         shown = limits_first(self.plan.views)
         rows = [self._limit_row(*entry) for entry in shown[:most]]
         note = (
-            f"With {self.plan.interval} % probability, a limit is reached between the "
-            "earliest and the latest time. A dash means that the time is more than "
-            f"{self.plan.days} days away. The bar shows how much of the limit is used."
+            f"With {self.plan.interval} % probability, a limit is reached between its "
+            "earliest and its latest time. A dash means that this time is more than "
+            f"{self.plan.days} days away. The bar shows how much of the limit is used "
+            "now."
         )
         if len(shown) > most:
             note += f" The table omits {counted(len(shown) - most, 'limit')}."
@@ -87,7 +88,7 @@ class PlanBlocks(NamedTuple):
                 "Interval", "Messages a day, next 7 days", "Least epoch headroom",
             ),
             [_view_row(self.called(name), views[name]) for name in shown],
-            "Figures are means of seven days. Rows with most bytes are first.",
+            "Figures are means of seven days. Rows with the most bytes are first.",
             links=self._links(shown),
         )  # fmt: skip
 
@@ -113,7 +114,7 @@ class PlanBlocks(NamedTuple):
     def _first_limit(self) -> str:
         first = next(iter(limits_first(self.plan.views)), None)
         if first is None:
-            return f"The monitor knows no limit of {self.names.many}."
+            return f"No limit is known for {self.names.many}."
         name, limit = first
         what = f"{limit_name(limit.name)} of {self.called(name)}"
         if limit.is_reached:

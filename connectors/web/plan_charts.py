@@ -92,7 +92,7 @@ def _parts_chart(forecast: Forecast) -> list[Chart]:
         series.append(Series(part_of(name), values, texts))
     past = len(next(iter(parts.values())).before)
     times = _times(forecast, past, len(series[0].values) - past)
-    note = "Pale bars are the forecast."
+    note = "Pale bars show the forecast."
     return [
         Chart(
             "parts", "Bytes a day for each part of a frame", note, Scale.PARTS, times,

@@ -49,7 +49,7 @@ class UnknownParameter(Refusal):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         some = (
-            f"known are {', '.join(known)}"
+            f"the allowed parameters are {', '.join(known)}"
             if known
             else "this address has no parameters"
         )
@@ -78,14 +78,14 @@ class NoTrace(Refusal):
     """No record in Kafka names the message."""
 
     status = 404
-    message = "this monitor makes no traces: use sds-monitor trace"
+    message = "this monitor cannot make traces: use the command sds-monitor trace"
 
 
 class TracesBusy(Refusal):
     """This client is already waiting for a trace, or too many other clients are."""
 
     status = 429
-    message = "another trace is being made: ask again in a few seconds"
+    message = "the monitor is making another trace: try again in a few seconds"
     headers = MappingProxyType({"Retry-After": "10"})
 
 
@@ -106,8 +106,8 @@ class FiguresUnread(Refusal):
 
     status = 503
     message = (
-        "the monitor is starting, and the figures have not been read yet: "
-        "ask again in a few seconds"
+        "the monitor is starting, and has not read its figures yet: try again in a "
+        "few seconds"
     )
 
 
@@ -122,7 +122,7 @@ class HistoryBusy(Refusal):
     """Too many other requests query the history."""
 
     status = 503
-    message = "the history is busy: ask again in a few seconds"
+    message = "too many requests use the history: try again in a few seconds"
 
 
 class HistoryUnreadable(Refusal):

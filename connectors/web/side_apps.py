@@ -59,7 +59,9 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
     def obstacle() -> str:
         if figures.is_paused:
-            return "the spool is full, because Kafka accepts no records of the mirror"
+            return (
+                "the spool is full, because Kafka does not accept the mirror's records"
+            )
         if not any(node.is_up for node in figures.nodes.values()):
             return "no node answers"
         return ""
@@ -71,7 +73,9 @@ def create_serving_app(figures: ServingFigures) -> Starlette:
     """Return the application of `audit serve`: not ready while it reads the topic."""
     return metrics_app(
         FiguresCollector(SERVING_METRICS, figures),
-        lambda: "the topic is being read" if figures.messages is None else "",
+        lambda: (
+            "the server is still reading the topic" if figures.messages is None else ""
+        ),
     )
 
 
@@ -80,7 +84,7 @@ def create_audit_app(figures: AuditFigures) -> Starlette:
 
     def obstacle() -> str:
         if figures.result is None or figures.error:
-            return figures.error or "the first audit has not ended"
+            return figures.error or "the first audit has not ended yet"
         return ""
 
     def newest(request: Request, query: NoQuery) -> AuditAnswer:

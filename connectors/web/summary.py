@@ -96,7 +96,7 @@ def summarise(snapshot: Snapshot) -> Summary:
         troubles.append([Piece(f"behind by {lag}", runbook_href("SdsMonitorBehind"))])
     if job.records_withheld:
         count = words.number(job.records_withheld)
-        text = f"{count} records wait for the end of a transaction"
+        text = f"{count} records wait until a transaction ends"
         troubles.append([Piece(text, runbook_href("SdsMonitorBehind"))])
     if clock_is_wrong:
         off = words.more_than(abs(job.clock.difference_ms) / 1000)

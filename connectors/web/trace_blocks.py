@@ -30,7 +30,7 @@ def summary_of(trace: Trace) -> str:
     """Return the most important conclusion that still holds, as a sentence."""
     summary = trace.evidence.summary
     if summary is None:
-        return "The monitor has no conclusion yet."
+        return "The monitor cannot conclude anything yet."
     text = words.bounded(conclusion_text(summary))
     return f"{text[0].upper()}{text[1:]}."
 
@@ -56,7 +56,7 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
             )
             for number, (time, step) in enumerate(zip(after, steps, strict=True), 1)
         ],
-        "If an event has a tap, the tap recorded the event. All other events are "
+        "Events with a tap were recorded by this tap. All other events are "
         "conclusions of the monitor.",
         words=6,
         anchor=anchor,
@@ -114,9 +114,10 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
         events,
         after,
         anchor,
-        "A circle is a frame or a gap that a tap shows. A square is a conclusion. The "
-        "number of an event is its row in the table. The distance of two events grows "
-        "with the logarithm of the time between them.",
+        "A circle is a frame that a tap recorded, or a gap that such a frame shows. "
+        "A square is a conclusion. The number of an event is its row in the table. "
+        "The distance between two events grows with the logarithm of the time "
+        "between them.",
     )
 
 

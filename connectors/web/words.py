@@ -43,7 +43,7 @@ _REASONS = {
     "lost": "messages were lost in {window}",
     "undelivered": "messages did not reach a participant in {window}",
     "unacknowledged": "messages were not acknowledged in {window}",
-    "recovering": "missing messages reached participants in {window}",
+    "recovering": "participants received missing messages in {window}",
     "repair_expired": "repair requests were not answered in {window}",
     "bloom_saturated": "a bloom filter was too full in {window}",
     "unanswered": "requested messages did not arrive in {window}",
@@ -183,7 +183,7 @@ def topic_missing(missing: MissingTopic) -> str:
 
 
 TOPIC_REMEDY = (
-    "recreate the topic: --on-lost-records decides how the job continues "
+    "recreate the topic; --on-lost-records determines how the job then continues "
     "(docs/topics.md, A recreated topic)"
 )
 

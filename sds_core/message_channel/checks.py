@@ -17,7 +17,7 @@ def check_name(what: str, name: str, limit: int) -> None:
         ValueError: The id is empty, too long, or not valid Unicode text.
     """
     if not 0 < len(name) <= limit:
-        message = f"{what} has {len(name)} characters, but must have 1 to {limit}"
+        message = f"{what} has {len(name)} characters, but 1 to {limit} are allowed"
         raise ValueError(message)
     try:
         name.encode()
@@ -35,7 +35,7 @@ def check_time(now_ms: int) -> None:
         TypeError: The time is not an int.
     """
     if not isinstance(now_ms, int):
-        message = f"now_ms is {now_ms!r}, but must be whole milliseconds: int(…)"
+        message = f"now_ms is {now_ms!r}, but must be whole milliseconds: use int(…)"
         raise TypeError(message)
 
 

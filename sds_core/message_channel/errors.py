@@ -28,7 +28,8 @@ class MessageIdTaken(ParticipantError, ValueError):
 
     def __init__(self, message_id: str) -> None:
         super().__init__(
-            f"message id {message_id!r:.80} is taken; omit the id to get a new id"
+            f"message id {message_id!r:.80} is taken by another message; omit the id "
+            "to get a new id"
         )
         self.message_id = message_id
 

@@ -50,8 +50,8 @@ class MessageExists(NodeError, ValueError):
 
     def __init__(self, message_id: bytes) -> None:
         super().__init__(
-            f"message {message_id.hex()} exists; give the new message another "
-            "timestamp or body"
+            f"the group already has message {message_id.hex()}; give the new message "
+            "another timestamp or body"
         )
         self.message_id = message_id
 

@@ -20,7 +20,7 @@ import msgspec
 LENGTH_BYTES = 4
 CHECKSUM_BYTES = 4
 
-WRONG_CHECKSUM = "does not have the checksum that is stored with it"
+WRONG_CHECKSUM = "does not match its stored checksum"
 
 Totals = TypeVar("Totals")
 State = TypeVar("State")
@@ -35,8 +35,9 @@ class UnknownBlobVersion(ValueError):
         self.version = version
         self.newest = newest
         super().__init__(
-            f"the checkpoint holds state of version {version}, this release reads "
-            f"versions up to {newest}: run the release that wrote it, or a newer one"
+            f"the checkpoint has state of version {version}, but this release reads "
+            f"only versions up to {newest}: run the release that wrote it, or a newer "
+            "one"
         )
 
 

@@ -250,7 +250,7 @@ class FigureTable(Generic[Totals]):
             name = entry.field if isinstance(entry, Figure) else entry.key
             fields = _fields_of(entry)
             if missing := [one for one in fields if not hasattr(self.totals, one)]:
-                raise FigureError(name, f"the totals have no {missing[0]}")
+                raise FigureError(name, f"the totals have no attribute {missing[0]}")
             if entry.group and entry.group not in self.groups:
                 raise FigureError(name, f"no group has the name {entry.group}")
             if entry.line is not None and entry.line.chart not in charts:
@@ -261,7 +261,8 @@ class FigureTable(Generic[Totals]):
         for figure in self.grown:
             if figure.field not in followed:
                 raise FigureError(
-                    figure.field, "a figure of a chart must be in the history"
+                    figure.field,
+                    "a figure that a chart shows must be in the report or the history",
                 )
 
 
@@ -282,10 +283,10 @@ def _only_grows(figure: Figure) -> bool:
 def _check_figure(figure: Figure) -> None:
     is_float = figure.unit in (Unit.RATIO, Unit.NUMBER)
     if is_float and (figure.report or figure.history):
-        problem = "a float cannot be in the report or the history"
+        problem = "a figure with floats cannot be in the report or in the history"
         raise FigureError(figure.field, problem)
     if figure.unit is Unit.WORD and (figure.series or figure.group):
-        problem = "a figure of unit WORD can only be in the report and the history"
+        problem = "a figure of unit WORD cannot be in a metric or on a page"
         raise FigureError(figure.field, problem)
     for series in figure.series:
         if len(series.labels) != len(series.family.labels):
@@ -318,7 +319,9 @@ def _metric(
     text = family.help
     if not text:
         if len(parts) != 1:
-            raise FigureError(family.name, "needs a help text of its own")
+            raise FigureError(
+                family.name, "needs its own help text, because it has several series"
+            )
         text = parts[0][1].help
     return Metric(
         family.name,

@@ -35,7 +35,8 @@ class ChannelMismatch(ValueError):
         self.name = name
         text = decode_text(key)
         super().__init__(
-            f"the key is {text!r:.80}, the channel in the frame is {name!r:.80}"
+            f"the record's key is {text!r:.80}, but the frame names the channel "
+            f"{name!r:.80}"
         )
 
 
@@ -48,8 +49,8 @@ class FutureTimestamp(ValueError):
         self.timestamp_ms = timestamp_ms
         self.written_ms = written_ms
         super().__init__(
-            f"the record has the time {iso_time(timestamp_ms)}, but was written before "
-            f"this time, at {iso_time(written_ms)} or earlier"
+            f"the record has the time {iso_time(timestamp_ms)}, but it was written "
+            f"earlier, at {iso_time(written_ms)} at the latest"
         )
 
 

@@ -221,7 +221,10 @@ class Kind(Generic[Digest, Totals, Event]):
     def __post_init__(self) -> None:
         """Check for contradictions."""
         if self.grouping is not None and self.remains is not None:
-            message = f"kind {self.prefix} must not have both `grouping` and `remains`"
+            message = (
+                f"kind {self.prefix} has both `grouping` and `remains`, but at most "
+                "one is allowed"
+            )
             raise ValueError(message)
 
     def key(self, name: str) -> str:
@@ -336,7 +339,7 @@ class UnknownKind(ValueError):
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         super().__init__(
-            f"the checkpoint holds views of kind {prefix!r:.80}, which this release "
+            f"the checkpoint has views of kind {prefix!r:.80}, which this release "
             "does not know: run the release that wrote it, or a newer one"
         )
 

@@ -104,8 +104,8 @@ def settings_of(values: Values) -> ObserverSettings:
         value_ms, limit_ms = getattr(settings, name), getattr(settings, limit)
         if value_ms >= limit_ms:
             message = (
-                f"observer.{name} is {value_ms}: set it to a value below {limit_ms}, "
-                f"which is observer.{limit}"
+                f"observer.{name} is {value_ms}, but must be below {limit_ms}, the "
+                f"value of observer.{limit}"
             )
             raise ValueError(message)
     return settings

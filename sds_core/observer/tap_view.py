@@ -221,7 +221,7 @@ class TapView:
         with blob.opened(version, data, BLOB_VERSION, CHECKSUM_SINCE) as body:
             totals, state = blob.unpack(body, TapTotals, TapState)
             if state.ahead_own and len(state.ahead_own) != len(state.ahead):
-                message = "ahead_own and ahead differ in length"
+                message = "ahead_own and ahead have different lengths"
                 raise ValueError(message)
             return cls(settings, totals, state)
 
@@ -417,7 +417,7 @@ def _rows(
 ) -> Iterable[tuple[int, bool, int, int]]:
     own_times = own_times or times
     if len(times) % _INT_BYTES or not len(times) == len(seqs) == len(own_times):
-        message = "columns of a tap's digest differ in length"
+        message = "the columns of a tap's digest have different lengths"
         raise blob.DamagedDigest(message)
     clocks, numbers, own = (
         np.frombuffer(data, dtype=np.int64).tolist()

@@ -94,8 +94,9 @@ class ChannelPlan(Table, frozen=True, kw_only=True):
             raise contradiction(rule, t_min_s=t_min_s, t_max_s=t_max_s)
         if (filter_bytes := self.bloom().length_bytes) > MAX_FILTER_BYTES:
             message = (
-                f"has filters of {filter_bytes:,} bytes because of filter_capacity and "
-                f"filter_rate, but at most {MAX_FILTER_BYTES:,} bytes are allowed"
+                "has a filter_capacity and filter_rate that need filters of "
+                f"{filter_bytes:,} bytes, but at most {MAX_FILTER_BYTES:,} bytes are "
+                "allowed"
             )
             raise ValueError(message)
         self.participant()
@@ -207,7 +208,7 @@ def changed(plan: ChannelPlan, changes: Mapping[str, str]) -> ChannelPlan:
         if key not in values:
             allowed = ", ".join(values)
             close = did_you_mean(key, values)
-            problem = f"is no setting{close}: use one of {allowed}"
+            problem = f"is not a setting{close}: use one of {allowed}"
             raise TableError(key if key.isidentifier() else shown(key), problem)
         values[key] = _value(plan, key, text.strip())
     try:
@@ -231,8 +232,7 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
         present = plan.setting(key)
         if isinstance(present, bool) or not isinstance(present, int | float):
             problem = (
-                f"is {shown(text)}, but only a number can be multiplied: give a value "
-                "instead"
+                f"is {shown(text)}, but this setting is no number: give a value instead"
             )
             raise TableError(key, problem)
         number *= present

@@ -126,8 +126,7 @@ def check_size(plan: ChannelPlan) -> None:
     if receptions > MAX_RECEPTIONS:
         problem = (
             f"has about {receptions:,.0f} receptions of frames in a run, but at most "
-            f"{MAX_RECEPTIONS:,} receptions are allowed: give fewer participants or "
-            "messages"
+            f"{MAX_RECEPTIONS:,} are allowed: give fewer participants or messages"
         )
         raise TableError("the plan", problem)
 

@@ -87,10 +87,10 @@ class Grid:
         lists = (table.grid,) if isinstance(table.grid, dict) else table.grid
         for key in (key for one in lists for key, values in one.items() if not values):
             path = f"grid.{key}"
-            raise TableError(path, "is an empty list: allowed is at least one value")
+            raise TableError(path, "is an empty list: give at least one value")
         runs = table.seeds * sum(math.prod(map(len, one.values())) for one in lists)
         if runs > MAX_RUNS:
-            problem = f"makes {runs:,} runs, but at most {MAX_RUNS:,} are allowed"
+            problem = f"needs {runs:,} runs, but at most {MAX_RUNS:,} are allowed"
             raise TableError("grid", problem)
         cells = {
             read(table.base | dict(zip(one, values, strict=True)), ChannelPlan): None

@@ -13,7 +13,9 @@ class NotMeasured(ValueError):
 
     def __init__(self, *what: str) -> None:
         missing = ": ".join(what)
-        super().__init__(f"the measurements lack {missing}: run a full `make bench`")
+        super().__init__(
+            f"the measurements do not contain {missing}: run a full `make bench`"
+        )
 
 
 class Measure(msgspec.Struct):

@@ -71,7 +71,7 @@ def key_of(node: pb.Node) -> bytes:
     """
     if node.is_tail:
         if node.data or node.timestamp != TAIL_TIMESTAMP_NS:
-            text = f"a tail node has data, or the wrong time {node.timestamp}"
+            text = f"a tail node has data, or has the wrong time: {node.timestamp}"
             raise BadNode(text)
         return TAIL_KEY
     try:
@@ -145,8 +145,8 @@ class DocumentServer:
                 raise BadNode(text)
             if len(nodes) + len(found.children) > self._max_nodes:
                 text = (
-                    f"the answer would have more than {self._max_nodes} nodes: ask in "
-                    "parts"
+                    f"the answer would have more than {self._max_nodes} nodes: "
+                    "request fewer nodes at once"
                 )
                 raise LimitExceeded(text)
             nodes += self._below(found)

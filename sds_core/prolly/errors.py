@@ -48,7 +48,9 @@ class Unauthorised(SyncError):
     """The peer did not send a token that this side knows."""
 
     def __init__(self) -> None:
-        super().__init__("the server needs a valid token: set SDS_MONITOR_PEER_TOKEN")
+        super().__init__(
+            "the other mirror accepts only a valid token: set SDS_MONITOR_PEER_TOKEN"
+        )
 
 
 class PeerRefused(SyncError):

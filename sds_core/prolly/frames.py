@@ -84,7 +84,7 @@ def message_in(frame: Frame) -> Message:
         raise BadFrame(text) from error
     if isinstance(message, batched.Refusal):
         reason = printable(shorten(message.reason, _LONGEST_REASON))
-        raise PeerRefused(reason or "the peer gives no reason for its refusal")
+        raise PeerRefused(reason or "the peer refused the request, but gave no reason")
     return message
 
 
@@ -118,8 +118,8 @@ class FrameReader:
             length, number = _HEAD.unpack_from(self._buffer)
             if length > self._max_bytes:
                 text = (
-                    f"a frame has {length} bytes, but at most {self._max_bytes} are "
-                    "read"
+                    f"a frame has {length} bytes, but at most {self._max_bytes} bytes "
+                    "are allowed"
                 )
                 raise LimitExceeded(text)
             try:

@@ -44,10 +44,14 @@ def pack(item: Item) -> bytes:
         BadItem: The time is out of range, or the hash does not have `HASH_BYTES` bytes.
     """
     if not 0 < item.timestamp_ns < TAIL_TIMESTAMP_NS:
-        message = f"a tree has no message of the time {item.timestamp_ns} ns"
+        message = (
+            f"the time {item.timestamp_ns} ns is outside the range of times in a tree"
+        )
         raise BadItem(message)
     if len(item.message_hash) != HASH_BYTES:
-        message = f"a message hash has {HASH_BYTES} bytes, not {len(item.message_hash)}"
+        message = (
+            f"a message hash must have {HASH_BYTES} bytes, not {len(item.message_hash)}"
+        )
         raise BadItem(message)
     return _TIMESTAMP.pack(item.timestamp_ns) + item.message_hash
 

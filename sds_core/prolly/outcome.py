@@ -43,7 +43,7 @@ class Allowance:
         """
         self._left -= number
         if self._left < 0:
-            text = f"more than {self._limit} nodes and messages were sent"
+            text = f"the peer sent more than {self._limit} nodes and messages"
             raise LimitExceeded(text)
 
 

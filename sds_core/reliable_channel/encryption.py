@@ -142,5 +142,7 @@ class ChaChaEncryption:
         try:
             return self._cipher.decrypt(nonce, ciphertext[body:], self._context)
         except InvalidTag as error:
-            detail = "the key or channel differs, or the ciphertext was changed"
+            detail = (
+                "the sender used another key or channel, or the ciphertext was changed"
+            )
             raise Undecryptable(actual_bytes, detail) from error

@@ -20,7 +20,9 @@ class NotStarted(ReliableChannelError):
     """The channel is not started, so it cannot send."""
 
     def __init__(self, channel_id: str) -> None:
-        super().__init__(f"channel {channel_id!r:.80} is not started: call start()")
+        super().__init__(
+            f"channel {channel_id!r:.80} has not been started: call start()"
+        )
         self.channel_id = channel_id
 
 

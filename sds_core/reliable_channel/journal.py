@@ -103,7 +103,7 @@ class StoredChannel:
         expected = _identity(core)
         core = restore(stored.state)
         if _identity(core) != expected:
-            detail = f"the state belongs to {_identity(core)}, not to {expected}"
+            detail = f"the stored state belongs to {_identity(core)}, not to {expected}"
             raise StateError(detail)
         entries = 0
         unconfirmed: list[Event] = []

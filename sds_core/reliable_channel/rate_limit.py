@@ -107,7 +107,7 @@ class RateLimitOptions:
         # With a share of 0, retries would wait forever.
         if not 0 < self.approached_share <= 1:
             share = self.approached_share
-            message = f"approached_share is {share}, but must be above 0 and up to 1"
+            message = f"approached_share is {share}, but must be above 0 and at most 1"
             raise ValueError(message)
 
     @property

@@ -389,7 +389,7 @@ class Scenario(BaseScenario, frozen=True, kw_only=True):
 def _check_absences(scenario: Scenario) -> None:
     shares = sum(pattern.share for pattern in scenario.churn.patterns)
     if shares > 1:
-        problem = f"have shares with the sum {shares:g}, but the maximum is 1"
+        problem = f"have shares whose sum is {shares:g}, but the maximum is 1"
         raise TableError("churn.absences", problem)
 
 
@@ -407,7 +407,7 @@ def _check_names(scenario: Scenario) -> None:
     for what, path, name in channels + taps:
         if (what, name) in seen:
             problem = (
-                f"must be unique, but a previous {what} has the same name "
+                f"must be unique, but an earlier {what} also has the name "
                 f"{shown(name)}: give another name"
             )
             raise TableError(path, problem)

@@ -55,11 +55,11 @@ def parse_content_topic(topic: str) -> ContentTopic:
     if len(parts) == 5:
         generation = parts.pop(0)
         if not _DIGITS.fullmatch(generation):
-            raise BadContentTopic(topic, "must have a number as its generation")
+            raise BadContentTopic(topic, "has a generation that is not a number")
         if generation.strip("0"):
-            raise BadContentTopic(topic, "must have the generation 0")
+            raise BadContentTopic(topic, "has a generation other than 0")
     if not all(parts):
-        raise BadContentTopic(topic, "must not have an empty part")
+        raise BadContentTopic(topic, "must not have empty parts")
     return ContentTopic(*parts)
 
 

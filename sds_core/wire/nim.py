@@ -51,7 +51,7 @@ def decode(value: bytes) -> Frame:
             if len(message.causal_history) > _MOST_BARE_IDS:
                 detail = (
                     f"the history has {len(message.causal_history)} bare ids, but at "
-                    f"most {_MOST_BARE_IDS} are read"
+                    f"most {_MOST_BARE_IDS} are allowed"
                 )
                 raise MalformedProtobuf(detail, len(value))
             causal_history = tuple(map(_read_old_entry, message.causal_history))

@@ -55,7 +55,7 @@ def protobuf_fields(message: bytes) -> Iterator[Field]:
         tag, position = _varint(message, position, start)
         number, wire_type = tag >> 3, tag & 7
         if not number:
-            raise BrokenProtobuf(start, "field number 0 does not exist")
+            raise BrokenProtobuf(start, "a field has number 0, which is not allowed")
         value: int | bytes
         if wire_type == VARINT:
             value, position = _varint(message, position, start)
@@ -65,11 +65,15 @@ def protobuf_fields(message: bytes) -> Iterator[Field]:
             elif wire_type in _FIXED:
                 length = _FIXED[wire_type]
             else:
-                detail = f"field {number} has wire type {wire_type}, which is not read"
+                detail = (
+                    f"field {number} has wire type {wire_type}, which is not supported"
+                )
                 raise BrokenProtobuf(start, detail)
             rest = len(message) - position
             if length > rest:
-                detail = f"field {number} needs {length} bytes, but has only {rest}"
+                detail = (
+                    f"field {number} needs {length} bytes, but only {rest} are left"
+                )
                 raise BrokenProtobuf(start, detail)
             value = message[position : position + length]
             position += length
@@ -83,5 +87,5 @@ def _varint(message: bytes, position: int, start: int) -> tuple[int, int]:
         if byte < 0x80:
             return number, position + index + 1
     if len(message) - position < _LONGEST_VARINT:
-        raise BrokenProtobuf(start, "the bytes end inside a number")
+        raise BrokenProtobuf(start, "the message ends within a number")
     raise BrokenProtobuf(start, "a number has more than ten bytes")

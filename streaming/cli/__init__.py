@@ -114,11 +114,11 @@ class _LazyGroup(Group):
 def group() -> None:
     """Watch the reliability of SDS channels.
 
-    sds-monitor reads SDS traffic that is mirrored into Kafka. sds-monitor reports
-    whether messages are acknowledged, missing or repaired.
+    sds-monitor reads SDS traffic that was copied into Kafka, and reports whether
+    messages are acknowledged, missing or repaired.
 
-    Exit codes: 0 success, 1 findings, 2 wrong use, 3 a needed service is unreachable, 4
-    the work failed, 70 unexpected error.
+    Exit codes: 0 success, 1 problems were found, 2 wrong use, 3 a needed service is
+    unreachable, 4 the work failed, 70 unexpected error.
     """
 
 

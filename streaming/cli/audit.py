@@ -41,7 +41,7 @@ class _CompareByDefault(Group):
 def command() -> None:
     """Compare a mirror with a Waku store or with another mirror.
 
-    If you omit the command, sds-monitor runs `compare`.
+    If no command is given, `sds-monitor audit` runs `compare`.
     """
 
 
@@ -57,7 +57,7 @@ def command() -> None:
     "--peer",
     type=Parsed("HOST:PORT", parse_address),
     panel=Panel.PEER,
-    help="Address of `sds-monitor audit serve` of another mirror.",
+    help="Address on which `sds-monitor audit serve` of another mirror listens.",
 )
 @peer_access_options
 @traffic_options
@@ -66,26 +66,26 @@ def command() -> None:
     "--fix",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Write the missing messages to the topic of the mirror.",
+    help="Write messages that the mirror lacks to the mirror's topic.",
 )
 @json_option
 @setting(
     "--every",
     type=Duration("s", 1),
     panel=Panel.TIME,
-    help="Repeat the audit after this time; by default it runs once.",
+    help="Time after which the audit runs again; by default, the audit runs once.",
 )
 @serving_options("the metrics of an audit with --every", 9110)
 @log_option()
 def compare_command(**options: Any) -> None:
-    """Check that a mirror has all messages of a store, or of another mirror.
+    """Check that a mirror has all messages of a store or of another mirror.
 
-    The command compares the hash and the sender's time of each message, and prints each
-    message that one side lacks. If the other side is a store, the command compares the
-    messages of the given topics. If the other side is a mirror, the command compares
-    all messages that have a hash.
+    The command compares the hash and the sender's time of each message. It prints each
+    message that only one of the two has. If --rest is given, the command compares the
+    messages on the given topics with a store. If --peer is given, it compares all
+    messages that have a hash with another mirror.
 
-    If the mirror still lacks a message at the end, the exit code is 1.
+    If the mirror lacks a message when the command ends, the exit code is 1.
     """
     from streaming.cli.actions.audit import compare
 
@@ -104,15 +104,15 @@ def compare_command(**options: Any) -> None:
     required=True,
     type=DIRECTORY,
     panel=Panel.STORAGE,
-    help="State directory. If the server restarts with the same directory, it reads "
-    "only new records.",
+    help="State directory. If the server restarts with the same directory, the "
+    "server reads only new records.",
 )
 @setting(
     "--sync-host",
     default="127.0.0.1",
     panel=Panel.PEER,
-    help="Address on which to listen for other mirrors. If the address is not "
-    "loopback, --web-config must require client certificates, or contain "
+    help="Address on which the server listens for other mirrors. If other machines "
+    "can reach it, give a --web-config that requires client certificates or has "
     "peer_tokens.",
 )
 @setting(
@@ -120,14 +120,14 @@ def compare_command(**options: Any) -> None:
     type=click.IntRange(0, 65535),
     default=9111,
     panel=Panel.PEER,
-    help="Port for other mirrors; 0 selects a free one.",
+    help="Port for other mirrors; 0 selects a free port.",
 )
 @setting(
     "--keep-days",
     type=Duration("d", 0.01),
     default=7.0,
     panel=Panel.TIME,
-    help="Maximum age of compared messages, by sender's time.",
+    help="Maximum age of the messages to compare, since the sender's time.",
 )
 @serving_options("the server's metrics", 9112, shared=("insecure_web",))
 @log_option()
@@ -138,7 +138,7 @@ def serve_command(
     insecure_web: bool,
     **options: Any,
 ) -> None:
-    """Let other mirrors compare messages with this mirror and copy messages from it."""
+    """Let other mirrors find the messages that they lack, and copy them."""
     check_exposure(
         "--sync-host",
         sync_host,

@@ -16,22 +16,22 @@ from streaming.cli.values import DIRECTORY
     "--port",
     type=click.IntRange(0, 65535),
     default=9092,
-    help="Port on loopback; 0 selects a free one.",
+    help="Port on the loopback address; 0 selects a free port.",
 )
 @setting(
     "--dir",
     "directory",
     type=DIRECTORY,
     panel=Panel.STORAGE,
-    help="Directory for the records; by default a temporary one.",
+    help="Directory for the records; by default, a temporary directory.",
 )
 @setting("--fetch-only", is_flag=True, help="Download and verify the broker, then end.")
 @log_option()
 def command(port: int, directory: Path | None, fetch_only: bool) -> None:
-    """Run a Kafka broker on this machine, for trials and tests.
+    """Run a Kafka broker on this machine, for tests and trials.
 
-    The command downloads the broker once, and verifies and caches it. The broker stops
-    when the command ends.
+    The first run downloads the broker, verifies it, and keeps it in a cache. The broker
+    stops when the command ends.
     """
     from streaming.cli.actions import broker
 
@@ -44,11 +44,11 @@ def command(port: int, directory: Path | None, fetch_only: bool) -> None:
 @commands.command("prepare", "sds-monitor prepare")
 @log_option()
 def prepare_command() -> None:
-    """Prepare this machine, so that other commands start in half the time.
+    """Prepare this machine, so that other commands take half the time to start.
 
-    The command downloads the embedded broker, and archives the Java classes that the
-    broker and Spark load at startup. The command needs 250 MB of disk space, and skips
-    files that exist.
+    The command downloads the embedded broker, and makes an archive of the Java classes
+    that the broker and Spark load at startup. The files need 250 MB of disk space.
+    Existing files remain.
     """
     from streaming.cli.actions.broker import prepare
 

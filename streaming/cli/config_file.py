@@ -182,6 +182,7 @@ config_option = click.option(
     expose_value=False,
     envvar="SDS_MONITOR_CONFIG",
     callback=_read_config,
-    help="TOML file with settings. Each setting has the name of its option.",
+    help="TOML file with settings. A setting has the name of its option, without "
+    "leading dashes.",
 )
 """Adds ``--config FILE`` to a command."""

@@ -39,7 +39,7 @@ _reason_option = setting(
     "--reason",
     type=click.Choice([reason.value for reason in Reason]),
     panel=Panel.SOURCE,
-    help="Select dead letters with this reason.",
+    help="Select only dead letters with this reason.",
 )
 
 
@@ -68,29 +68,29 @@ _PLACE = Parsed("TOPIC:PARTITION:OFFSET", _parse_place)
 @setting(
     "--channel",
     panel=Panel.SOURCE,
-    help="Select dead letters whose key is this channel.",
+    help="Select only dead letters whose key is this channel id.",
 )
 @setting(
     "--since",
     "since_ms",
     type=Time(),
     panel=Panel.SOURCE,
-    help="Select dead letters whose record time is this time or later.",
+    help="Select only dead letters whose record time is this time or later.",
 )
 @setting(
     "--limit",
     type=click.IntRange(1),
     default=100,
     panel=Panel.OUTPUT,
-    help="Maximum number of dead letters in the list. The summary counts all dead "
-    "letters.",
+    help="Maximum number of dead letters in the list. The summary below the list "
+    "counts all dead letters.",
 )
 @json_option
 def list_command(**options: Any) -> None:
     """List dead letters, the newest first.
 
-    If a crash has left two copies of a dead letter in Kafka, the list has only one line
-    for both. If the command finds dead letters, the exit code is 1.
+    After a crash, Kafka may contain a dead letter twice, but the list shows it once. If
+    the command finds dead letters, the exit code is 1.
     """
     from streaming.cli.actions.dead_letter import list_letters
 
@@ -107,10 +107,10 @@ def list_command(**options: Any) -> None:
 @json_option
 @click.argument("source", metavar="SOURCE", type=_PLACE, envvar="SDS_MONITOR_SOURCE")
 def show_command(**options: Any) -> None:
-    """Print the dead letter of SOURCE, its error, and the remedy.
+    """Print a dead letter, its error, and the remedy.
 
-    SOURCE is TOPIC:PARTITION:OFFSET, as `list` prints it. If the record is still
-    invalid, the exit code is 1.
+    SOURCE is the original record's TOPIC:PARTITION:OFFSET, as `list` prints it. If the
+    record is still invalid, the exit code is 1.
     """
     from streaming.cli.actions.dead_letter import print_letter
 
@@ -137,10 +137,10 @@ def show_command(**options: Any) -> None:
     "--topic",
     "target",
     panel=Panel.KAFKA,
-    help="Topic to write to; by default the original topic of the record.",
+    help="Topic to write to; by default, the original topic of each record.",
 )
 @setting("--force", is_flag=True, help="Also write records that are still invalid.")
-@setting("--dry-run", is_flag=True, help="Print the records, and write nothing.")
+@setting("--dry-run", is_flag=True, help="Print the records, but do not write them.")
 @click.argument(
     "sources",
     metavar="[SOURCE]...",
@@ -154,18 +154,18 @@ def replay_command(
     sources: tuple[RecordSource, ...],
     **options: Any,
 ) -> None:
-    """Write dead letters that are now valid back to their topic.
+    """Write dead letters back to their original topic, if they are now valid.
 
-    The new record has the key, value, time and headers of the original record, but the
-    header `source` has the value `replay`. If the record is more than an hour behind
+    The new record has the key, value, time and headers of the original record, except
+    that the header `source` is `replay`. If the record is more than an hour older than
     the monitor's clock, the monitor counts the frame, but not its message.
 
-    The dead letters remain in their topic, and nothing marks them as replayed. Replay
-    each dead letter only once. If a dead letter is refused or does not exist, the exit
-    code is 1.
+    The dead letters remain in the dead-letter topic, and nothing marks them as
+    replayed, so replay each of them only once. If a dead letter is refused or does not
+    exist, the exit code is 1.
     """
     if sum((bool(sources), reason is not None, all_letters)) != 1:
-        message = "give one of SOURCE..., --reason and --all"
+        message = "give exactly one of SOURCE..., --reason and --all"
         raise click.UsageError(message)
 
     from streaming.cli.actions.dead_letter import Replay

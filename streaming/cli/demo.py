@@ -22,8 +22,9 @@ RECORDED = "recorded"
     "--scenario",
     default=RECORDED,
     panel=Panel.TRAFFIC,
-    help=f"Traffic to play: {RECORDED!r} is traffic of real @waku/sds participants. "
-    f"For simulated traffic, give {', '.join(scenario_names())}, or a TOML file.",
+    help=f"Traffic to play: {RECORDED!r} is recorded traffic of real @waku/sds "
+    f"participants. For simulated traffic, give {', '.join(scenario_names())}, or a "
+    "TOML file.",
 )
 @setting(
     "--seed",
@@ -58,14 +59,15 @@ RECORDED = "recorded"
 @table_option
 @log_option(exposed=True)
 def command(scenario: str, seed: int | None, **options: Any) -> None:
-    """Run everything on this machine: Kafka, traffic, the job, metrics and page.
+    """Run Kafka, traffic, the job, the metrics and the page on this machine.
 
-    At the end, a table compares the truth about the traffic with the findings of the
-    monitor. If the truth and the findings differ, the exit code is 1.
+    At the end, a table compares what really happened to the messages with what the
+    monitor found. If the two differ, the exit code is 1.
     """
     if scenario == RECORDED and seed is not None:
         message = (
-            "--seed needs a simulated --scenario: the recording has no random part"
+            "--seed needs a simulated --scenario, because recorded traffic has no "
+            "random part"
         )
         raise click.UsageError(message)
 

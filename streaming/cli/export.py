@@ -24,19 +24,20 @@ from streaming.cli.window_options import window_options
     "channels",
     multiple=True,
     panel=Panel.CHANNELS,
-    help="Write only records of this channel, and heartbeats of taps. Repeatable.",
+    help="Write only the records of this channel and the heartbeats of taps. "
+    "Repeatable.",
 )
 @window_options(required=False)
 @click.argument("file", type=FILE, envvar="SDS_MONITOR_FILE")
 def command(**options: Any) -> None:
     """Write the records of a topic to FILE, unchanged and in order of time.
 
-    FILE has one record a line. If the name of FILE ends with .xz or .gz, the command
-    compresses the file. The command reads the records that the topic contains now, and
-    changes nothing in Kafka. If FILE exists, the command replaces it when all records
-    are written.
+    FILE has one record per line. If the name of FILE ends with .xz or .gz, the command
+    compresses the file. The command reads the records that the topic contains at
+    startup, and changes nothing in Kafka. If FILE exists, it remains unchanged until
+    all records are written.
 
-    `sds-monitor import` writes the file to a topic.
+    To write the file to a topic, use `sds-monitor import`.
     """
     from streaming.cli.actions.export import export
 

@@ -19,18 +19,22 @@ from streaming.cli.values import DIRECTORY
     panel=Panel.STORAGE,
     help="State directory of the monitor.",
 )
-@setting("--dry-run", is_flag=True, help="Print the channels, and forget none of them.")
+@setting(
+    "--dry-run",
+    is_flag=True,
+    help="Print which channels would be forgotten, but forget none.",
+)
 @setting("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True)
 def command(**options: Any) -> None:
-    """Forget channels before they have been silent for --forget-days.
+    """Forget channels now, without waiting until they are silent for --forget-days.
 
     CHANNEL is the id of a channel. A running monitor forgets the channel within
-    seconds. If no monitor runs, the next monitor forgets the channel at startup.
+    seconds. If no monitor runs, the monitor forgets the channel at its next startup.
 
-    The channel disappears from page and metrics. The history keeps the channel's
-    incidents and per-minute aggregates. Sums over all channels keep the channel's
-    counts. If the channel sends again, the channel counts as new.
+    The channel disappears from the page and the metrics. The history keeps the
+    channel's incidents and per-minute aggregates. Sums over all channels still include
+    the channel's counts. If the channel sends again, it counts as a new channel.
     """
     from streaming.cli.actions.forget import forget
 

@@ -21,15 +21,16 @@ from streaming.cli.values import EXISTING_FILE, Number
     "--partitions",
     type=click.IntRange(1, MAX_PARTITIONS),
     panel=Panel.KAFKA,
-    help="Number of partitions if the command creates the topic; by default, as many "
-    "as the records need.",
+    help="Number of partitions of the topic, if the command creates it; by default, "
+    "as many as the records need.",
 )
 @setting(
     "--speed",
     type=Number(0),
     default=0.0,
     panel=Panel.TIME,
-    help="Speed, in seconds of record time per second; 0 writes as fast as possible.",
+    help="Seconds of record time that the command writes per second; 0: as fast as "
+    "possible.",
 )
 @setting(
     "--restamp",

@@ -70,7 +70,7 @@ source_options = option_group(
             "--api",
             metavar="URL",
             default=DEFAULT_API,
-            help="Read incidents from a running monitor at this URL.",
+            help="Read incidents from the running monitor at this URL.",
         ),
         setting(
             "--history",
@@ -81,9 +81,9 @@ source_options = option_group(
         setting(
             "--views",
             metavar="PREFIX",
-            help="Read incidents of the protocol with this prefix, which is part of "
-            "the address of its page: /views/PREFIX. If --views is given, --channel "
-            "must name a group or channel of the protocol that PREFIX selects.",
+            help="Read incidents of the protocol whose page has the address "
+            "/views/PREFIX. If --views is given, --channel must be a group or "
+            "channel of this protocol.",
         ),
     ),
     _source,
@@ -98,8 +98,8 @@ filter_options = option_group(
             "--since",
             "since_ms",
             type=Time(),
-            help="Show unresolved incidents, and resolved incidents that were found at "
-            "this time or later.",
+            help="Show all unresolved incidents, but resolved incidents only if they "
+            "were found at this time or later.",
         ),
         setting("--standing", is_flag=True, help="Show only unresolved incidents."),
     ),

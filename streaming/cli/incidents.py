@@ -32,10 +32,9 @@ from streaming.cli.settings import Panel, json_option, setting
 def command(by: str, **options: Any) -> None:
     """List messages that are lost, undelivered or unacknowledged.
 
-    For each message, the newest first, the command prints the Waku hash, the retrieval
-    hint, and why the monitor reports the message. The command also prints which
-    participants lack the message, and since when. Names of channels come from the
-    monitor or from --channels.
+    The newest message is first. For each message, the command prints the Waku hash, the
+    retrieval hint, why the monitor reports it, and which participants lack it since
+    when. The names of channels come from the monitor or from --channels.
 
     If incidents are found, the exit code is 1.
     """

@@ -33,12 +33,12 @@ from streaming.cli.values import STDIN
 def command(**options: Any) -> None:
     """Decode one frame, and explain the error if it cannot be decoded.
 
-    FILE contains the bytes of a frame, one line of an exported file, or a Waku message
-    from the REST API of a node. If FILE is omitted or -, the command reads standard
-    input. To read a record of a topic, such as the source of a dead letter, give
+    FILE contains the bytes of a frame, one line of a file that `export` wrote, or a
+    Waku message from the REST API of a node. If FILE is omitted or -, the command reads
+    standard input. To decode a record of a topic, such as a dead letter's source, give
     --bootstrap.
 
-    If the monitor would make the record a dead letter, the exit code is 1.
+    If the monitor would treat the record as a dead letter, the exit code is 1.
     """
     from streaming.cli.actions.inspect import inspect
 

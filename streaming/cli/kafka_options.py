@@ -36,7 +36,7 @@ partitions_option = setting(
     type=click.IntRange(1, MAX_PARTITIONS),
     default=4,
     panel=Panel.KAFKA,
-    help="Number of partitions if the command creates the topic.",
+    help="Number of partitions of the topic, if the command creates it.",
 )
 """Adds ``--partitions`` to commands that create the topic; the command gets
 ``partitions``."""
@@ -138,7 +138,7 @@ _OPTIONS: tuple[Decorator, ...] = (
         type=MemberOf(Protocol),
         default=Protocol.PLAINTEXT.value,
         panel=Panel.SECURITY,
-        help="Security protocol of the brokers.",
+        help="Security protocol that the brokers use.",
     ),
     *(
         setting(
@@ -158,7 +158,9 @@ _OPTIONS: tuple[Decorator, ...] = (
         )
     ),
     secret_setting(
-        "--kafka-key-password", panel=Panel.SECURITY, help="Password of the key file."
+        "--kafka-key-password",
+        panel=Panel.SECURITY,
+        help="Password of the file of --kafka-key-file.",
     ),
     setting(
         "--kafka-mechanism",
@@ -176,8 +178,9 @@ def _check(security: KafkaSecurity) -> None:
     protocol = security.protocol.value
     if security.has_user and not (security.username and security.password):
         message = (
-            f"--kafka-protocol {protocol} needs --kafka-username, and a password as "
-            "SDS_MONITOR_KAFKA_PASSWORD or as kafka-password in the --config file"
+            f"--kafka-protocol {protocol} needs --kafka-username and a password: give "
+            "the password as SDS_MONITOR_KAFKA_PASSWORD, or as kafka-password in the "
+            "--config file"
         )
         raise click.UsageError(message)
     if security.username and not security.has_user:
@@ -209,7 +212,7 @@ def _check(security: KafkaSecurity) -> None:
 
 
 kafka_reading_options = kafka_options(
-    topic_help="Topic that contains the frames, or several, separated by commas.",
+    topic_help="Topics that contain the frames, separated by commas.",
     several=True,
 )
 """Adds the options of a cluster whose topics a command can read as one."""

@@ -49,12 +49,12 @@ def _refuse_from_file(
     type=DIRECTORY,
     panel=Panel.STORAGE,
     help="State directory, with the records that wait for Kafka. If the mirror "
-    "restarts with the same directory, it resumes.",
+    "restarts with the same directory, it continues where it stopped.",
 )
 @setting(
     "--observer",
     panel=Panel.KAFKA,
-    help="Tap id in the records; by default a random one for each new --state.",
+    help="Tap id in the records; by default, a random id for each new --state.",
 )
 @traffic_options
 @mirroring_options
@@ -63,11 +63,12 @@ def _refuse_from_file(
 def command(**options: Any) -> None:
     """Copy SDS traffic from the REST API of Waku nodes into Kafka.
 
-    The mirror reads the messages that the nodes relay, and reads missed messages from
-    the stores of the nodes. While Kafka is unreachable, records wait on disk.
+    The mirror reads the messages that the nodes relay. It reads messages that it missed
+    from the stores of the nodes. While Kafka is unreachable, records wait on disk.
 
     You can kill the command at any moment. If you restart the mirror with the same
-    --state, the mirror resumes. If messages may be lost, the tap has a capture gap.
+    --state, it continues where it stopped. If the mirror may have missed messages, the
+    tap has a capture gap.
     """
     from streaming.cli.actions.mirror import mirror
 

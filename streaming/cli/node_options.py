@@ -68,8 +68,8 @@ def node_options(*, required: bool = True) -> Decorator:
             required=required,
             multiple=True,
             metavar="URL",
-            help="REST API of a Waku node. You can repeat the option: with several "
-            "nodes, the mirror misses fewer messages.",
+            help="REST API of a Waku node. You can repeat the option, because the "
+            "mirror misses fewer messages if it reads several nodes.",
         ),
         setting(
             "--rest-timeout",
@@ -83,13 +83,13 @@ def node_options(*, required: bool = True) -> Decorator:
             "--rest-ca-file",
             "ca_file",
             type=EXISTING_FILE,
-            help="PEM file of the certificate authorities to trust; by default the "
-            "well-known ones.",
+            help="PEM file of the certificate authorities to trust; by default, the "
+            "well-known authorities.",
         ),
         secret_setting(
             "--rest-authorization",
             "authorization",
-            help="Value of the header Authorization in requests to the nodes.",
+            help="Value of the HTTP header Authorization in requests to the nodes.",
         ),
     )
     return option_group("nodes", options, NodeOptions, panel=Panel.NODES)
@@ -116,8 +116,8 @@ peer_access_options = option_group(
         ),
         secret_setting(
             "--peer-token",
-            help="Token for the other mirror. The other mirror's peer_tokens must "
-            "contain the hash of the token.",
+            help="Token to send to the other mirror. In the other mirror's "
+            "--web-config, peer_tokens must contain the hash of the token.",
         ),
     ],
     PeerAccess,
@@ -133,27 +133,28 @@ traffic_options = option_group(
             "--pubsub-topic",
             "pubsub_topics",
             multiple=True,
-            help="Mirror the SDS messages on this pubsub topic. If --content-topic is "
-            "given, mirror all messages of the given content topics. Repeatable.",
+            help="Pubsub topic whose SDS messages are mirrored. If --content-topic "
+            "is given too, all messages on the given content topics are mirrored. "
+            "Repeatable.",
         ),
         setting(
             "--content-topic",
             "content_topics",
             multiple=True,
-            help="Mirror all messages on this content topic. If --pubsub-topic is "
-            "omitted, autosharding computes the shard. Repeatable.",
+            help="Content topic whose messages are mirrored. If --pubsub-topic is "
+            "omitted, autosharding computes the pubsub topic. Repeatable.",
         ),
         setting(
             "--cluster",
             type=click.IntRange(0, 65_535),
             default=1,
-            help="Cluster id for autosharding.",
+            help="Cluster id that autosharding uses.",
         ),
         setting(
             "--shards",
             type=click.IntRange(1, 1_024),
             default=8,
-            help="Number of shards of the cluster for autosharding.",
+            help="Number of shards in the cluster that autosharding uses.",
         ),
     ),
     TrafficOptions,
@@ -169,20 +170,20 @@ mirroring_options = option_group(
             type=MemberOf(Listen),
             default=Listen.RELAY.value,
             panel=Panel.NODES,
-            help="Source of live messages: the relay of the node, a filter "
-            "subscription, or none.",
+            help="Source of live messages: the node's relay, a filter subscription "
+            "at the node, or none.",
         ),
         setting(
             "--store/--no-store",
             default=_DEFAULTS.store,
             panel=Panel.NODES,
-            help="Read missed messages from the store of the node.",
+            help="Read messages that the mirror missed from the store of the node.",
         ),
         setting(
             "--cache-messages",
             type=click.IntRange(2),
             default=_DEFAULTS.cache_messages,
-            help="Capacity of the node's relay cache in messages (its option "
+            help="Capacity of the node's relay cache, in messages (the node's option "
             "--rest-relay-cache-capacity).",
         ),
         setting(
@@ -208,14 +209,15 @@ mirroring_options = option_group(
             type=Duration("s", 0),
             default=_DEFAULTS.backfill_s,
             panel=Panel.TIME,
-            help="How far back a mirror with a new --state reads the store.",
+            help="How far back the mirror reads the store when it starts with a new "
+            "--state.",
         ),
         setting(
             "--spool-bytes",
             type=click.IntRange(1_000_000),
             default=_DEFAULTS.spool_bytes,
-            help="Maximum bytes of records on disk that wait for Kafka. At the "
-            "maximum, the mirror stops reading from the nodes.",
+            help="Maximum bytes of records that wait on disk for Kafka. While the "
+            "maximum is reached, the mirror does not read from the nodes.",
         ),
     ),
     _mirroring,

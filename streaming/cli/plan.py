@@ -33,7 +33,7 @@ _LONGER_THAN_ZERO = partial(Duration, min=0, min_open=True)
     epilog="Example: sds-monitor plan forecast --history ./state/history",
 )
 def command() -> None:
-    """Forecast costs of channels, and compare settings."""
+    """Forecast what channels cost, and compare settings."""
 
 
 command.add_command(what_if_command)
@@ -55,8 +55,8 @@ def forecast_command(**options: Any) -> None:
 
     For each channel and for the sum of all channels, the command prints the figures of
     the last seven days, and a forecast for the next seven days. For each channel, the
-    command also prints when each limit is reached. The forecast needs a history of 14
-    whole days, and the extra `plan` (statsmodels).
+    command also prints when the channel reaches each limit. The forecast needs a
+    history of 14 whole days, and the Python extra `plan` (statsmodels).
 
     If no channel has a forecast, the exit code is 2.
     """
@@ -92,7 +92,7 @@ def forecast_command(**options: Any) -> None:
     type=click.IntRange(1, 10_000),
     default=5,
     panel=Panel.TRAFFIC,
-    help="Participants of each channel.",
+    help="Number of participants in each channel.",
 )
 @setting(
     "--memory-hours",
@@ -100,14 +100,14 @@ def forecast_command(**options: Any) -> None:
     type=_LONGER_THAN_ZERO("h", max=24 * 31),
     default=1.0,
     panel=Panel.TIME,
-    help="How long a channel remembers messages: the retention window.",
+    help="Retention window: how long the monitor remembers messages.",
 )
 @setting(
     "--frame-bytes",
     type=_ABOVE_ZERO(max=32 * 2**20),
     panel=Panel.TRAFFIC,
     show_default="mean size of measured frames with a filter",
-    help="Mean size of a frame.",
+    help="Mean size of a frame, in bytes.",
 )
 @setting(
     "--trigger",
@@ -115,14 +115,14 @@ def forecast_command(**options: Any) -> None:
     type=_LONGER_THAN_ZERO("s", max=3_600),
     default=1.0,
     panel=Panel.TIME,
-    help="Time between two batches, as for `run`.",
+    help="Time between two batches: the --trigger of `run`.",
 )
 @setting(
     "--history-days",
     type=Duration("d", 1, 36_500, is_whole=True),
     default=30,
     panel=Panel.STORAGE,
-    help="Retention of the history, as for `run`.",
+    help="Retention of the history: the --history-days of `run`.",
 )
 @setting(
     "--performance",
@@ -138,16 +138,16 @@ def forecast_command(**options: Any) -> None:
     metavar="FILE",
     panel=Panel.SOURCE,
     show_default="as shipped",
-    help="File with the results of the other benchmarks.",
+    help="File with the results of the benchmarks on a cluster.",
 )
 @tables_or_json_option
 @html_option
 def size_command(**options: Any) -> None:
     """Estimate what the monitor needs: cores, memory, state and disk.
 
-    The command prints the largest load for one machine, and how many executors a
-    cluster needs. The figures come from a cost model that is fitted to the benchmarks
-    of the project. The command also prints the greatest error of each figure.
+    The command prints the largest load that one machine can process, and how many
+    executors a cluster needs. The figures come from a cost model that is fitted to the
+    project's benchmarks. The command also prints the maximum error of each figure.
     """
     from streaming.cli.actions.plan_size import print_size
 
@@ -168,8 +168,8 @@ def size_command(**options: Any) -> None:
     type=DIRECTORY,
     required=True,
     panel=Panel.OUTPUT,
-    help="Directory of the results. If the directory contains results of the same "
-    "grid, the sweep continues.",
+    help="Directory for the results. If the directory contains results of the same "
+    "grid, the command continues that sweep.",
 )
 @setting(
     "--summary", is_flag=True, panel=Panel.OUTPUT, help="Print a table of the results."
@@ -187,7 +187,7 @@ def size_command(**options: Any) -> None:
         "bytes_per_day",
     ),
     panel=Panel.OUTPUT,
-    help="Column of results.parquet that the table shows. Repeatable.",
+    help="Column of results.parquet to show in the table. Repeatable.",
 )
 @master_option
 @tables_or_json_option
@@ -202,12 +202,12 @@ def sweep_command(
     as_json: bool,
     html: Path | None,
 ) -> None:
-    """Simulate all combinations of settings in GRID, a TOML file, with Spark.
+    """Use Spark to simulate all combinations of the settings in the TOML file GRID.
 
     When all runs are finished, the command writes results.parquet to --out. To continue
     a sweep that was stopped or killed, run the same command again.
 
-    If GRID is omitted, --summary or --html shows the results in --out.
+    To show earlier results in --out, omit GRID, and give --summary or --html.
     """
     from streaming.cli.actions.plan_summary import check_summary, print_summary
     from streaming.cli.actions.plan_sweep import run_sweep

@@ -91,7 +91,7 @@ api_option = setting(
     metavar="URL",
     panel=Panel.SOURCE,
     default=DEFAULT_API,
-    help="Read the history of a running monitor at this URL.",
+    help="Read the history of the running monitor at this URL.",
 )
 
 source_options = option_group(
@@ -103,7 +103,7 @@ source_options = option_group(
             "--views",
             metavar="PREFIX",
             help="Read the history of the protocol whose page has the address "
-            "/views/PREFIX. If --views is given, --channel must be a view of the given "
+            "/views/PREFIX. If --views is given, --channel must be a view of this "
             "protocol.",
         ),
         setting(
@@ -117,7 +117,7 @@ source_options = option_group(
             # minimum is 15 days.
             type=Duration("d", 15, 365, is_whole=True),
             default=56,
-            help="Length of the history on which the forecast is based.",
+            help="How far back the history is used for the forecast.",
         ),
     ),
     nearest_source,
@@ -131,27 +131,28 @@ forecast_options = option_group(
             "--days",
             type=Duration("d", 7, 365, is_whole=True),
             default=90,
-            help="How far ahead to look for limits.",
+            help="How far ahead the command looks for limits.",
         ),
         setting(
             "--interval",
             type=click.IntRange(50, 99),
             default=80,
             metavar="PERCENT",
-            help="Probability of the forecast intervals.",
+            help="Probability that a forecast interval contains the future value.",
         ),
         setting(
             "--epoch-messages",
             type=click.IntRange(1),
             default=100,
-            help="Messages that a participant may send in a rate-limit epoch of 10 "
+            help="Rate limit: number of messages that a participant may send in 10 "
             "minutes.",
         ),
         setting(
             "--kafka-retention-days",
             "retention_days",
             type=Duration("d", 1, 36_500, is_whole=True),
-            help="Retention of the topic with the frames, to forecast its size.",
+            help="Retention of the topic with the frames; needed to forecast the "
+            "topic's size.",
         ),
         setting(
             "--kafka-replication",
@@ -164,7 +165,7 @@ forecast_options = option_group(
             "--record-bytes",
             type=click.IntRange(0, 1_000_000),
             default=260,
-            help="Bytes of a Kafka record besides the frame: key, headers, framing.",
+            help="Bytes of a Kafka record without its frame: key, headers and framing.",
         ),
     ),
     _settings,
@@ -178,5 +179,6 @@ html_option = setting(
     type=FILE,
     metavar="FILE",
     panel=Panel.OUTPUT,
-    help="Also write a page with charts to this file. The page needs no network.",
+    help="Also write a web page with charts to this file. The page loads nothing "
+    "from the network.",
 )

@@ -84,14 +84,15 @@ def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Chan
     type=EXISTING_FILE,
     metavar="FILE",
     panel=Panel.SOURCE,
-    help="TOML file that describes the channel, if no history describes it.",
+    help="TOML file that describes the channel, instead of a history.",
 )
 @setting(
     "--assume",
     multiple=True,
     metavar="KEY=VALUE",
     panel=Panel.FORECAST,
-    help="Channel setting that the history lacks, and its value. Repeatable.",
+    help="Channel setting that the history does not contain, and its value. "
+    "Repeatable.",
 )
 @setting(
     "--set",
@@ -99,7 +100,7 @@ def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Chan
     multiple=True,
     metavar="KEY=VALUE",
     panel=Panel.FORECAST,
-    help="Setting that the variant changes; 2x doubles a value. Repeatable.",
+    help="Setting to change, and its new value; 2x doubles the value. Repeatable.",
 )
 @setting(
     "--variant",
@@ -107,8 +108,7 @@ def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Chan
     multiple=True,
     metavar="NAME:KEY=VALUE,…",
     panel=Panel.FORECAST,
-    help="Name of a further variant, and the settings that the variant changes. "
-    "Repeatable.",
+    help="Name of a further variant, and the settings that it changes. Repeatable.",
 )
 @setting(
     "--seeds",
@@ -134,10 +134,10 @@ def what_if_command(
     """Compare a channel with variants of its settings.
 
     For the channel and each variant, the command prints bytes, delivery,
-    acknowledgement, recovery and repair, and how full the filter and the rate limit
-    are. The command takes the channel from a history or from a file. Figures come from
-    formulas, or from simulations with 95 % intervals. The command needs the extra
-    `plan`.
+    acknowledgement, recovery and repair, and how much of the filter and of the rate
+    limit is used. A history or a file describes the channel. Some figures are computed
+    by formulas. Others are simulated, and have 95 % intervals. The command needs the
+    Python extra `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 

@@ -37,7 +37,8 @@ def _checked_master(
         return None if is_submitted() else LOCAL
     if is_submitted():
         message = (
-            "spark-submit has its own --master: give --master only to spark-submit"
+            "spark-submit sets the master: give --master to spark-submit, not to "
+            "sds-monitor"
         )
         raise click.BadParameter(message)
     try:
@@ -68,7 +69,8 @@ master_option = setting(
     callback=_checked_master,
     metavar="URL",
     panel=Panel.SPARK,
-    help="Spark master, such as spark://HOST:PORT; by default this machine.",
+    help="Spark master, such as spark://HOST:PORT; by default, Spark runs on this "
+    "machine.",
 )
 
 reading_options = option_group(
@@ -78,36 +80,36 @@ reading_options = option_group(
         setting(
             "--read-tasks",
             type=click.IntRange(1),
-            help="Number of workers that read at the same time. By default, this "
-            "machine has 2 workers, and a cluster has one worker for each core.",
+            help="Number of workers that read from Kafka at the same time; by "
+            "default 2 on this machine, and one for each core on a cluster.",
         ),
         setting(
             "--client",
             type=MemberOf(Client),
             default=Client.CONFLUENT.value,
             panel=Panel.KAFKA,
-            help="Kafka client library that reads frames.",
+            help="Kafka client library that the job reads frames with.",
         ),
         setting(
             "--max-batch-records",
             type=click.IntRange(1),
             default=BatchLimits().rows,
             panel=Panel.LIMITS,
-            help="Maximum Kafka records per batch.",
+            help="Maximum number of Kafka records per batch.",
         ),
         setting(
             "--max-batch-bytes",
             type=click.IntRange(1),
             default=BatchLimits().size_bytes,
             panel=Panel.LIMITS,
-            help="Maximum bytes of Kafka records per batch, estimated from the mean "
-            "size of a record.",
+            help="Maximum bytes of Kafka records per batch; the job estimates them "
+            "from the mean record size.",
         ),
         setting(
             "--shuffle-partitions",
             type=click.IntRange(1),
-            help="Partitions of the state; by default one for each core. After the "
-            "first batch of a checkpoint, the number of partitions cannot change.",
+            help="Number of partitions of the state; by default, one for each core. "
+            "After the first batch of a checkpoint, the number cannot change.",
         ),
     ),
     _reading_settings,

@@ -33,19 +33,19 @@ from streaming.cli.window_options import window_options
     "--report-detail",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Add every incident and definite acknowledgement to the report.",
+    help="Add all incidents and all definite acknowledgements to the report.",
 )
 @setting(
     "--scratch",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     panel=Panel.STORAGE,
     help="Directory for the temporary checkpoint. On a cluster, all executors must "
-    "share the directory.",
+    "mount the directory.",
 )
 @reading_options
 @log_option()
 def command(**options: Any) -> None:
-    """Report on a past window of a topic, as if a job had started then.
+    """Report on a past window of a topic, as if a job had started with the window.
 
     The command reads the records whose time lies in the window, and ignores earlier
     records. The command writes only the report: the live job, its offsets and the dead

@@ -55,8 +55,8 @@ def _history_settings(
             f"--{name.replace('_', '-')} {topic}" for name, topic in flags.items()
         )
         message = (
-            f"{', '.join(first)} and {last} must be different topics, because a topic "
-            "contains only one kind of records"
+            f"{', '.join(first)} and {last} must be different topics, because each "
+            "topic contains only one kind of record"
         )
         raise click.UsageError(message)
     directory = (history or checkpoint / "history").absolute()
@@ -70,14 +70,14 @@ history_options = option_group(
             "--history",
             type=DIRECTORY,
             panel=Panel.STORAGE,
-            help="Directory of the history; by default inside the checkpoint.",
+            help="Directory of the history; by default, a directory in the checkpoint.",
         ),
         setting(
             "--history-days",
             type=Duration("d", 1, 36_500, is_whole=True),
             default=30,
             panel=Panel.STORAGE,
-            help="Retention of the history.",
+            help="How long the history keeps its rows.",
         ),
         setting(
             "--history-topics/--no-history-topics",
@@ -125,8 +125,9 @@ def checked_checkpoint(_: click.Context, __: click.Parameter, value: Path) -> Pa
     """
     if re.match(r"[a-z][a-z0-9]+:/", str(value)):
         message = (
-            f"{shown(str(value))} is a URL, but the monitor needs a directory: mount a "
-            "shared file system, and give its path (docs/scaling.md)"
+            f"{shown(str(value))} is a URL, but the monitor needs a directory: mount "
+            "a shared file system, and give the path of its mount point "
+            "(docs/scaling.md)"
         )
         raise click.BadParameter(message)
     return value
@@ -162,13 +163,14 @@ job_options = option_group(
             type=Time(EARLIEST, LATEST),
             default=EARLIEST,
             panel=Panel.KAFKA,
-            help="Where a job with a new checkpoint starts to read.",
+            help="Where in the topic a job with a new checkpoint starts to read.",
         ),
         setting(
             "--until-caught-up",
             is_flag=True,
             panel=Panel.KAFKA,
-            help="End after reading all records that the topic contains at startup.",
+            help="End when the job has read all records that the topic contains at "
+            "startup.",
         ),
         setting(
             "--trigger",
@@ -181,28 +183,29 @@ job_options = option_group(
             type=click.Choice(["fail", "skip"]),
             default="fail",
             panel=Panel.KAFKA,
-            help="What to do if Kafka has deleted unread records or the topic.",
+            help="What the job does if Kafka has deleted unread records or the whole "
+            "topic.",
         ),
         setting(
             "--label-budget",
             type=click.IntRange(0),
             default=LABEL_BUDGET,
             panel=Panel.LIMITS,
-            help="Maximum number of channels with their own metric label.",
+            help="Maximum number of channels that have a metric label of their own.",
         ),
         setting(
             "--forget-days",
             type=Duration("d", 0, 3_650, is_whole=True),
             default=FORGET_DAYS,
-            help="Silence after which the monitor forgets a channel; 0 disables "
-            "forgetting.",
+            help="Time without records after which the monitor forgets a channel; 0 "
+            "disables forgetting.",
         ),
         setting(
             "--report-detail",
             is_flag=True,
             panel=Panel.OUTPUT,
-            help="Add every incident and definite acknowledgement to the report. Set "
-            "--report-detail when you first start a checkpoint.",
+            help="Add all incidents and all definite acknowledgements to the report. "
+            "The option only applies to new checkpoints.",
         ),
     ),
     _job_settings,
@@ -253,36 +256,37 @@ run_options = option_group(
             callback=checked_checkpoint,
             panel=Panel.STORAGE,
             help="State directory. If the job restarts with the same directory, it "
-            "resumes.",
+            "continues where it stopped.",
         ),
         serving_options("the page and the metrics", 9108),
         setting(
             "--prometheus",
             type=Parsed("URL", checked_url),
             panel=Panel.WEB,
-            help="Show the firing alerts of this Prometheus on the page.",
+            help="Show the firing alerts of the Prometheus at this URL on the page.",
         ),
         setting(
             "--audit",
             type=Parsed("URL", checked_url),
             panel=Panel.WEB,
-            help="Metrics address of `sds-monitor audit --every`. If the mirror "
-            "lacks a recent message, the message's channel becomes blind.",
+            help="URL of the metrics of `sds-monitor audit --every`. If the audit "
+            "finds that the mirror lacks a recent message, the message's channel "
+            "becomes blind.",
         ),
         setting(
             "--heartbeat",
             is_flag=True,
             panel=Panel.KAFKA,
-            help="Write heartbeats to the topic, for taps that write none.",
+            help="Write heartbeats to the topic on behalf of taps that write none.",
         ),
         report_option,
         setting(
             "--retry-for",
             type=Duration("s", 0),
             panel=Panel.TIME,
-            help="How long to retry while Kafka is unreachable; 0 disables retries. "
-            "By default, the job retries forever; with --until-caught-up, it does "
-            "not retry.",
+            help="How long the job retries while Kafka is unreachable; 0 disables "
+            "retries. By default, the job retries forever, or not at all if "
+            "--until-caught-up is given.",
         ),
         channels_option,
         history_options,

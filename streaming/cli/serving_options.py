@@ -38,7 +38,7 @@ def port_option(content: str, port: int) -> Decorator:
         type=click.IntRange(0, 65535),
         default=port,
         panel=Panel.WEB,
-        help=f"Port of {content}; 0 selects a free one.",
+        help=f"Port of {content}; 0 selects a free port.",
     )
 
 
@@ -55,14 +55,14 @@ def serving_options(
             setting(
                 "--host",
                 default=LOOPBACK,
-                help=f"Address on which to listen for {content}.",
+                help=f"Address on which the command serves {content}.",
             ),
             port_option(content, port),
             setting(
                 "--web-config",
                 type=FILE,
-                help="YAML file with TLS and passwords, in the format of the "
-                "Prometheus exporter toolkit. If the file changes, it is read again.",
+                help="YAML file with TLS and logins, in the format of the Prometheus "
+                "exporter toolkit. If the file changes, the command reads it again.",
             ),
             setting(
                 "--allowed-host",
@@ -75,7 +75,7 @@ def serving_options(
             setting(
                 "--insecure-web",
                 is_flag=True,
-                help="Allow requests from other machines without a login.",
+                help="Let other machines send requests without a login.",
             ),
         ),
         _address,
@@ -95,8 +95,8 @@ def _address(
     for name in names:
         if not _NAME.fullmatch(name):
             message = (
-                f"--allowed-host {shown(name)} is no host name: use a name without "
-                "scheme, port and wildcard, such as monitor.example.org"
+                f"--allowed-host {shown(name)} is no host name: use a name without a "
+                "scheme, port or wildcard, such as monitor.example.org"
             )
             raise click.UsageError(message)
     access = Access(_config(web_config), names)
@@ -120,8 +120,8 @@ def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
     """
     if not (is_allowed or is_loopback(host)):
         message = (
-            f"{flag} {host} is open to others without a login: give --web-config with "
-            f"{remedy}, or --insecure-web"
+            f"other machines can reach {flag} {host} without a login: give "
+            f"--web-config with {remedy}, or --insecure-web"
         )
         raise click.UsageError(message)
 

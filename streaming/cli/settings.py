@@ -100,7 +100,7 @@ def log_option(*, exposed: bool = False) -> Decorator:
         is_eager=True,
         expose_value=exposed,
         callback=_set_format,
-        help="Format of the log on standard error: text, or one JSON object a line.",
+        help="Format of the log on standard error: text, or one JSON object per line.",
     )
 
 
@@ -116,7 +116,7 @@ json_option = setting(
     "as_json",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Print one JSON object; for a list, print one JSON object a line.",
+    help="Print one JSON object; for a list, print one JSON object per line.",
 )
 """Adds ``--json``; the command gets ``as_json``."""
 
@@ -179,7 +179,7 @@ def _secret_value(
     if source is ParameterSource.COMMANDLINE:
         flag = parameter.opts[0]
         message = (
-            "all users of this machine can read a command line: give the token as "
+            "all users of this machine can read the command line: give the value as "
             f"{parameter.envvar}, or as {flag.removeprefix('--')} in the --config file"
         )
         raise click.BadParameter(message, param=parameter)

@@ -44,21 +44,22 @@ from streaming.cli.values import FILE, Duration, Number
     type=Number(0),
     default=1.0,
     panel=Panel.TRAFFIC,
-    help="Speed, in simulated seconds per second; 0 writes as fast as possible.",
+    help="Simulated seconds that the command writes per second; 0: as fast as "
+    "possible.",
 )
 @setting(
     "--truth",
     type=FILE,
     panel=Panel.OUTPUT,
-    help="Write the truth about the traffic to this file (JSON).",
+    help="Write a truth file (JSON), which says what really happened to each message.",
 )
 @log_option()
 def command(**options: Any) -> None:
-    """Simulate SDS participants on a lossy network, and mirror the traffic into Kafka.
+    """Simulate SDS participants on a lossy network, and write their traffic to Kafka.
 
     The participants and taps are simulated, but the frames are real SDS frames. If
-    --speed is above 1, record times begin in the past. The time of the last record is
-    about the time when the command writes the record.
+    --speed is above 1, record times begin in the past, so that the time of the last
+    record is about the time at which it is written.
     """
     from streaming.cli.actions.simulate import simulate
 

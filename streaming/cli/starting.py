@@ -51,8 +51,8 @@ _REFUSALS = (
 """Errors of a start that would occur again at the next start."""
 
 _ENDED_BY_MASTER = (
-    "the Spark master has ended the application: start again (nothing is lost), and "
-    "read the reason on the page or in the log of the master"
+    "the Spark master has ended the application: read the reason on the master's "
+    "page or in its log, and start again; nothing is lost"
 )
 _OUT_OF_MEMORY = 52
 """Exit status of a JVM in which Spark met an OutOfMemoryError."""
@@ -140,7 +140,7 @@ def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
             _explain(error)
             raise
         logger.warning(
-            "the signal ended Spark too: the next start repeats what did not end"
+            "the signal also ended Spark: the next start repeats the unfinished work"
         )
         raise click.Abort from error
 

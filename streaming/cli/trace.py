@@ -25,7 +25,7 @@ from streaming.settings import Window
 @setting(
     "--channel",
     panel=Panel.CHANNELS,
-    help="Channel of the message; if --views is given, group of the message.",
+    help="Channel of the message, or its group if --views is given.",
 )
 @setting(
     "--sender",
@@ -43,7 +43,7 @@ from streaming.settings import Window
     "--follow",
     is_flag=True,
     panel=Panel.TIME,
-    help="Continue with new records until Ctrl-C.",
+    help="Then trace new records until Ctrl-C.",
 )
 @setting(
     "--format",
@@ -51,13 +51,14 @@ from streaming.settings import Window
     type=MemberOf(TraceForm),
     default=TraceForm.TEXT.value,
     panel=Panel.OUTPUT,
-    help="Print text, one JSON object a line, or a sequence diagram.",
+    help="Print text, one JSON object per line, or a sequence diagram.",
 )
 @setting(
     "--anonymise",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Replace the names of participants, for bug reports.",
+    help="Replace the names of participants by participant-1 and so on, for bug "
+    "reports.",
 )
 @html_option
 @log_option()
@@ -70,15 +71,15 @@ def command(
     window: Window,
     **options: Any,
 ) -> None:
-    """Print what happened to a message: every frame that concerns it.
+    """Print what happened to a message, with every frame that concerns it.
 
     MESSAGE_ID is the id of a message, or the Waku hash of one of its copies. The
-    command judges the message by the same rules as the monitor. The command writes
-    nothing to Kafka.
+    command applies the monitor's rules to the message. The command writes nothing to
+    Kafka.
 
-    If --from is omitted, the command searches --api, --from-report or --history for the
-    incident of the message. If --from, --api, --from-report and --history are all
-    omitted, the command searches the last 24 hours of the topic.
+    If --from is omitted, the command looks up the time of the message's incident in the
+    source that --api, --from-report or --history gives. If these options are omitted
+    too, the command searches the last 24 hours of the topic.
     """
     from streaming.cli.actions.trace import trace
 

@@ -62,5 +62,8 @@ class TraceRequest(NamedTuple):
                 raise click.UsageError(message) from None
         for name in (self.message_id, self.sender):
             if name is not None and not 0 < len(name) <= _LONGEST_ID:
-                message = f"an id has {len(name):,} characters: give 1 to {_LONGEST_ID}"
+                message = (
+                    f"an id has {len(name):,} characters, but 1 to {_LONGEST_ID} are "
+                    "allowed"
+                )
                 raise click.UsageError(message)

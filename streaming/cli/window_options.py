@@ -23,14 +23,14 @@ def window_options(*, required: bool) -> Decorator:
             "first_ms",
             type=Time(),
             required=required,
-            help="Earliest record time, inclusive.",
+            help="Earliest time of the records to read, inclusive.",
         ),
         setting(
             "--to",
             "last_ms",
             type=Time(),
             required=required,
-            help="Latest record time, inclusive.",
+            help="Latest time of the records to read, inclusive.",
         ),
     )
     return option_group("window", options, _window, panel=Panel.TIME)
@@ -95,27 +95,27 @@ span_options = option_group(
             "--from",
             "from_ms",
             type=Time(),
-            help="Sender's time at which the window begins; by default, --to minus "
-            "--last.",
+            help="Earliest sender's time of the messages to compare, inclusive; by "
+            "default, --to minus --last.",
         ),
         setting(
             "--to",
             "to_ms",
             type=Time(),
-            help="Sender's time at which the window ends, exclusive; by default, now "
-            "minus --settle.",
+            help="Latest sender's time of the messages to compare, exclusive; by "
+            "default, now minus --settle.",
         ),
         setting(
             "--last",
             type=Duration("s", 1),
             default=3_600.0,
-            help="How far back to compare if --from is omitted.",
+            help="Length of the compared window if --from is omitted.",
         ),
         setting(
             "--settle",
             type=Duration("s", 0),
             default=60.0,
-            help="Minimum age of compared messages if --to is omitted.",
+            help="Minimum age of the messages to compare if --to is omitted.",
         ),
     ),
     _span,

@@ -118,7 +118,12 @@ def test_directory_of_something_else_is_refused_and_left_as_it_is(
             "2",
             "has results of sds-monitor 1, not of version 2: give another",
         ),
-        ("photos", GRID, "1", "is not empty and has no sweep: give another --out"),
+        (
+            "photos",
+            GRID,
+            "1",
+            "is not empty, and does not contain a sweep: give another --out",
+        ),
     ):
         directory = tmp_path / place
         before = {path: path.read_bytes() for path in directory.iterdir()}
@@ -128,7 +133,7 @@ def test_directory_of_something_else_is_refused_and_left_as_it_is(
         ):
             pass
         assert {path: path.read_bytes() for path in directory.iterdir()} == before
-    with pytest.raises(SweepRefused, match="has no results of a sweep"):
+    with pytest.raises(SweepRefused, match="contains no results of a sweep"):
         read_sweep(tmp_path / "photos")
 
 

@@ -41,7 +41,7 @@ def test_each_start_is_counted(tmp_path: Path) -> None:
 def test_another_topic_is_refused(tmp_path: Path) -> None:
     """The message names both topics, and the start is not counted."""
     start(tmp_path)
-    with pytest.raises(CheckpointMismatch, match="begun on topic frames, not others"):
+    with pytest.raises(CheckpointMismatch, match="begun with topic frames, not others"):
         start(tmp_path, "others")
     assert start(tmp_path).starts == 2
 

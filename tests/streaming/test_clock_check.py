@@ -121,7 +121,7 @@ def test_each_change_is_logged_once(
             "future become dead letters",
         ),
         ("WARNING", behind.format("7.0")),
-        ("INFO", "this machine's clock no longer seems to differ from others"),
+        ("INFO", "this machine's clock no longer seems to differ from other clocks"),
     ]
 
 

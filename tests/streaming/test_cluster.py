@@ -376,7 +376,7 @@ def test_master_without_resources_ends_the_job_in_one_line(
     ) as process:
         code, error = refusal(process)
     assert code == 3
-    assert f"{cluster.master} has given no executor within 1 s" in error
+    assert f"{cluster.master} has provided no executor within 1 s" in error
     assert "spark.executor.memory" in error
 
 
@@ -410,5 +410,8 @@ def test_application_that_the_master_ends_ends_the_job_with_a_line_that_says_so(
     assert process.returncode == 4
     # Spark's JVM may write to the same place a moment longer.
     *_, last = (line for line in errors.splitlines() if "sds-monitor: " in line)
-    assert "the Spark master has ended the application: start again" in last
+    assert (
+        "the Spark master has ended the application: read the reason on the "
+        "master's page" in last
+    )
     assert "Traceback" not in errors

@@ -180,7 +180,7 @@ DAMAGES: dict[str, tuple[Damage, str, str]] = {
     "metadata of the state truncated": (
         lambda checkpoint: truncate(checkpoint / "state/0/_metadata/metadata"),
         "state/0/_metadata/metadata",
-        "delete the damaged file; Spark makes a new one, and nothing is lost",
+        "delete the damaged file; Spark makes a new file, and nothing is lost",
     ),
     "changelog missing": (
         lambda checkpoint: (checkpoint / "state/0/1/2.changelog").unlink(),

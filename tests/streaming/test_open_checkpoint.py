@@ -46,7 +46,7 @@ def test_checkpoint_of_another_topic_is_refused_at_once(tmp_path: Path) -> None:
     with locked_checkpoint(tmp_path):
         record_start(tmp_path, check_identity(tmp_path, "old", False, False), ())
     refusal = refusal_of(tmp_path, "--topic", "new")
-    assert "was begun on topic old, not new" in refusal
+    assert "was begun with topic old, not new" in refusal
 
 
 @pytest.mark.parametrize("what", ["in use", "unwritable"])

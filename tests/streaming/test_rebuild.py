@@ -64,7 +64,9 @@ def test_rebuilt_checkpoint_is_that_of_an_undisturbed_job(
         assert {*admin.list_topics()} - {"__consumer_offsets"} == before
         assert admin.list_groups() == groups
     again = CliRunner().invoke(group, ["rebuild", *flags], standalone_mode=False)
-    assert "has records of the topic: give a new directory" in str(again.exception)
+    assert "already has records of the topic: give a new directory" in str(
+        again.exception
+    )
 
     write(records[HALF:], kafka)
     continued, usual = drain(kafka, "b"), drain(kafka)

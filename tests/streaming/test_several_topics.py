@@ -101,7 +101,7 @@ def test_topic_can_be_added_to_a_checkpoint(topic: Topic, drain: Drain) -> None:
     assert counts(drain(first)) == {"first": 5}
     assert counts(drain(together(first, second))) == {"first": 5, "second": 6}
     for other in (first, second, together(second, first)):
-        with pytest.raises(Exception, match=f"begun on topic {first.topic},"):
+        with pytest.raises(Exception, match=f"begun with topic {first.topic},"):
             drain(other)
 
 

@@ -35,7 +35,7 @@ class _Spark:
         (
             TypeError("'JavaPackage' object is not callable"),
             [
-                "states are passed to Python by Spark's own, slower pickler: "
+                "Spark passes states to Python with its own, slower pickler: "
                 "TypeError(\"'JavaPackage' object is not callable\")"
             ],
         ),

@@ -91,5 +91,5 @@ def test_query_that_hangs_is_ended_and_started_again(
         metrics = httpx.get(f"{job.url}/metrics").text
     assert "\nsds_monitor_stalls_total 1.0\n" in metrics
     log = "\n".join(caplog.messages)
-    assert log.count("although Kafka answered, so it is ended") == 1
+    assert log.count("although Kafka answered, so the query is stopped") == 1
     assert "Traceback" not in log

@@ -239,11 +239,11 @@ def _windows(order: Order, find: str) -> list[tuple[str, str, bool]]:
 
 def _since(snapshot: Snapshot, hour: LastHour | None) -> str:
     if hour is None:
-        return "Counts and times since the first record of the checkpoint."
+        return "The counts and times begin with the checkpoint's first record."
     if not snapshot.clock_ms:
-        return "Counts and times of the last hour."
+        return "The counts and times cover the last hour."
     begin = words.since(hour.begin_ms, snapshot.clock_ms)
-    return f"Counts and times since {begin} (event time)."
+    return f"The counts and times begin at {begin} (event time)."
 
 
 def _rank(

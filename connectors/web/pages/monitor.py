@@ -64,21 +64,27 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 def _state(snapshot: Snapshot) -> str:
     job = snapshot.job
     if job.missing_topic is not None:
-        return "The query waits for the topic. The figures are from the last batch."
+        return (
+            "The query waits until the topic exists. The figures are those of the "
+            "last batch."
+        )
     if job.error:
         return f"{stopped(job)}: {words.one_line(job.error)}"
     if not snapshot.primed:
         if job.kafka.is_awaited:
-            return "The monitor waits for Kafka and then starts the query."
+            return (
+                "The monitor waits for Kafka. When Kafka answers, the monitor starts "
+                "the query."
+            )
         if job.reading_checkpoint:
-            return "The query is starting and reads the checkpoint."
+            return "The query is starting: the monitor reads the checkpoint."
         return "The query is starting: Spark needs about 10 s."
     if not job.running:
-        return "The query has stopped. The figures are from the last batch."
+        return "The query has stopped. The figures are those of the last batch."
     if job.event_time_lag_seconds is None:
         if not snapshot.clock_ms:
-            return "The query runs and has not read any record yet."
-        return "The query runs and waits for its first batch."
+            return "The query runs, but has not read any record yet."
+        return "The query runs, and waits until its first batch ends."
     return "The query runs."
 
 
@@ -143,8 +149,8 @@ def _silence(job: JobFigures) -> str:
     if kafka.is_awaited:
         return f"{words.no_answer(kafka)}{why}. No figures exist yet."
     return (
-        f"{words.no_answer(kafka)}{why}. The figures are from Kafka's last answer. The "
-        "job continues when Kafka answers."
+        f"{words.no_answer(kafka)}{why}. The figures are those of Kafka's last "
+        "answer. The job continues when Kafka answers again."
     )
 
 

@@ -82,9 +82,12 @@ def _status(plan: Plan) -> Iterator[str]:
         yield f"{plan.problem[0].upper()}{plan.problem[1:]}."
     if plan.computed_ms is not None:
         when = words.utc(plan.computed_ms)
-        yield f"The monitor computed the forecasts at {when} and renews them hourly."
+        yield (
+            f"The monitor computed the forecasts at {when}. It computes them again "
+            "every hour."
+        )
     elif not plan.problem:
-        yield "The first forecasts appear some minutes after startup."
+        yield "The first forecasts appear a few minutes after startup."
     if plan.hidden:
         yield (
             f"The page omits {words.counted(plan.hidden, 'further forecast')}. To "

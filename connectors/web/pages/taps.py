@@ -179,9 +179,10 @@ def _weak(taps: list[Tap]) -> str:
     if not any(tap.badge == _INCOMPLETE for tap in taps):
         return ""
     return (
-        "A missed message reached a participant, but no tap of the channel. A missed "
-        "message leaves no sequence gap, because the nodes of the taps never received "
-        "the message. Give the node more peers, or the channel a second tap."
+        "A message counts as missed if it reached a participant, but no tap of its "
+        "channel. Missed messages leave no sequence gaps, because the taps' nodes "
+        "never received them. Connect the node of the tap to more peers, or add a "
+        "second tap for the channel."
     )
 
 
@@ -189,13 +190,13 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
     if not taps:
         return (
             "No tap has sent a record within the last hour. Check that the mirror "
-            "runs and writes heartbeats to the topic that the monitor reads."
+            "runs, and that it writes heartbeats to the monitor's topic."
         )
     if any(tap.badge == _WRONG_CLOCK for tap in taps):
         return (
-            "The clock of a tap is wrong, so the times of its records are wrong. The "
-            "monitor refuses records whose time is a minute or more in the future. Set "
-            "the clock by NTP."
+            "A tap has a wrong clock, so its records have wrong times. The monitor "
+            "refuses records whose time is a minute or more in the future. Set the "
+            "tap's clock by NTP."
         )
     if not any(tap.verdict is Verdict.BLIND for tap in taps):
         lately = (
@@ -204,7 +205,8 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
         return f"No tap had a sequence gap{lately}."
     return (
         "If all taps of a channel were interrupted, the channel is blind, because "
-        "messages that seem lost may be missing only at the taps. Check that the "
-        "mirror runs and its node has peers. The channel's next verdict is "
-        f"{words.duration(settings.verdict_window_ms)} after the last interruption."
+        "messages that seem lost may have been missed only by the taps. Check that "
+        "the mirror runs and that its node has peers. The channel gets its next "
+        f"verdict {words.duration(settings.verdict_window_ms)} after the last "
+        "interruption."
     )

@@ -80,7 +80,7 @@ def _history(
             begin = words.since(trend.begin_ms, snapshot.clock_ms)
             found["heading"] = f"Since {begin}"
             if (views.totals[name].first_event_ms or 0) < trend.begin_ms:
-                known = "; earlier minutes are not stored"
+                known = "; the history has no earlier minutes"
         found["intervals"] = f"intervals of {words.duration(trend.step_ms)}{known}"
     try:
         found |= _incidents(lookups, snapshot, views.kind, name)
@@ -124,7 +124,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
             return layout.unread(request, snapshot, names.one.capitalize())
         name = query.find(views.totals)
         if name is None:
-            sentence = f"The address names no {names.one}."
+            sentence = f"The address of this page does not name a {names.one}."
             return layout.problem(request, snapshot, 404, sentence)
         totals = views.totals.get(name)
         if totals is None:

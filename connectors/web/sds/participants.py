@@ -81,7 +81,9 @@ class ParticipantsAnswer(TypedDict):
     channel_name: Name
     clock: Clock
     participants: Annotated[list[ParticipantObject], Meta(max_length=MOST_PARTICIPANTS)]
-    others: Annotated[int, Meta(description="Number of omitted participants.")]
+    others: Annotated[
+        int, Meta(description="Number of participants that the list omits.")
+    ]
 
 
 def routes(sources: Sources) -> list[BaseRoute]:

@@ -61,7 +61,7 @@ def _undelivered(evidence: Evidence, excused: Excused, count: int) -> str:
     if not others or count <= counts[worst]:
         return text
     rest = words.number(count - counts[worst])
-    return f"{text} and {rest} did not reach {words.counted(others, 'other')}"
+    return f"{text}, and {rest} did not reach {words.counted(others, 'other')}"
 
 
 def _share(part: int, whole: str, limit_percent: int | None) -> str:

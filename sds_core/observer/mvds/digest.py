@@ -289,5 +289,7 @@ def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
 @native
 def _check(index: int, of: Collection[object]) -> None:
     if not 0 <= index < len(of):
-        message = f"an index is outside the {len(of)} entries of an MVDS digest's list"
+        message = (
+            f"an index is outside a list of an MVDS digest, which has {len(of)} entries"
+        )
         raise DamagedDigest(message)

@@ -99,7 +99,9 @@ class NoTransition(ValueError):
     """An event cannot occur in a state, because `TRANSITIONS` lacks the pair."""
 
     def __init__(self, state: GapState, event: GapEvent) -> None:
-        super().__init__(f"{event.name} cannot happen in state {state.name}")
+        super().__init__(
+            f"the event {event.name} cannot happen in the state {state.name}"
+        )
         self.state = state
         self.event = event
 

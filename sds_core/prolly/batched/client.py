@@ -111,7 +111,7 @@ class BatchedClient:
                 return self._stepped(message)
             case pb.Items() if self._salt and self.outcome is None:
                 return self._took(message)
-        text = f"{type(message).__name__} is not expected here"
+        text = f"{type(message).__name__} is not expected at this point"
         raise UnexpectedMessage(text)
 
     def _stepped(self, step: pb.Step) -> Iterable[Message]:
@@ -150,7 +150,7 @@ class BatchedClient:
         if not message.has_more:
             self._finish()
         elif not items:
-            raise BadFrame("a message has no items, but announces further items")
+            raise BadFrame("a message has no items, but says that more items follow")
         return ()
 
     def _differing(self, message: pb.Step | pb.Items) -> Sequence[Node]:
@@ -164,7 +164,9 @@ class BatchedClient:
             self._list = self._below_tail(message.level)
         nodes = marked(message.differing, self._list)
         if any(node.level != message.level for node in nodes):
-            text = f"an answer has level {message.level}, but marks other levels"
+            text = (
+                f"an answer has level {message.level}, but marks nodes of other levels"
+            )
             raise BadFrame(text)
         return nodes
 
@@ -184,7 +186,9 @@ class BatchedClient:
         theirs = self._tree.changed(insert=self._received, delete=lacking)
         sent, own = self._root, theirs.root
         if sent is None or (sent.height, sent.root) != (own.level, own.merkle):
-            text = "the server's messages do not match the root that the server sent"
+            text = (
+                "the messages that the server sent do not match the root that it sent"
+            )
             raise WrongHash(text)
         only_there = {item for item in received if item not in self._own}
         if self._tree is not self._own:

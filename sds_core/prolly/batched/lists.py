@@ -84,7 +84,10 @@ def marked(marks: bytes, things: Sequence[_T]) -> list[_T]:
     """
     bits = bin(int.from_bytes(marks, "little"))[:1:-1].rstrip("0")
     if len(bits) > len(things):
-        text = f"a bitmap marks node {len(bits)}, but its list has {len(things)} nodes"
+        text = (
+            f"a bitmap marks node {len(bits)} of a list that has only {len(things)} "
+            "nodes"
+        )
         raise BadFrame(text)
     return [thing for bit, thing in zip(bits, things, strict=False) if bit == "1"]
 
@@ -113,8 +116,8 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):
         text = (
-            f"a message has {len(message.time_differences)} times, but its hashes have "
-            f"{len(hashes)} bytes"
+            f"a message has {len(message.time_differences)} times, but hashes of "
+            f"{len(hashes)} bytes in total"
         )
         raise BadFrame(text)
     times_ns = list(accumulate(message.time_differences))
@@ -125,9 +128,12 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     ]
     for before, item in pairwise(items):
         if item <= before:
-            text = f"message {item.message_hash.hex()} is not in order"
+            text = f"message {item.message_hash.hex()} is not in order of time and hash"
             raise BadNode(text)
     if items and not (start_ns <= times_ns[0] <= times_ns[-1] < end_ns):
-        text = f"messages from {times_ns[0]} to {times_ns[-1]} ns are out of range"
+        text = (
+            f"messages from {times_ns[0]} to {times_ns[-1]} ns are outside the "
+            "compared range"
+        )
         raise BadNode(text)
     return items

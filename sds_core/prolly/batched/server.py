@@ -71,7 +71,7 @@ class BatchedServer:
                 return self._step(message.level - 1, compared)
             case pb.Want() if self._salt:
                 return self._items(marked(message.wanted, self._list))
-        text = f"{type(message).__name__} is not expected here"
+        text = f"{type(message).__name__} is not expected at this point"
         raise UnexpectedMessage(text)
 
     def _opened(self, request: pb.Open) -> Iterable[Message]:
@@ -170,7 +170,10 @@ def _below_tail(request: pb.Open, level: int) -> bytes:
 
 def _check_open(request: pb.Open) -> None:
     if len(request.salt) != SALT_BYTES or len(request.root) != HASH_BYTES:
-        text = f"a salt must have {SALT_BYTES} bytes, and a root {HASH_BYTES} bytes"
+        text = (
+            f"the salt must have {SALT_BYTES} bytes, and the root must have "
+            f"{HASH_BYTES} bytes"
+        )
         raise BadFrame(text)
     if request.height > MAX_LEVEL + 1 or request.height != len(request.tail_children):
         text = (
@@ -180,4 +183,4 @@ def _check_open(request: pb.Open) -> None:
         )
         raise BadFrame(text)
     if not all(request.tail_children):
-        raise BadFrame("a tail has at least one child")
+        raise BadFrame("a tail must have at least one child")

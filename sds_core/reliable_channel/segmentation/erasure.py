@@ -90,8 +90,8 @@ def recover(
         return [data[index] for index in range(data_count)]
     if len(parity) < len(missing):
         message = (
-            f"{len(missing)} shards are missing, but only {len(parity)} parity shards "
-            "are present"
+            f"{len(missing)} data shards are missing, but only {len(parity)} parity "
+            "shards are available"
         )
         raise ValueError(message)
     field = _field(code)
@@ -127,7 +127,10 @@ def _field(code: ErasureCode) -> Field:
 def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[bytes, ...]:
     """Return the factor of each data shard (column) in each parity shard (row)."""
     if not is_supported(code, data_count, parity_count):
-        message = f"{code} has no {parity_count} parity shards for {data_count}"
+        message = (
+            f"{code} cannot make {parity_count} parity shards for {data_count} data "
+            "shards"
+        )
         raise ValueError(message)
     field = _field(code)
     if code is ErasureCode.CLASSICAL:

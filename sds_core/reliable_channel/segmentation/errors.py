@@ -36,7 +36,7 @@ class NotASegment(SegmentationError):
     """The bytes are not a segment in any of the three layouts."""
 
     def __init__(self, actual_bytes: int) -> None:
-        super().__init__(f"{actual_bytes} bytes do not form a segment")
+        super().__init__(f"the {actual_bytes} bytes are not a segment")
         self.actual_bytes = actual_bytes
 
 
@@ -67,8 +67,8 @@ class SetTooLarge(SegmentationError):
         self, payload_hash: bytes, actual_bytes: int, limit_bytes: int
     ) -> None:
         super().__init__(
-            f"payload {payload_hash.hex()} needs {actual_bytes} bytes, but at "
-            f"most {limit_bytes} are kept"
+            f"payload {payload_hash.hex()} needs {actual_bytes} bytes of memory, but "
+            f"at most {limit_bytes} are allowed"
         )
         self.payload_hash = payload_hash
         self.actual_bytes = actual_bytes
@@ -80,6 +80,7 @@ class PayloadHashMismatch(SegmentationError):
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(
-            f"the segments do not match the payload hash {payload_hash.hex()}"
+            "the payload made of the segments does not have the hash "
+            f"{payload_hash.hex()}"
         )
         self.payload_hash = payload_hash

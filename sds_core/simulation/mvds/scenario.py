@@ -69,5 +69,5 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
                 raise TableError(path, f"is {count}, but the maximum is {limit}")
         names = [tap.name for tap in scenario.taps]
         if len(set(names)) < len(names):
-            raise TableError("taps", "must not contain a name twice")
+            raise TableError("taps", "contain a name twice: give unique names")
         return scenario

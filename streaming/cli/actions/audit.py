@@ -139,7 +139,8 @@ def _peer_context(access: PeerAccess) -> ssl.SSLContext | None:
     except OSError as error:
         names = ", ".join(str(file) for file in files if file is not None)
         message = (
-            f"{names} cannot be used ({reason_of(error)}): check that all are PEM files"
+            f"{names} cannot be used ({reason_of(error)}): check that each file is a "
+            "PEM file"
         )
         raise click.UsageError(message) from error
     return context

@@ -225,8 +225,8 @@ async def _refreshed(
     except RecordsLost as error:
         # The next read begins with the first remaining record.
         logger.warning(
-            "%s:%d lost records to retention before they were read: the audit does "
-            "not compare the lost records",
+            "Kafka deleted records of %s:%d (retention) before they were read: the "
+            "audit does not compare these records",
             error.topic,
             error.partition,
         )

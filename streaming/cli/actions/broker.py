@@ -83,7 +83,8 @@ def prepare() -> None:
             click.echo(f"class archive {archive.path}")
     except OSError as error:
         message = (
-            f"this machine cannot be prepared ({error}): other commands work without it"
+            f"this machine cannot be prepared ({error}): other commands also work "
+            "without preparation"
         )
         raise Failed(message) from error
 

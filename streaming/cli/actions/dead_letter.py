@@ -93,8 +93,8 @@ def list_letters(
         logger.warning("%s", error)
     if reader.strangers:
         logger.warning(
-            "%s of topic %s are no dead letters, because the reason or the source is "
-            "missing",
+            "%s of topic %s cannot be dead letters, because they lack the reason or "
+            "the source",
             counted(reader.strangers, "record"),
             dead_letter_topic,
         )
@@ -263,7 +263,7 @@ class Replay:
                 self.refused += 1
                 logger.warning(
                     "%s is refused: the dead letter is truncated (%s), and topic %s "
-                    "no longer has the record",
+                    "no longer has the original record",
                     letter.source,
                     described(letter.cut_sizes),
                     printable(letter.source.topic),

@@ -221,7 +221,8 @@ class Demo:
                 return
             if time.monotonic() > give_up_s:
                 message = (
-                    f"the job has not caught up {_PATIENCE_S} s after the traffic's end"
+                    f"{_PATIENCE_S} s after the end of the traffic, the job has still "
+                    "not caught up"
                 )
                 raise Failed(message)
 

@@ -52,9 +52,9 @@ def export(
             raise Failed(message) from error
         except RecordsLost as error:
             message = (
-                f"{kafka.topic}:{error.partition} lost records to retention before "
-                f"they were read, so {file} is not written: export again with a later "
-                "--from"
+                f"Kafka deleted records of {kafka.topic}:{error.partition} "
+                f"(retention) before they were read, so {file} is not written: export "
+                "again with a later --from"
             )
             raise Failed(message) from error
     click.echo(f"{counted(written, 'record')} of {kafka.topic} in {file}")
@@ -65,7 +65,9 @@ def _until_ended(
 ) -> Iterator[RawRecord]:
     for record in records:
         if ending.is_set():
-            message = "the command was ended before the last record: no file is written"
+            message = (
+                "the command was stopped before the last record, so no file is written"
+            )
             raise Failed(message)
         yield record
 

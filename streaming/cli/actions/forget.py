@@ -37,7 +37,10 @@ def forget(
             list of channels.
     """
     if not (dry_run or yes or sys.stdin.isatty()):
-        message = "standard input is no terminal: give --yes, or --dry-run"
+        message = (
+            "without a terminal, the command cannot ask for confirmation: give --yes "
+            "or --dry-run"
+        )
         raise click.UsageError(message)
     path = own_files(checkpoint) / LEDGER
     if not path.exists():

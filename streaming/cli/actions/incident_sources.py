@@ -170,7 +170,7 @@ def kind_of(views: str | None) -> AnyKind:
     except UnknownKind:
         kind = None
     if kind is None or kind.figures is None:
-        message = f"--views {shown(views)}: no protocol with figures has this prefix"
+        message = f"--views {shown(views)}: no protocol has a page with this prefix"
         raise click.UsageError(message)
     return kind
 
@@ -221,8 +221,8 @@ def _selected(source: IncidentSource, wanted: IncidentFilter) -> ReadIncidents:
     page = ask_monitor(source.api, path, parameters, what, _TIMEOUT_S)
     if page.more:
         logger.warning(
-            "only the %s latest incidents are shown: narrow the list by --channel or "
-            "--since",
+            "only the %s latest incidents are shown: to see others, give --channel "
+            "or --since",
             f"{len(page.incidents):,}",
         )
     settings = _settings_of(page.observer)

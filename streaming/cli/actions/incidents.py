@@ -97,7 +97,8 @@ def _facts(incident: Incident) -> dict[str, str]:
         "Waku hash": printable(incident.waku_hash or ""),
         "retrieval hint": printable(incident.retrieval_hint or ""),
         "why": printable(incident.why),
-        "note": "the taps were interrupted meanwhile: they may have missed it"
+        "note": "the taps were interrupted in this time, so they may have missed the "
+        "message"
         if incident.tap_hole
         else "",
     }
@@ -181,5 +182,5 @@ def _lack_line(one: Lack, name: str) -> str:
     if name:
         facts.append(f"channel name {printable(name)}")
     if one.tap_hole:
-        facts.append(f"for {one.tap_hole} of the messages, taps were interrupted")
+        facts.append(f"taps may have missed {one.tap_hole} of the messages")
     return "; ".join(facts)

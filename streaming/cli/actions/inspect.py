@@ -71,7 +71,10 @@ def _read_file(name: str, is_hex: bool) -> RawRecord:
         with click.open_file(name, "rb") as file:
             data = file.read(_MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            message = f"{name} has more than {_MOST_BYTES:,} bytes: that is no frame"
+            message = (
+                f"{name} has more than {_MOST_BYTES:,} bytes, which is too long for a "
+                "frame"
+            )
             raise click.UsageError(message)
         if is_hex:
             return _bare(_unhexed(data, name))

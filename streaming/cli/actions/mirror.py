@@ -122,7 +122,9 @@ def mirror(
             finally:
                 writer.close()
     except sqlite3.Error as error:
-        message = f"the spool in {state} fails: {cause_of(error, state / 'mirror')}"
+        message = (
+            f"the spool in {state} cannot be used: {cause_of(error, state / 'mirror')}"
+        )
         raise Failed(message) from error
     click.echo(
         f"{figures.written:,} frames written, {figures.spooled:,} still to write"

@@ -56,7 +56,7 @@ def print_forecast(
     if not plan.views:
         raise click.UsageError(_refusal(plan, read))
     if now_ms - read.end_ms > SILENCE_MS:
-        logger.warning("the history ends at %s", utc_time(read.end_ms))
+        logger.warning("the history has no rows after %s", utc_time(read.end_ms))
 
     def name_of(view: str) -> str:
         return table.of(view).name or read.given_names.get(view, "")

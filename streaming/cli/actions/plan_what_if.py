@@ -96,7 +96,9 @@ def _measured(source: PlanSource) -> MeasuredChannel:
         )
         raise click.UsageError(message)
     if not hours.rows:
-        message = "no plan: the history has no channel in the last week"
+        message = (
+            "no plan is possible, because the history has no channel in the last week"
+        )
         raise click.UsageError(message)
     ((name, rows),) = hours.rows.items()
     with wrong_use(NoForecast, TableError, where=f"no plan for {shown(name)}: "):

@@ -27,8 +27,8 @@ def rebuild(settings: RunSettings) -> None:
     with refusals_explained():
         if read_batch_log(checkpoint).planned is not None:
             message = (
-                f"checkpoint {checkpoint} has records of the topic: give a new "
-                "directory as --checkpoint"
+                f"checkpoint {checkpoint} already has records of the topic: give a "
+                "new directory as --checkpoint"
             )
             raise click.UsageError(message)
         warn_of_deleted_records(job.source.kafka, 0, "they count no longer")

@@ -39,7 +39,9 @@ def simulate(
     """
     played = read_scenario(scenario, duration)
     if truth is not None and not truth.parent.is_dir():
-        message = f"--truth: {truth.parent} is no directory: create it first"
+        message = (
+            f"--truth: the directory {truth.parent} does not exist: create it first"
+        )
         raise click.UsageError(message)
     # A simulation keeps a hundred thousand small objects, with few reference cycles.
     # Rare garbage collections save a fifth of the time.
@@ -84,7 +86,7 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
     if duration_s is None:
         return scenario
     if not duration_s <= LONGEST_S:
-        message = f"--duration is {duration_s}: must be at most {LONGEST_S} s"
+        message = f"--duration is {duration_s} s, but must be at most {LONGEST_S} s"
         raise click.UsageError(message)
     return replace(scenario, duration_s=duration_s)
 

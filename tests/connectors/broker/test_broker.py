@@ -315,7 +315,9 @@ def test_broken_data_directory_shows_the_log(tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.mkdir()
     (data / "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=7\n")
-    with pytest.raises(BrokerStartFailed, match="ended with exit code 1") as failed:
+    with pytest.raises(
+        BrokerStartFailed, match="ended during startup, with exit code 1"
+    ) as failed:
         EmbeddedBroker(tmp_path).start()
     assert "doesn't match previous node id" in str(failed.value)
 

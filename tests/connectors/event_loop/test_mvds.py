@@ -352,8 +352,8 @@ def test_message_that_cannot_be_stored_is_not_acknowledged(
     with pytest.raises(NotStored):
         asyncio.run(main())
     # To its sender, what it did not take is lost on the way.
-    assert {one.getMessage()[:32] for one in caplog.records} == {
-        "a payload to peer b'bob' is lost"
+    assert {one.getMessage()[:33] for one in caplog.records} == {
+        "a payload for peer b'bob' is lost"
     }
 
 

@@ -194,7 +194,9 @@ def test_parent_of_a_history_is_no_history(
     inner = directory.rename(checkpoint / "history")
     with pytest.raises(NoHistory) as caught:
         find_incidents(checkpoint, EVERYTHING)
-    text = f"no history was found in {checkpoint}: a history was found in {inner}"
+    text = (
+        f"no history was found in {checkpoint}: give {inner}, which contains a history"
+    )
     assert str(caught.value) == text
     assert find_incidents(inner, EVERYTHING) == []
 

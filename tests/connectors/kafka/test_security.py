@@ -179,14 +179,14 @@ REFUSED: dict[str, tuple[Refused, str, str]] = {
     ),
     "no user": (
         lambda users, _, __: users.but(protocol=Protocol.SSL),
-        "requires a user",
+        "requires a login",
         "--kafka-protocol SASL_SSL",
     ),
     "a user too many": (
         lambda users, certificates, _: certificates.but(
             protocol=Protocol.SASL_SSL, username=USER, password=PASSWORD
         ),
-        "expects no user",
+        "does not accept logins",
         "--kafka-protocol SSL",
     ),
     "no certificate": (
@@ -344,7 +344,7 @@ def test_broker_without_tls_is_distinguished_from_a_stopped_one(
 ) -> None:
     """It only closes the connection, so it is tried again without TLS."""
     settings = with_users.but(protocol=protocol)
-    with pytest.raises(KafkaRefused, match="speaks no TLS"):
+    with pytest.raises(KafkaRefused, match="does not use TLS"):
         check_admission(replace(settings, bootstrap=kafka_broker.bootstrap))
 
 

@@ -191,7 +191,7 @@ def test_channel_stops_after_its_node_is_closed(
         assert not channel.is_started()
 
     asyncio.run(live())
-    assert "failed to unsubscribe" not in caplog.text
+    assert "unsubscribing from the node failed" not in caplog.text
 
 
 @pytest.mark.rule("rc-connect", "rc-retrieve-hash")

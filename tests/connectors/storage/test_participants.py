@@ -207,7 +207,7 @@ class TestFile:
         database.execute("CREATE TABLE theirs (one)")
         database.close()
         with pytest.raises(
-            StorageUnreadable, match="the file is no database of the expected kind"
+            StorageUnreadable, match="the file is not a database of the expected kind"
         ):
             ParticipantStore(path)
         assert rows(path, "SELECT name FROM sqlite_master") == [("theirs",)]

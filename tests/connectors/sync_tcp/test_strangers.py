@@ -90,7 +90,9 @@ def test_records_that_cannot_be_read_are_no_fault_of_the_peer(
     async def run() -> None:
         server = SyncServer(lambda: TREE, fail, timeouts=TIMES)
         async with server.listening(LOOPBACK) as address:
-            with pytest.raises(PeerRefused, match="its records cannot be read now"):
+            with pytest.raises(
+                PeerRefused, match="the peer cannot read its records now"
+            ):
                 await Peer(address, timeouts=TIMES).records([bytes(32)])
         assert (server.figures.connections, server.figures.refused) == (1, 0)
 
@@ -114,7 +116,9 @@ def test_an_address_cannot_take_all_connections() -> None:
             ]
             while server.figures.connections < MAX_PER_ADDRESS:
                 await asyncio.sleep(0.01)
-            with pytest.raises(PeerRefused, match="of this address are connected"):
+            with pytest.raises(
+                PeerRefused, match="from this address is already connected"
+            ):
                 await same(Peer(address, timeouts=TIMES))
             silent.pop()[1].close()
             async with asyncio.timeout(30):
@@ -212,7 +216,9 @@ def test_only_peers_with_the_token_are_served() -> None:
             assert await same(Peer(address, timeouts=TIMES, token=SHARED))
             assert await Peer(address, timeouts=TIMES, token=SHARED).records([]) == []
             for token in (None, "", "other"):
-                with pytest.raises(PeerRefused, match="the server needs a valid tok"):
+                with pytest.raises(
+                    PeerRefused, match="the other mirror accepts only a valid tok"
+                ):
                     await same(Peer(address, timeouts=TIMES, token=token))
         assert (server.figures.sessions, server.figures.refused) == (1, 3)
         server = SyncServer(lambda: TREE, no_records, timeouts=TIMES)
@@ -276,7 +282,7 @@ def test_figures_of_a_server_are_metrics() -> None:
     figures = ServingFigures(connections=7, refused=2)
     with WebServer(create_serving_app(figures), port=0) as server:
         assert httpx.get(f"{server.url}/readyz").text == (
-            "not ready: the topic is being read\n"
+            "not ready: the server is still reading the topic\n"
         )
         figures.messages = 99
         assert httpx.get(f"{server.url}/readyz").status_code == 200

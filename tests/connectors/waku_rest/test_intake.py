@@ -59,8 +59,8 @@ def test_full_disk_loses_no_page(
     *failed, again = caplog.records
     assert {one.levelno for one in failed} == {logging.ERROR}
     assert re.fullmatch(
-        r"the spool cannot be written: .*/mirror\.sqlite: No space left on device; "
-        "free space on this disk",
+        r"the mirror cannot write to the spool: .*/mirror\.sqlite: No space left on "
+        "device; free space on this disk",
         failed[0].message,
     )
     assert re.fullmatch(r"the spool can be written again after \d s", again.message)

@@ -95,8 +95,8 @@ def test_sentence_of_the_verdict_has_its_window_beside_the_count(
     for path in ("/", "/channel?id=c"):
         text = text_of(client, path)
         assert (
-            "2 messages did not reach p1 and 1 did not reach 1 other in the last "
-            "10 min (3 of 100 deliveries; limit 1 %) failing since"
+            "2 messages did not reach p1, and 1 did not reach 1 other in the last 10 "
+            "min (3 of 100 deliveries; limit 1 %) failing since"
         ) in text
     assert "4 messages did not reach p0 since 11:38:10" in text
 
@@ -117,7 +117,10 @@ def test_groups_that_share_messages_say_why_they_add_up_to_more(
     failing: Any, client: httpx.Client
 ) -> None:
     """Seven messages stand above groups of four, three and two."""
-    shared = "The number above counts a message once, even if several lines contain it."
+    shared = (
+        "The number in the heading counts each message once, even if several lines "
+        "include it."
+    )
     for path in ("/channel?id=c", "/incidents"):
         text = text_of(client, path)
         assert "7 messages" in text
@@ -133,8 +136,8 @@ def test_objective_that_is_met_beside_a_failing_verdict_has_its_own_window(
     text = text_of(client, "/channel?id=c")
     assert "Delivered 99 % 99.10 % met" in text
     assert (
-        "SLOs Since the first record, 2026-08-09 10:39:50 UTC. "
-        "The verdict covers only the last 10 min, so a channel that fails now may "
+        "SLOs Figures since the first record at 2026-08-09 10:39:50 UTC. The verdict "
+        "covers only the last 10 min, so a channel whose verdict is failing may "
         "still meet its SLOs."
     ) in text
 
@@ -222,7 +225,7 @@ def test_tap_shows_how_many_messages_missed_it(
     assert "Missed messages since 11:00 UTC" in text
     assert "t Incomplete the tap's node does not receive all messages" in text
     assert "35 of 473 (7.3 %)" in text
-    assert "Give the node more peers" in text
+    assert "Connect the node of the tap to more peers" in text
     rows = [a for tag, a in Tags(html).found if tag == "tr" and "data-key" in a]
     assert [row["data-verdict"] for row in rows] == ["degraded"]
 

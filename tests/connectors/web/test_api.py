@@ -289,7 +289,7 @@ def test_api_is_not_ready_before_figures_are_read(
     stage.snapshot = snapshot_of()
     answer = client.get(path)
     assert answer.status_code == 503
-    assert "the figures have not been read yet" in answer.json()["error"]
+    assert "has not read its figures yet" in answer.json()["error"]
     assert stage.asked == []
 
 

@@ -57,7 +57,7 @@ def test_ready_while_primed_and_running(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("primed", "job", "reason"),
     [
-        (False, {}, "the totals of the checkpoint have not been read yet"),
+        (False, {}, "the monitor has not read the totals of its checkpoint yet"),
         (False, {"kafka": Freshness(asked_ms=7)}, "Kafka has not answered yet"),
         (True, {"running": False}, "the query is not running"),
         (

@@ -121,7 +121,7 @@ def test_channel_page_has_verdict_objectives_and_figures(
     stage.snapshot = snapshot({"c": figures}).with_table(ChannelTable([entry]), 0)
     text = text_of(client, "/channel?id=c")
     for part in (
-        "Degraded missing messages reached participants in the last 10 min "
+        "Degraded participants received missing messages in the last 10 min "
         "degraded since 2026-08-09 12:00:00 UTC",
         "Acknowledged in time 95 % 94.90 % missed",
         "Delivered 99.5 % 100 % met",
@@ -146,7 +146,7 @@ def test_channel_page_has_lost_messages_and_who_lacks_them(
         "Incidents: 10 messages unresolved",
         "Lost to everybody 1 message reached nobody but its sender since 11:46:40",
         "Not delivered 9 messages did not reach bob since 11:47:40 "
-        "for 9 of the messages, taps were interrupted What to do",
+        "taps may have missed 9 of the messages What to do",
         "from alice since 11:46:40 Unresolved",
         "to bob since 11:46:40 Unresolved",
         f"Message {HASH}",
@@ -155,7 +155,7 @@ def test_channel_page_has_lost_messages_and_who_lacks_them(
         "Waku hash 0x000102030405060708090a0b0c0d0e0f",
         "Retrieval hint 0a0b",
         "Why Reached nobody but the sender: carol named it",
-        "The taps were interrupted meanwhile",
+        "The taps were interrupted in this time",
     ):
         assert part in text
     assert stage.asked[0].channel == "c"
@@ -179,12 +179,12 @@ def test_charts_have_the_last_hours_as_pictures_and_tables(
     ]
     html = client.get("/channel?id=c&hours=1").text
     assert html.count("<svg") == 2
-    assert html.count("No data in this time.") == 3
+    assert html.count("No data exists for this time.") == 3
     text = " ".join(Tags(html).text.split())
     assert "The last 1 hour" in text
     assert "12:03 ≤ 5 s ≤ 5 s ≤ 5 s" in text
     assert "12:03 4,711 0 0 0" in text
-    assert "intervals of 1 min; event time in UTC" in text
+    assert "intervals of 1 min; times are event times in UTC" in text
     light = client.get("/channel?id=c&hours=1&history=false").text
     assert "<svg" not in light
     assert light.count("data-kept") == 2
@@ -202,12 +202,12 @@ def test_charts_of_a_young_channel_begin_with_it(
     stage.minutes = [row]
     text = text_of(client, "/channel?id=c&hours=24")
     assert "Since 11:43 UTC" in text
-    assert "intervals of 1 min; event time in UTC" in text
+    assert "intervals of 1 min; times are event times in UTC" in text
     assert "11:43 3 0 0 0" in text
     assert "11:42" not in text
     stage.snapshot = snapshot({"c": totals(first_event_ms=1)})
     text = text_of(client, "/channel?id=c&hours=24")
-    assert "intervals of 1 min; earlier minutes are not stored" in text
+    assert "intervals of 1 min; the history has no earlier minutes" in text
 
 
 def test_page_says_that_charts_without_a_clock_are_missing(

@@ -82,7 +82,7 @@ def test_deadline_in_the_chart_is_that_of_the_job() -> None:
         chart = charts(growth(3), observer=observer)["latency"]
         (line,) = [series for series in chart.series if series.is_limit]
         assert (line.name, list(line.values)) == (name, [seconds])
-        assert f"The straight line is the {name}." in chart.note
+        assert f"The straight line shows the {name}." in chart.note
 
 
 def test_percentiles_of_the_whole_time_are_said_in_words() -> None:

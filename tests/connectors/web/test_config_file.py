@@ -74,8 +74,8 @@ def test_empty_file_protects_nothing(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("a: [", "web.yml: while parsing"),
-        ("a: !!timestamp secret", "a value does not fit its tag"),
-        ("a: !!bool secret", "a value does not fit its tag"),
+        ("a: !!timestamp secret", "a value does not have the type in its YAML tag"),
+        ("a: !!bool secret", "a value does not have the type in its YAML tag"),
         ("- a", "Expected `object`, got `array`"),
         ("basic_auth_user: {}", "unknown field `basic_auth_user`"),
         ("basic_auth_users: {alice: secret}", "'alice' must be a bcrypt hash of cost"),
@@ -87,7 +87,7 @@ def test_empty_file_protects_nothing(tmp_path: Path) -> None:
         (f"{TLS}  client_auth_type: RequestClientCert", "Invalid enum value"),
         (
             f"{TLS}  client_ca_file: ca.pem",
-            "give client_ca_file and a client_auth_type",
+            "give both client_ca_file and a client_auth_type",
         ),
         (
             f"{TLS}  client_allowed_sans: [a]",
@@ -147,7 +147,8 @@ def test_changed_file_is_read_again(
             assert file() is second
     refused = [one for one in caplog.records if one.levelno == logging.ERROR]
     assert [
-        one.getMessage().count("the previous settings remain valid") for one in refused
+        one.getMessage().count("the previous settings remain in effect")
+        for one in refused
     ] == [1, 1]
     assert "TLS can only be switched on or off with a restart" in caplog.text
     (tmp_path / "web.yml").write_text(f"{TLS}basic_auth_users: {{alice: {HASH}}}\n")
@@ -219,6 +220,6 @@ def test_change_that_names_a_missing_certificate_is_logged_once(
     first = file()
     (tmp_path / "web.yml").write_text(TLS.replace("localhost", "renewed"))
     assert file() is file() is first
-    assert caplog.text.count("the previous settings remain valid") == 1
+    assert caplog.text.count("the previous settings remain in effect") == 1
     Authority(tmp_path).issue("renewed")
     assert file() is not first

@@ -38,7 +38,7 @@ def test_clients_that_ask_and_leave_pile_up_no_work(
         assert refused is not None
         assert refused.status_code == 503
         assert int(refused.headers["Retry-After"]) > 0
-        why = "too many requests at once: ask again in a few seconds"
+        why = "too many requests at once: try again in a few seconds"
         assert refused.json() == {"error": why}
         page = httpx.get(f"{served}/", timeout=60)
         assert (page.status_code, page.text) == (503, f"{why}\n")

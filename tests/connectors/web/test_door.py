@@ -144,7 +144,7 @@ def test_only_known_names_are_answered(stage: Any, host: str, status: int) -> No
     answer = ask(stage.app, "/healthz", access, {"Host": host})
     assert answer.status_code == status
     if status == 421:
-        assert answer.text == f"the host {host} is not one of --allowed-host\n"
+        assert answer.text == f"the host name {host} is not allowed by --allowed-host\n"
 
 
 def test_request_with_two_lengths_ends_its_connection(stage: Any) -> None:

@@ -91,8 +91,9 @@ def test_pages_list_older_messages_apart(
     assert "1 message did not reach bob since" in text
     assert "did not reach eve" not in text
     assert "1 message unresolved" in text or "Unresolved: 1 message Not" in text
-    assert "Followed no longer: 1 message The monitor follows a message for 60 min" in (
-        text
+    assert (
+        "No longer followed: 1 message The monitor follows each message for 60 min"
+        in text
     )
     assert "1 message since 11:03:10 was not seen to reach eve" in text
     assert "The monitor did not see all participants receive the message" in text
@@ -112,7 +113,7 @@ def test_incident_of_a_channel_that_has_ended_is_not_unresolved(
     stage.incidents = [lost(channel)]
     html = client.get("/incidents").text
     text = text_of(client, "/incidents")
-    assert "Unresolved: 0 messages Followed no longer: 1 message" in text
+    assert "Unresolved: 0 messages No longer followed: 1 message" in text
     assert "was seen at nobody but its sender" in text
     assert ": the channel has ended" in text
     assert "Followed until the channel ended" in text

@@ -51,7 +51,7 @@ def old(stage: Any, snapshot: MakeSnapshot, totals: MakeTotals) -> Any:
 def test_columns_show_the_last_hour(client: httpx.Client) -> None:
     """Messages lost yesterday are not lost now; gauges are as of now."""
     text = text_of(client, "/")
-    assert "Counts and times since 11:00 UTC (event time)." in text
+    assert "The counts and times begin at 11:00 UTC (event time)." in text
     assert "5 min: 10, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 22 42 " in text
     assert " 3 0 " in text
     assert "1,042" not in text
@@ -67,7 +67,7 @@ def test_figures_since_the_first_record_are_one_click_away(
     assert 'href="?window=all&amp;find=c&amp;sort=-messages"' in html
     path = "/?window=all&find=c&sort=-messages"
     text = text_of(client, path)
-    assert "Counts and times since the first record of the checkpoint." in text
+    assert "The counts and times begin with the checkpoint's first record." in text
     assert "1,042" in text
     assert "Messages in steps" not in text
     html = client.get(path).text

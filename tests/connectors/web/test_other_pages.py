@@ -151,7 +151,7 @@ def test_messages_of_a_participant_are_found_behind_many_others(
     assert len(keys(client, path, "article")) == 50
     text = text_of(client, path)
     assert "60 messages did not reach" in text
-    assert "The groups contain only" not in text
+    assert "The groups include only" not in text
     assert "Next page" in text
 
 
@@ -205,7 +205,7 @@ def test_wrong_clock_of_a_tap_is_shown_with_its_size(
         "good OK no sequence gap in the last 10 min agrees",
         "known OK no sequence gap in the last 10 min 30.0 s fast",
         f"unknown OK no sequence gap in the last 10 min {NOTHING}",
-        "The clock of a tap is wrong",
+        "A tap has a wrong clock",
     ):
         assert part in text
 
@@ -296,7 +296,7 @@ def test_page_of_taps_is_limited(
     listed = keys(client, "/taps")
     assert len(listed) == LISTED_TAPS
     assert listed[0] == "zz"
-    text = "The table omits 3 taps: the API lists all taps."
+    text = "The table omits 3 taps. The API lists all taps."
     assert text in text_of(client, "/taps")
 
 
@@ -363,7 +363,8 @@ def test_monitor_page_names_the_settings_of_the_model_that_were_set(
         (
             {"missing_topic": MissingTopic("frames", 1_786_276_990_123)},
             True,
-            "The query waits for the topic. The figures are from the last batch.",
+            "The query waits until the topic exists. The figures are those of the "
+            "last batch.",
         ),
         (
             {"error": "no\nbroker", "retrying": True},
@@ -378,10 +379,10 @@ def test_monitor_page_names_the_settings_of_the_model_that_were_set(
         (
             {"running": False},
             True,
-            "The query has stopped. The figures are from the last batch.",
+            "The query has stopped. The figures are those of the last batch.",
         ),
         ({"running": False}, False, "The query is starting"),
-        ({"event_time_lag_seconds": None}, True, "waits for its first batch"),
+        ({"event_time_lag_seconds": None}, True, "waits until its first batch ends"),
     ],
 )
 def test_stopped_query_is_reported(
@@ -549,7 +550,7 @@ def test_firing_alerts_are_named_on_every_page(
         (FiringAlerts([], asked=True), "No alert fires."),
         (
             FiringAlerts(asked=True, problem="Prometheus does not answer"),
-            "The firing alerts are unknown: Prometheus does not answer.",
+            "It is unknown which alerts fire: Prometheus does not answer.",
         ),
     ],
 )

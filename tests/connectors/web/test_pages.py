@@ -141,7 +141,10 @@ def test_monitor_page_says_that_kafka_has_not_answered_since_the_start(
     kafka = Freshness(None, 1.0, 15.1, "no broker", 1_786_276_990_123)
     stage.snapshot = snapshot_of(job=JobFigures(kafka=kafka))
     text = text_of(client, "/monitor")
-    assert "The monitor waits for Kafka and then starts the query." in text
+    assert (
+        "The monitor waits for Kafka. When Kafka answers, the monitor starts the "
+        "query." in text
+    )
     assert (
         "Kafka has not answered since the start at 2026-08-09 12:03:10 UTC: no broker. "
         "No figures exist yet."
@@ -157,7 +160,7 @@ def test_starting_monitor_says_so_on_every_page(
     text = text_of(client, path)
     assert "Starting Spark, about 10 s" in text
     if path not in ("/monitor", "/runbooks"):
-        assert "The figures have not been read yet." in text
+        assert "The monitor has not read its figures yet." in text
     if path != "/runbooks":
         assert "no channel" not in text.lower()
         assert "There are none" not in text
@@ -218,7 +221,7 @@ def test_missing_history_is_reported_where_it_is_needed(
     ("path", "status", "said"),
     [
         ("/channel?id=nobody", 404, "No channel has the id nobody."),
-        ("/channel", 404, "The address names no channel."),
+        ("/channel", 404, "The address of this page does not name a channel."),
         ("/runbooks/Nothing", 404, "No runbook has this name."),
         ("/runbooks/..%2Fsecret", 404, "Nothing was found at this address."),
         ("/nowhere", 404, "Nothing was found at this address."),

@@ -67,7 +67,10 @@ def test_hostile_names_are_text(client: httpx.Client) -> None:
     ("found", "expected"),
     [
         ({}, "Only the command run computes forecasts."),
-        ({"sds": Plan()}, "The first forecasts appear some minutes after startup."),
+        (
+            {"sds": Plan()},
+            "The first forecasts appear a few minutes after startup.",
+        ),
         (
             {"sds": Plan(problem=str(ModelMissing()))},
             "Plans need statsmodels: pip install &#39;sds-monitor[plan]&#39;.",

@@ -52,7 +52,7 @@ def test_healthy_fleet_is_summarised_in_three_words(
         (
             {"records_withheld": 1_234},
             Level.TROUBLE,
-            "1,234 records wait for the end of a transaction",
+            "1,234 records wait until a transaction ends",
         ),
         ({"event_time_lag_seconds": 1_239.9}, Level.TROUBLE, "Behind by over 1,230 s"),
     ],

@@ -150,8 +150,8 @@ def test_application_may_choose_the_message_id() -> None:
 @pytest.mark.parametrize(
     ("message_id", "message"),
     [
-        ("", "message_id has 0 characters, but must have 1 to 256"),
-        ("x" * 257, "message_id has 257 characters, but must have 1 to 256"),
+        ("", "message_id has 0 characters, but 1 to 256 are allowed"),
+        ("x" * 257, "message_id has 257 characters, but 1 to 256 are allowed"),
         ("\ud800", "message_id '.*' is not valid Unicode text: surrogates"),
     ],
 )

@@ -58,7 +58,8 @@ def test_blob_of_a_newer_version_is_refused() -> None:
     """With the version in the error and in its message."""
     blob.check_version(5, newest=5)
     with pytest.raises(
-        blob.UnknownBlobVersion, match="version 6, this release reads versions up to 5"
+        blob.UnknownBlobVersion,
+        match="version 6, but this release reads only versions up to 5",
     ) as caught:
         blob.check_version(6, newest=5)
     assert (caught.value.version, caught.value.newest) == (6, 5)
@@ -95,7 +96,9 @@ def test_blob_with_a_changed_bit_is_refused(name: str) -> None:
     kind = KINDS[name.partition(".")[0]]
     data = made()[name].to_blob()
     for bit in range(8 * len(data)):
-        with pytest.raises(blob.DamagedBlob, match="does not have the checksum"):
+        with pytest.raises(
+            blob.DamagedBlob, match="does not match its stored checksum"
+        ):
             kind.view.from_blob(kind.blob_version, flipped(data, bit))
 
 

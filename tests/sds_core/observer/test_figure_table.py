@@ -225,10 +225,10 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
     ("entry", "why"),
     [
         (Figure("moves", "M."), "moves: is declared twice"),
-        (Figure("colour", "C."), "colour: the totals have no colour"),
+        (Figure("colour", "C."), "colour: the totals have no attribute colour"),
         (
             Share(key="s", help="S.", part=("moves",), rest=("gone",)),
-            "s: the totals have no gone",
+            "s: the totals have no attribute gone",
         ),
         (Figure("visits", "M.", group="X"), "visits: no group has the name X"),
         (
@@ -237,15 +237,15 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
         ),
         (
             Figure("tallest", "M.", line=Line("play", "x")),
-            "tallest: a figure of a chart must be in the history",
+            "tallest: a figure that a chart shows must be in the report or the history",
         ),
         (
             Figure("fill", "F.", Unit.RATIO, report=("fill",)),
-            "fill: a float cannot be in the report or the history",
+            "fill: a figure with floats cannot be in the report or in the history",
         ),
         (
             Figure("mood", "M.", Unit.WORD, series=(gauge("rooms_mood").of(),)),
-            "mood: a figure of unit WORD can only be in the report and the history",
+            "mood: a figure of unit WORD cannot be in a metric or on a page",
         ),
         (
             Figure("visits", "M.", series=(MOVES.of(),)),
@@ -257,7 +257,7 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
         ),
         (
             Figure("visits", "M.", series=(gauge("x", "", "y").of("z"),) * 2),
-            "x: needs a help text of its own",
+            "x: needs its own help text, because it has several series",
         ),
     ],
 )

@@ -52,7 +52,7 @@ FAULTS: list[tuple[dict[str, Any], Reason, str]] = [
     (
         {"key": b"village"},
         Reason.CHANNEL_MISMATCH,
-        "the key is 'village', the channel in the frame is 'town'",
+        "the record's key is 'village', but the frame names the channel 'town'",
     ),
     (
         {"timestamp_ms": FUTURE_MS},

@@ -57,12 +57,12 @@ def test_wrong_value_is_refused_with_place_value_and_what_is_allowed(
     [
         (
             {"ack_deadline_ms": 3_600_000},
-            "ack_deadline_ms is 3600000: set it to a value below 3600000, which is "
+            "ack_deadline_ms is 3600000, but must be below 3600000, the value of "
             "observer.horizon_ms",
         ),
         (
             {"settle_ms": 300_000},
-            "settle_ms is 300000: set it to a value below 300000, which is "
+            "settle_ms is 300000, but must be below 300000, the value of "
             "observer.gap_deadline_ms",
         ),
     ],

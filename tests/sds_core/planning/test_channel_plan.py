@@ -107,7 +107,7 @@ def test_long_payload_has_segments() -> None:
         (
             "sds_r",
             "2x",
-            "sds_r is '2x', but only a number can be multiplied: give a value instead",
+            "sds_r is '2x', but this setting is no number: give a value instead",
         ),
         (
             "t_min_s",
@@ -124,8 +124,8 @@ def test_long_payload_has_segments() -> None:
         (
             "filter_capacity",
             "1000000",
-            "the plan has filters of 1,875,008 bytes because of filter_capacity and "
-            "filter_rate, but at most 131,072 bytes are allowed",
+            "the plan has a filter_capacity and filter_rate that need filters of "
+            "1,875,008 bytes, but at most 131,072 bytes are allowed",
         ),
     ],
 )
@@ -138,9 +138,9 @@ def test_value_that_is_not_allowed_is_named(key: str, text: str, line: str) -> N
 
 def test_unknown_key_is_named_with_a_near_one() -> None:
     """And all that there are."""
-    with pytest.raises(TableError, match=r"casual_history is no setting \(did you"):
+    with pytest.raises(TableError, match=r"casual_history is not a setting \(did you"):
         changed(PLAN, {"casual_history": "2"})
-    with pytest.raises(TableError, match=r"^'a\\n' is no setting: use one of parti"):
+    with pytest.raises(TableError, match=r"^'a\\n' is not a setting: use one of parti"):
         changed(PLAN, {"a\n": "2"})
 
 

@@ -55,7 +55,7 @@ def test_several_tables_add_up_and_an_equal_plan_runs_once() -> None:
     [
         ({"grid": {"losss": [0.1]}}, "has no key 'losss' (did you mean 'loss'?)"),
         ({"grid": {"loss": [0.1, 1.5]}}, "loss is 1.5: allowed is a number from 0 to"),
-        ({"grid": {"loss": []}}, "grid.loss is an empty list: allowed is at least one"),
+        ({"grid": {"loss": []}}, "grid.loss is an empty list: give at least one value"),
         ({"grid": []}, "grid is []"),
         ({"grid": {"loss": 0.1}}, "grid"),
         ({"grid": {"loss": [math.nan]}}, "loss"),
@@ -66,7 +66,7 @@ def test_several_tables_add_up_and_an_equal_plan_runs_once() -> None:
         ({"target": 5}, "has no key 'target' (did you mean 'target_s'?)"),
         (
             {"grid": {"loss": [n / 1_000 for n in range(1_000)]}, "seeds": 1_000},
-            f"grid makes 1,000,000 runs, but at most {MAX_RUNS:,} are allowed",
+            f"grid needs 1,000,000 runs, but at most {MAX_RUNS:,} are allowed",
         ),
     ],
 )

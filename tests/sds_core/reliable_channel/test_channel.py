@@ -74,7 +74,7 @@ def test_channel_that_is_not_started_sends_nothing(
     alice = channel()
     assert not alice.is_started
     assert alice.next_deadline_ms == float("inf")
-    with pytest.raises(NotStarted, match=r"'tea' is not started: call start\(\)"):
+    with pytest.raises(NotStarted, match=r"'tea' has not been started: call start\(\)"):
         alice.apply(kind(b"tea"), START_MS)
 
 

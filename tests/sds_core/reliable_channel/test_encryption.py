@@ -67,7 +67,7 @@ def test_equal_frames_have_different_ciphertexts() -> None:
 )
 def test_another_key_or_channel_reads_nothing(reader: ChaChaEncryption) -> None:
     """One key may serve several channels."""
-    with pytest.raises(Undecryptable, match="the key or channel differs"):
+    with pytest.raises(Undecryptable, match="the sender used another key or channel"):
         reader.decrypt(encryption().encrypt(b"frame"))
 
 

@@ -95,7 +95,9 @@ def test_too_few_shards_are_refused(code: ErasureCode) -> None:
     """One less than there are data shards."""
     data = shards_of(4, 64)
     parity = parity_shards(code, data, 2)
-    with pytest.raises(ValueError, match="3 shards are missing, but only 2 parity"):
+    with pytest.raises(
+        ValueError, match="3 data shards are missing, but only 2 parity"
+    ):
         recover(code, {2: data[2]}, dict(enumerate(parity)), 4, 2)
 
 

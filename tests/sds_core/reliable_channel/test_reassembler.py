@@ -341,9 +341,7 @@ def test_parity_that_cannot_be_computed_is_no_error() -> None:
 @pytest.mark.parametrize("content", [b"", b"hello", bytes(100)])
 def test_other_bytes_are_no_segment(layout: SegmentLayout, content: bytes) -> None:
     """Both layouts wrap every payload."""
-    with pytest.raises(
-        NotASegment, match=f"{len(content)} bytes do not form a segment"
-    ):
+    with pytest.raises(NotASegment, match=f"{len(content)} bytes are not a segment"):
         Reassembler(replace(SMALL, layout=layout)).add(content, START_MS)
 
 
@@ -515,7 +513,9 @@ def test_a_payload_that_can_never_be_held_is_refused_at_once() -> None:
     reassembler = Reassembler(options)
     other = Segmenter(options).split(payload_of(options, 2))[0]
     reassembler.add(other, START_MS)
-    with pytest.raises(SetTooLarge, match="needs 255 bytes, but at most 192 are kept"):
+    with pytest.raises(
+        SetTooLarge, match="needs 255 bytes of memory, but at most 192 are allowed"
+    ):
         reassembler.add(Segmenter(options).split(payload_of(options, 4))[0], START_MS)
     assert reassembler.incomplete == 1
 
@@ -527,7 +527,9 @@ def test_a_set_that_grows_over_the_limit_is_dropped_alone() -> None:
     reassembler = Reassembler(options)
     reassembler.add(Segmenter(options).split(payload_of(options, 2, -190))[1], START_MS)
     feed(reassembler, segments[:2])
-    with pytest.raises(SetTooLarge, match="needs 576 bytes, but at most 500 are kept"):
+    with pytest.raises(
+        SetTooLarge, match="needs 576 bytes of memory, but at most 500 are allowed"
+    ):
         reassembler.add(segments[2], START_MS)
     assert reassembler.incomplete == 1
     assert reassembler.held_bytes == 2

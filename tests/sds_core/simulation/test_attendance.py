@@ -139,6 +139,6 @@ def test_shares_of_patterns_beyond_all_participants_are_refused(
     """The error has the sum."""
     pattern = {"share": 0.6, "mean_present_s": 20, "mean_away_s": 5}
     with pytest.raises(
-        TableError, match=r"shares with the sum 1\.2, but the maximum is 1"
+        TableError, match=r"shares whose sum is 1\.2, but the maximum is 1"
     ):
         changes(mapping, absences=[pattern, pattern])

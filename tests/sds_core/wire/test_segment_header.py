@@ -131,12 +131,12 @@ def test_any_bytes_after_a_hash_are_read_or_refused(rest: bytes) -> None:
 @pytest.mark.parametrize(
     ("message", "offset", "said"),
     [
-        ("0a0161ff", 3, "end inside a number"),
+        ("0a0161ff", 3, "ends within a number"),
         ("0a0161" + "08" + "ff" * 10, 3, "more than ten bytes"),
-        ("0a0161120561", 3, "field 2 needs 5 bytes, but has only 1"),
-        ("0a0161" + "00", 3, "field number 0"),
+        ("0a0161120561", 3, "field 2 needs 5 bytes, but only 1 are left"),
+        ("0a0161" + "00", 3, "a field has number 0"),
         ("0b", 0, "wire type 3"),
-        ("0d000000", 0, "field 1 needs 4 bytes, but has only 3"),
+        ("0d000000", 0, "field 1 needs 4 bytes, but only 3 are left"),
     ],
 )
 def test_broken_protobuf_says_where_and_why(

@@ -174,7 +174,7 @@ def test_copied_records_have_no_numbers_of_the_other_tap(
         options = ("--peer", peer, *bounds(10), *kafka(here))
         stranger = sds_monitor("audit", *options)
         assert stranger.returncode == 4
-        assert "the server needs a valid token" in stranger.stderr
+        assert "the other mirror accepts only a valid token" in stranger.stderr
         known = {"SDS_MONITOR_PEER_TOKEN": "shared"}
         code, found = audited(*options, **known)
         assert (code, found["is_complete"], found["remirrored"]) == (1, False, 0)

@@ -317,7 +317,8 @@ def test_the_version_is_that_of_the_project() -> None:
         ),
         (
             [*("run", "--bootstrap", "x:1", "--checkpoint", "x"), "--host", "0.0.0.0"],  # noqa: S104 - refused
-            "--host 0.0.0.0 is open to others without a login: give --web-config",
+            "other machines can reach --host 0.0.0.0 without a login: give "
+            "--web-config",
         ),
     ],
 )

@@ -256,7 +256,7 @@ def test_only_usable_records_are_replayed(
     assert [line.split(" refused: ")[0] for line in refused] == [
         letters.source(offset) for offset in (0, 2, 4)
     ]
-    assert "channel_mismatch: the key is 'other\\n'" in refused[1]
+    assert "channel_mismatch: the record's key is 'other\\n'" in refused[1]
     one, two = letters.written(after=5)
     assert (one.key, one.value, one.timestamp_ms) == (b"town", GOOD, 2_000)
     assert one.headers == [TAP, ("seq", b"7"), ("source", b"replay")]

@@ -85,7 +85,7 @@ def test_without_a_terminal_a_confirmation_is_needed(
     """Instead of a question that no person reads."""
     result = forget(tmp_path, "town", flag=None, answer="y\n")
     assert result.exit_code == 2
-    assert "give --yes, or --dry-run" in result.stderr
+    assert "give --yes or --dry-run" in result.stderr
     assert register.newest_request() == 0
 
 

@@ -21,14 +21,12 @@ def test_each_incident_is_one_plain_line(report: MakeReport) -> None:
     assert result.exit_code == 1
     lost, late, unacknowledged = result.stdout.splitlines()
     assert lost == (
-        f"lost; message {LONG_ID}; channel town; sender alice; "
-        "lacked by bob since 2026-08-09T12:03:15.001Z, "
-        "carol since 2026-08-09T12:03:16.000Z; named by alice; "
-        "since 2026-08-09T12:03:10.123Z; found 2026-08-09T12:08:10.123Z; "
-        "retrieval hint 02ff; "
-        "why reached nobody but the sender: alice named it, and for 5 minutes nobody "
-        "else showed to have it; "
-        "note the taps were interrupted meanwhile: they may have missed it"
+        f"lost; message {LONG_ID}; channel town; sender alice; lacked by bob since "
+        "2026-08-09T12:03:15.001Z, carol since 2026-08-09T12:03:16.000Z; named by "
+        "alice; since 2026-08-09T12:03:10.123Z; found 2026-08-09T12:08:10.123Z; "
+        "retrieval hint 02ff; why reached nobody but the sender: alice named it, and "
+        "for 5 minutes nobody else showed to have it; note the taps were interrupted "
+        "in this time, so they may have missed the message"
     )
     assert late.startswith("undelivered, ended 2026-08-09T12:13:20.000Z; message m2; ")
     assert f"Waku hash 0x{HASH.hex()}; " in late

@@ -333,7 +333,7 @@ def test_checkpoint_is_no_history(history: Path) -> None:
     """The error says where the history is, instead of "no incidents"."""
     found = invoke("--history", str(history.parent))
     assert found.exit_code == 2
-    assert f"a history was found in {history}" in found.stderr
+    assert f"give {history}, which contains a history" in found.stderr
 
 
 def test_monitor_that_does_not_answer_is_exit_code_3() -> None:

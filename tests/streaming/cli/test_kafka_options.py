@@ -115,7 +115,7 @@ def test_password_on_the_command_line_is_refused(flag: str) -> None:
         (("--kafka-protocol", "SSL", "--kafka-ca-file", "nowhere.pem"), "nowhere.pem"),
         (
             ("--kafka-protocol", "SSL", "--kafka-ca-file", __file__),
-            "cannot be read as certificates",
+            "contains no readable certificates",
         ),
         (("--kafka-protocol", "TLS"), "SASL_SSL"),
         (("--kafka-mechanism", "GSSAPI"), "SCRAM-SHA-512"),

@@ -94,7 +94,7 @@ def test_master_is_that_of_spark_submit() -> None:
     assert found[0].session.is_cluster
     result = asked("--master", "local[2]", **submitted)
     assert result.exit_code == 2
-    assert "spark-submit has its own --master" in result.output
+    assert "spark-submit sets the master" in result.output
 
 
 @pytest.mark.parametrize("url", ["s3a://bucket/state", "hdfs://name:8020/state"])
@@ -102,7 +102,7 @@ def test_checkpoint_in_an_object_store_is_refused_in_one_line(url: str) -> None:
     """Otherwise a directory of that name would be made here."""
     result = called("run", "--bootstrap", "b:1", "--checkpoint", url)
     assert result.exit_code == 2
-    assert "mount a shared file system, and give its path" in result.output
+    assert "mount a shared file system, and give the path" in result.output
 
 
 def test_replay_on_a_cluster_asks_for_a_shared_directory() -> None:

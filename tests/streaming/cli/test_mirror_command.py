@@ -42,7 +42,10 @@ def mirror(
         ((*GIVEN, "--listen", "filter"), "--listen filter needs --content-topic"),
         ((*GIVEN, "--listen", "radio"), "radio"),
         ((*GIVEN, "--rest", "localhost:8645"), "such as http://127.0.0.1:8645"),
-        ((*GIVEN, "--rest", "http://me:pw1@node"), "give them as authorization"),
+        (
+            (*GIVEN, "--rest", "http://me:pw1@node"),
+            "give user and password as authorization",
+        ),
         ((*GIVEN, "--rest-ca-file", __file__), "certificates cannot be read from"),
         ((*GIVEN, "--rest-ca-file", "nowhere.pem"), "nowhere.pem"),
         ((*GIVEN, "--poll-interval", "0"), "range 10ms<=x<=1m"),

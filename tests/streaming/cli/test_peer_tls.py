@@ -60,7 +60,7 @@ def test_token_is_no_option() -> None:
     options = ["--bootstrap", "127.0.0.1:1", "--peer", "127.0.0.1:1"]
     result = CliRunner().invoke(command, [*options, "--peer-token", "secret"])
     assert result.exit_code == 2
-    assert "give the token as SDS_MONITOR_PEER_TOKEN" in result.stderr.splitlines()[-1]
+    assert "give the value as SDS_MONITOR_PEER_TOKEN" in result.stderr.splitlines()[-1]
     assert "secret" not in result.stderr
 
 
@@ -75,7 +75,7 @@ def test_records_are_not_served_to_strangers(tmp_path: Path, tokens: str) -> Non
     result = CliRunner().invoke(command, options)
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == (
-        "Error: --sync-host 192.0.2.1 is open to others without a login: give "
+        "Error: other machines can reach --sync-host 192.0.2.1 without a login: give "
         "--web-config with client_auth_type: RequireAndVerifyClientCert, with "
         "cert_file and peer_tokens, or --insecure-web"
     )

@@ -96,7 +96,7 @@ def test_summary_has_a_row_for_each_plan(tmp_path: Path) -> None:
     [
         (TEXT.replace("loss", "lost"), "grid.toml: the table has no key 'lost'"),
         (TEXT.replace("[0.0, 0.3]", "[]"), "grid.toml: grid.loss is an empty list"),
-        (TEXT.replace("= 2\n", "= 10000\n"), "grid.toml: grid makes 40,000 runs, but"),
+        (TEXT.replace("= 2\n", "= 10000\n"), "grid.toml: grid needs 40,000 runs, but"),
         ("seeds =", "grid.toml: is not TOML"),
     ],
 )
@@ -127,7 +127,10 @@ def test_wrong_use_says_what_to_give(tmp_path: Path) -> None:
     assert_refused(
         invoke("--out", tmp_path), "give GRID (a TOML file), --summary or --html"
     )
-    told = f"{tmp_path} has no results of a sweep: give the --out of a sweep"
+    told = (
+        f"{tmp_path} contains no results of a sweep: give the directory that a sweep "
+        "had as --out"
+    )
     assert_refused(invoke("--summary", "--out", tmp_path), told)
     unknown = invoke("--summary", "--out", tmp_path, "--figure", "eventul")
     assert_refused(unknown, "'eventul' is no figure (did you mean 'eventual'?)")

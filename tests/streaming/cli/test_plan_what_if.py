@@ -166,7 +166,7 @@ def test_running_monitor_gives_the_same_plan(
             ("--assume", "messages_per_day=0"),
             "--assume: messages_per_day is 0: allowed is a number from 1 to 500000",
         ),
-        (("--set", "los=2"), "changed: los is no setting (did you mean 'loss'?): "),
+        (("--set", "los=2"), "changed: los is not a setting (did you mean 'loss'?): "),
         (
             ("--set", "loss=0", "--set", "loss=1"),
             "--set has 'loss' twice: give one value",
@@ -315,5 +315,7 @@ def test_process_that_ends_ends_the_command() -> None:
         for worker in active_children():
             worker.kill()
 
-    with pytest.raises(click.ClickException, match="was ended, perhaps for lack of"):
+    with pytest.raises(
+        click.ClickException, match="was killed, perhaps because memory"
+    ):
         run_all(plans, range(1, 21), end)

@@ -49,7 +49,7 @@ def test_other_addresses_need_a_login_or_a_flag(host: str, tmp_path: Path) -> No
         assert address is None
         line = result.stderr.splitlines()[-1]
         assert line == (
-            f"Error: --host {host} is open to others without a login: give "
+            f"Error: other machines can reach --host {host} without a login: give "
             "--web-config with basic_auth_users or bearer_tokens, or --insecure-web"
         )
     assert parse("--host", host, "--insecure-web")[1] is not None

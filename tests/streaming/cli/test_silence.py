@@ -67,7 +67,7 @@ def test_missing_topic_is_logged_at_its_begin_and_at_its_end(
             log.observe(Freshness(), missing)
     assert caplog.messages == [
         "Topic frames has been missing since 2026-08-09 12:03:10 UTC: recreate the "
-        "topic: --on-lost-records decides how the job continues (docs/topics.md, A "
-        "recreated topic)",
+        "topic; --on-lost-records determines how the job then continues "
+        "(docs/topics.md, A recreated topic)",
         "topic frames exists again",
     ]

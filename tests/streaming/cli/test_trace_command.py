@@ -200,7 +200,7 @@ def test_every_unresolved_incident_of_a_channel_is_traced(
         ([ID, "--channel", "cat"], "did you mean 'cut'"),
         (["--incidents"], "--incidents needs --channel"),
         ([], "give one of MESSAGE_ID"),
-        (["x" * 513], "an id has 513 characters: give 1 to 512"),
+        (["x" * 513], "an id has 513 characters, but 1 to 512 are allowed"),
         (["\udcff"], "is not UTF-8"),
         ([ID, "--follow", "--format", "mermaid"], "--follow"),
     ],

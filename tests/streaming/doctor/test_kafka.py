@@ -105,7 +105,7 @@ def test_unread_records_that_are_gone_or_soon_go_are_found(
     assert "keeps records for 48.0 h: start the job soon" in soon
     topic.delete_before(2)
     (gone,) = found("gone", 1, clock_ms=now_ms)
-    assert "no longer has the unread offsets 1 to 1 (" in gone
+    assert "no longer has the unread offsets 1 to 1, because" in gone
     (other,) = found("other", 1, topic_id="another")
     assert "was deleted and recreated" in other
 

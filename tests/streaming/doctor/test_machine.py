@@ -156,7 +156,7 @@ def test_checkpoint_of_a_newer_release_is_refused(tmp_path: Path) -> None:
     stored = json.loads(path.read_text())
     path.write_text(json.dumps(stored | {"state_versions": {"sds": 99, "new": 1}}))
     (finding,) = doctor(tmp_path)["checkpoint"]
-    assert "holds state of version 99" in finding
+    assert "has state of version 99" in finding
     flags = ("--bootstrap", "127.0.0.1:1", "--checkpoint", str(tmp_path))
     result = sds_monitor("run", *flags)
     assert result.returncode == 2

@@ -348,7 +348,10 @@ def test_certificate_must_be_for_the_name_in_the_url(tmp_path: Path) -> None:
         ({"url": "http://"}, "is no URL of a node"),
         ({"url": "http://[::1"}, "is no URL of a node"),
         ({"url": "http://127.0.0.1/?a=1"}, "is no URL of a node"),
-        ({"url": "http://me:s3cret@127.0.0.1"}, "give them as authorization"),
+        (
+            {"url": "http://me:s3cret@127.0.0.1"},
+            "give user and password as authorization",
+        ),
         ({"url": "http://h", "authorization": "s3cret\nX: y"}, "one line"),
         ({"url": "http://h", "ca_file": Path("/nowhere/ca.pem")}, "/nowhere/ca.pem"),
     ],
