@@ -134,7 +134,7 @@ HeldObject = TypedDict(
         "channel": Annotated[str, Meta(description="Id of the channel or group.")],
         "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
         "findings": Annotated[
-            int, Meta(description="Number of findings that do not trigger an alert.")
+            int, Meta(description="Number of findings that do not count for `alert`.")
         ],
         "from": Annotated[int, Meta(description="Event time, Unix ms.")],
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],

@@ -22,7 +22,8 @@ from sds_core.observer.kinds import AnyKind
 from sds_core.observer.tap_kind import TAP_FIGURES
 
 Clock = Annotated[
-    int | None, Meta(description="Event time now, Unix ms; null before any record.")
+    int | None,
+    Meta(description="Current event time, Unix ms; null before the first record."),
 ]
 Id = Annotated[str, Meta(description="Id of the channel, group, tap or participant.")]
 Name = Annotated[
@@ -30,7 +31,11 @@ Name = Annotated[
     Meta(description="Name from the channel table; null if the table has none."),
 ]
 Next = Annotated[
-    str | None, Meta(description="`after` for the next page; null on the last page.")
+    str | None,
+    Meta(
+        description="Value of the parameter `after` that returns the next page; null "
+        "on the last page."
+    ),
 ]
 Holes = Annotated[
     list[list[int]],
@@ -63,18 +68,20 @@ class JobObject(TypedDict):
     Attributes:
         primed: Whether the figures of the checkpoint have been read.
         running: Whether the query runs.
-        error: Why the job failed, in one line; empty without a failure.
+        error: Why the job failed, in one line; empty if it did not fail.
         retrying: Whether the monitor will restart the job.
         kafka_answered: When Kafka answered last, wall time, Unix ms.
-        topic_missing_since: Since when the topic does not exist, wall time, Unix ms.
+        topic_missing_since: Wall time, Unix ms, since which the topic does not exist;
+            null if it exists.
         version: Version of the monitor.
-        rules: `compiled` or `interpreted`.
-        records: Kafka records read since the checkpoint's first batch.
-        records_behind: Records in the topic that are not read yet.
+        rules: Whether the rules are `compiled` or `interpreted`.
+        records: Number of Kafka records that were read since the checkpoint's first
+            batch.
+        records_behind: Number of records in the topic that were not read yet.
         event_time_lag_seconds: Newest record time minus the event time of the figures.
-        batch_duration_ms: Number and sum of the durations of batches, and percentiles.
-        state_bytes: Memory of the state.
-        restarts: Starts on this checkpoint after the first.
+        batch_duration_ms: Number, sum and percentiles of the durations of batches.
+        state_bytes: Memory that Spark's state occupies.
+        restarts: How often the job was started again on this checkpoint.
     """
 
     primed: bool
@@ -97,10 +104,10 @@ class FleetPage(TypedDict):
     """The overall verdict, the job, and a page of channels.
 
     Attributes:
-        ok: Whether nothing needs attention.
-        summary: The verdict in one sentence.
+        ok: True if nothing needs attention.
+        summary: The overall verdict in one sentence.
         undecodable: Number of dead letters by reason.
-        held_back: Alerts that are held back for all channels.
+        held_back: Alerts that are held back, of all channels.
     """
 
     ok: bool
@@ -116,7 +123,7 @@ class ViewsPage(TypedDict):
     """A page of channels or groups.
 
     Attributes:
-        count: Number of all channels or groups.
+        count: Number of channels or groups on all pages together.
     """
 
     clock: Clock
@@ -138,8 +145,8 @@ class IncidentsPage(TypedDict):
 
     Attributes:
         causes: Likely causes of the channels' verdicts, by channel id.
-        observer: Settings of the model that differ from the defaults.
-        more: Whether more incidents exist.
+        observer: Settings of the monitor's model that differ from their defaults.
+        more: Whether further pages of incidents exist.
     """
 
     incidents: list[ListedIncidentObject]
@@ -154,7 +161,7 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: Lead of the tap's clock; null if the lead is unknown.
+        clock_offset_ms: How much the tap's clock is fast; null if this is unknown.
         channel_count: Number of channels that the tap mirrored lately.
     """
 
@@ -168,8 +175,8 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: Error of a tap's clock in ms, by tap, if the clock is off by more
-            than 30 s. Taps whose records are all refused are included.
+        wrong_clocks: Error in ms of each tap's clock that is wrong by more than 30 s,
+            by tap. This includes taps of which the monitor refuses all records.
     """
 
     clock: Clock
@@ -178,13 +185,13 @@ class TapsPage(TypedDict):
 
 
 class ViewMinutes(TypedDict):
-    """Amounts by which the figures grew in each interval, the oldest first.
+    """Amounts by which the figures grew in each interval, oldest interval first.
 
     The first interval contains the oldest known minute. The last interval contains the
     monitor's clock and is incomplete.
 
     Attributes:
-        hours: Number of hours that the answer covers, up to now.
+        hours: Number of hours before now that the answer covers.
         interval_ms: Length of an interval.
     """
 
@@ -219,7 +226,7 @@ VerdictsPage = TypedDict(
         "next": Next,
     },
 )
-VerdictsPage.__doc__ = "A page of the verdicts that a view had, the oldest first."
+VerdictsPage.__doc__ = "A page of the verdicts that a view had, oldest first."
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:

@@ -24,11 +24,11 @@ PATH = "/api/v1/openapi.json"
 
 ERRORS: Mapping[str, str] = {
     "400": "A query parameter does not exist or has a wrong value.",
-    "401": "A login is needed.",
+    "401": "The request needs a login.",
     "421": "The server does not accept this host name.",
-    "429": "The client's address sends too many requests.",
-    "500": "The monitor failed to answer.",
-    "503": "The monitor is starting, or too many requests are under way.",
+    "429": "The client's IP address sends too many requests.",
+    "500": "An internal error prevented the answer.",
+    "503": "The monitor is starting, or it is answering too many other requests.",
 }
 """Errors of all operations; 400 only for operations that answer with JSON."""
 
@@ -130,10 +130,10 @@ def _attributes_in(docstring: str) -> dict[str, str]:
 
 
 class ErrorObject(TypedDict):
-    """Why a request cannot be answered.
+    """An error.
 
     Attributes:
-        error: The reason in one line.
+        error: Why the monitor cannot answer the request, in one line.
     """
 
     error: str

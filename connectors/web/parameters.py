@@ -47,7 +47,7 @@ class ViewQuery:
 
     Attributes:
         id: Id of the channel or group.
-        key: 16 hexadecimal digits in place of an id that is too long for an address.
+        key: 16 hexadecimal digits that replace an id that is too long for an address.
     """
 
     id: str | None = None
@@ -79,10 +79,10 @@ class IncidentSelection(ViewQuery):
     """Selects incidents.
 
     Attributes:
-        kind: Incidents of this kind.
-        since: Incidents found at this event time (Unix ms) or later, and incidents that
-            have not ended.
-        standing: Whether to select only incidents that have not ended.
+        kind: Return only incidents of this kind.
+        since: Return only incidents that were found at this event time (Unix ms) or
+            later, and all incidents that have not ended.
+        standing: Whether to return only incidents that have not ended.
     """
 
     kind: IncidentKind | None = None
@@ -104,7 +104,7 @@ class HoursQuery(ViewQuery):
     """Selects a view and a time.
 
     Attributes:
-        hours: Number of hours that the answer covers, up to now.
+        hours: Number of hours before now that the answer covers.
     """
 
     hours: Hours = DEFAULT_HOURS
@@ -115,7 +115,7 @@ class TraceQuery(ViewQuery):
     """Selects a message.
 
     Attributes:
-        message: Id of the message, or the Waku hash of a copy.
+        message: Id of the message, or the Waku hash of one of its copies.
         since: Approximate time at which the message appeared, Unix ms; by default, the
             search covers the last 24 hours.
     """

@@ -24,13 +24,13 @@ class AuditObject(TypedDict):
     Attributes:
         ended_ms: When the audit ended, wall time, Unix ms.
         is_complete: Whether the mirror has all messages.
-        missing_here: Messages that the mirror still lacks.
-        missing_there: Messages of the mirror that the other side lacks.
-        missing_before_begin: Messages of `missing_here` that are older than the
-            mirror's first message.
+        missing_here: Number of messages that the mirror still lacks.
+        missing_there: Number of messages of the mirror that the other side lacks.
+        missing_before_begin: Number of messages in `missing_here` that are older than
+            the mirror's first message.
         mirror_begin_ms: Time of the mirror's first message, Unix ms.
-        newest_missing_ms: Time of the newest message that the mirror lacks, by channel,
-            Unix ms.
+        newest_missing_ms: Time of the newest message that the mirror lacks in each
+            channel, by channel id, Unix ms.
     """
 
     ended_ms: int | None
@@ -46,7 +46,7 @@ class AuditAnswer(TypedDict):
     """The newest result of an audit.
 
     Attributes:
-        audit: The result; null before the first audit ends.
+        audit: The result; null until the first audit has ended.
         error: Why the newest audit failed; empty if it succeeded.
     """
 

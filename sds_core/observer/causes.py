@@ -20,7 +20,7 @@ class CauseObject(TypedDict):
 
     Attributes:
         kind: Name of the rule that found the cause.
-        sentence: The cause.
+        sentence: The cause in one sentence.
         evidence: Counts and ids that support the cause, by name.
     """
 

@@ -202,18 +202,20 @@ class IncidentObject(TypedDict):
         kind: Kind of the problem.
         message_id: Id of the message.
         sender: Participant id of the message's sender; null if it is unknown.
-        since: Time from which the problem exists.
-        found: When the problem was found.
+        since: Time since which the problem exists.
+        found: When the monitor found the problem.
         ended: When the incident ended; null if it has not ended.
-        lacking: Participants known to lack the message, and since when.
-        lacking_others: Number of participants besides those in `lacking` that are known
-            to lack the message.
-        named_by: Participants whose causal history named a lost message.
-        waku_hash: Waku hash of the first copy, `0x` and 64 digits, or null.
-        retrieval_hint: Hint of a causal history, in hexadecimal digits, or null.
+        lacking: Participants that are known to lack the message, each with the time
+            since which it lacks the message.
+        lacking_others: Number of participants that are known to lack the message, but
+            are not in `lacking`.
+        named_by: If the message is lost, participants whose causal history named it.
+        waku_hash: Waku hash of the first copy, as `0x` and 64 digits; null if unknown.
+        retrieval_hint: Retrieval hint that a causal history gives for the message, in
+            hexadecimal digits; null if there is none.
         tap_hole: Whether every tap of the channel had a capture gap during the
             incident.
-        why: The reason, with the limits of the rule, as one sentence.
+        why: The reason of the incident in one sentence, with the rule's time limits.
     """
 
     channel: str
