@@ -212,7 +212,7 @@ class IncidentObject(TypedDict):
         named_by: If the message is lost, participants whose causal history named it.
         waku_hash: Waku hash of the first copy, as `0x` and 64 digits; null if unknown.
         retrieval_hint: Retrieval hint that a causal history gives for the message, in
-            hexadecimal digits; null if there is none.
+            hexadecimal digits; null if it gives none.
         tap_hole: Whether every tap of the channel had a capture gap during the
             incident.
         why: The reason of the incident in one sentence, with the rule's time limits.
