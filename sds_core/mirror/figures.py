@@ -100,8 +100,8 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_full_pages_total",
-        "Pages with as many messages as the node's cache can hold. Before such a "
-        "page, the cache may have dropped messages.",
+        "Pages with as many messages as the node's cache can hold, before which the "
+        "cache may have dropped messages.",
         lambda n: n.full_pages,
     ),
     one_sample(

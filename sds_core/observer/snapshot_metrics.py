@@ -143,7 +143,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             "sds_excused_findings",
             MetricKind.GAUGE,
             "Findings in the verdict's window that do not count, because taps or the "
-            "mirror may have missed messages. Absent if all findings of this kind "
+            "mirror may have missed messages; absent if all findings of this kind "
             "count.",
             ("channel", "kind"),
             _by_view(lambda views: _excused(views, lambda one: one.excused)),
@@ -160,7 +160,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             "sds_alert_held_back",
             MetricKind.GAUGE,
             "Findings that do not count for an alert, because taps or the mirror may "
-            "have missed messages. Absent if no alert is held back.",
+            "have missed messages; absent if no alert is held back.",
             ("channel", "alert", "reason"),
             _by_view(
                 lambda views: (
@@ -194,8 +194,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_dead_letters_unwritten_total",
-            "Dead letters that Kafka refused since the process started. The monitor "
-            "counts them, but drops them.",
+            "Dead letters that Kafka refused since the process started; the monitor "
+            "only counts them.",
             lambda s: s.job.dead_letters_unwritten,
         ),
         one_sample(
@@ -229,7 +229,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         one_sample(
             "sds_monitor_records_ahead_seconds",
             "How much the times of the taps' new records are ahead of this machine's "
-            "clock (median of the taps). Negative if they are behind.",
+            "clock (median of the taps); negative if they are behind.",
             lambda s: in_seconds(s.job.clock.records_ahead_ms),
         ),
         one_sample(
