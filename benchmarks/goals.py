@@ -23,11 +23,11 @@ HEAD = ("what", "this run", "goal", "aim", "", "why")
 _NOT_MEASURED = "not measured"
 
 # Why a goal is missed. Nothing checks these: read them again after each run.
-_RULES = "the rules and the reader, in Python workers, use most CPU time"
+_RULES = "the rules and the reader run in Python, and use most of the CPU time"
 _STATE = "every batch reads and writes the state of each channel with new frames"
-_PYTHON = "this monitor's rules run in Python; the naive process has hardly any rules"
-_WAITS = "a frame waits for the previous batch and for its own batch"
-_START = "JVM, Spark and the first Python workers start one after the other"
+_PYTHON = "the monitor's rules run in Python; the naive process has hardly any rules"
+_WAITS = "a frame waits until the previous batch and then its own batch have ended"
+_START = "the JVM, Spark and the first Python workers start one after the other"
 
 
 @dataclass(frozen=True)
@@ -162,20 +162,21 @@ OTHERS = (
         "CPU time of a hostile record, divided by that of a normal frame of equal size",
         _found(HOSTILE),
         *(8, 4, "x"),
-        why="a hostile record has many ids or records; the monitor reads all of them "
-        "and follows most; a normal frame has one new id",
+        why="a hostile record has many ids or many MVDS records, of which the monitor "
+        "reads all and follows most, but a normal frame has only one new id",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",
         _found(FLOOR, "3 frames/s", "CPU"),
         *(0.15, None, "cores"),
-        why="a batch a second has a fixed cost, most of it Spark's",
+        why="each batch has a fixed cost, most of it in Spark, and one starts each "
+        "second",
     ),
     Goal(
         "memory at 3 frames/s on 8 channels",
         _found(FLOOR, "3 frames/s", "memory", factor=_GB_PER_MIB),
         *(0.75, None, "GB"),
-        why="the JVM, the driver and two Python workers with their libraries",
+        why="the JVM, the driver and two Python workers load their libraries",
     ),
     Goal(
         "time from the command to the first figures, after `sds-monitor prepare`",

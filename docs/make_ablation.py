@@ -243,18 +243,18 @@ def about() -> str:
             f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; the sender "
             "retries only in the last three columns.",
             "No store repairs losses.",
-            f"The wait for a missing message ends after {waits_ms // 60_000} minutes "
-            "instead of never.",
+            "A channel stops waiting for a missing message after "
+            f"{waits_ms // 60_000} minutes; by default, it never stops.",
             f"Each figure is the mean of {len(SEEDS)} simulations, with minimum and "
             "maximum in brackets.",
             "",
             f"- *{_SOON}* and *{_LATE}*: percentage of the deliveries that happen "
-            "in causal order, within this time after the send.",
+            "within this time after the payload was sent, in causal order.",
             "  A delivery is a pair of a payload and a participant who did not send "
             "it.",
-            "- *bytes*: bytes of segments, parity, retries and repairs, multiplied by "
-            f"the number of receivers ({PARTICIPANTS - 1}), divided by the bytes of "
-            f"payload that are delivered within {_LATE}.",
+            "- *bytes*: overhead in bytes. The bytes of segments, parity, retries and "
+            f"repairs are multiplied by the number of receivers ({PARTICIPANTS - 1}), "
+            f"and divided by the bytes of payload that are delivered within {_LATE}.",
             "  Without overhead, this figure is 1.",
         )
     )

@@ -27,57 +27,57 @@ PAGE = Path(__file__).with_name("http-api.md")
 _HEAD = """\
 # HTTP API
 
-What does each address of the API answer, and which parts of the API are stable?
+What does each address of the API return, and which parts of the API are stable?
 
 `.venv/bin/python -m docs.make_api` writes this page; do not edit it by hand.
-The monitor serves this description in OpenAPI 3.1 at `{path}`.
+The monitor serves the same description at `{path}`, in the format OpenAPI 3.1.
 
 ## Stability
 
-From 0.18.0 on, these rules hold while the monitor serves an address below `/api/v1`:
+These rules hold since version 0.18.0, until the monitor stops serving addresses below `/api/v1`:
 
-- **Stable**: addresses, parameters and their defaults, keys of answers with their types and meaning, and the status of errors.
-- **May be added at any time**: addresses, optional parameters, keys of answers, and words such as a verdict, a reason, or a kind of incident or cause.
-  Ignore keys and words that you do not know.
-- **May change at any time**: sentences (`summary`, `sentence`, `why`, `text`, `error`), the order of keys, the content of `next`, and the [status page](status-page.md).
-  The changelog names each changed definition of a [figure](figures.md).
-- **Deprecated** addresses, parameters and keys are marked here, in OpenAPI and in the changelog.
+- **Stable**: addresses, parameters and their defaults, keys of answers, the type and meaning of each key, and the HTTP status of errors.
+- **May be added at any time**: addresses, optional parameters, keys of answers, and words in values, such as new verdicts, new reasons, and new kinds of incidents or causes.
+  A client should ignore keys and words that it does not know.
+- **May change at any time**: sentences (values of `summary`, `sentence`, `why`, `text` and `error`), the order of keys, the content of `next`, and the [status page](status-page.md).
+  If the definition of a [figure](figures.md) changes, the changelog names the figure.
+- **Deprecated** addresses, parameters and keys are marked on this page, in the OpenAPI description and in the changelog.
   Deprecated parts of the API work [for a limited time](compatibility.md#deprecation).
-- An incompatible change gets new addresses below `/api/v2` and deprecates the addresses that the new ones replace.
+- An incompatible change adds addresses below `/api/v2`. The addresses that they replace become deprecated.
 
-`/metrics`, `/healthz` and `/readyz` are as stable as the API; [metrics.md](metrics.md) lists the metrics.
+The same rules hold for `/metrics`, `/healthz` and `/readyz`; [metrics.md](metrics.md) lists the metrics.
 
 ## For all addresses
 
-- Requests are GET or HEAD. Answers are JSON objects, which caches do not store.
+- Requests are GET or HEAD. Answers are JSON objects; a header forbids caches from storing them.
 - If the operator requires a [login](web-access.md), requests to the API need this login.
-- Below `/api/v1/views/{{prefix}}`, `channel` has the name `id`.
-- Until Spark has started, `/readyz` and the API answer with 503, except `/api/v1/channels` and `{path}`. While the job ends, the last figures stay available.
+- At addresses below `/api/v1/views/{{prefix}}`, the parameter `channel` is named `id`.
+- Until Spark has started, `/readyz` and the API answer with status 503; only `/api/v1/channels` and `{path}` answer normally. While the job is stopping, the API returns the last figures.
 
 Several addresses have these parameters:
 
 {parameters}
 
-Errors are `{{"error": "…"}}`, or plain text if the address has no JSON:
+The body of an error is `{{"error": "…"}}`, or plain text if the address does not return JSON:
 
 {errors}
 
 ### Pages
 
-An answer has at most {limit:,} entries of a list, or `limit` entries if `limit` is less.
-For more entries, request the same address with the answer's `next` as `after`, until `next` is null:
+A list in an answer has at most {limit:,} entries, or `limit` entries if `limit` is smaller.
+To get more entries, request the same address again with `after` set to the answer's `next`, until `next` is null:
 
 ```sh
 curl 'http://127.0.0.1:9108/api/v1/channels?limit=500'
 curl 'http://127.0.0.1:9108/api/v1/channels?limit=500&after=…'
 ```
 
-Each entry that keeps its place in the list is returned once.
+An entry that keeps its place in the list is returned exactly once.
 If a channel's verdict or muting changes between two requests, the channel may be returned twice or not at all.
-If an incident is found again between two requests, the incident may be returned twice or not at all.
-A `next` is valid as long as the monitor knows the channel of the page's last entry. Do not interpret the text of a `next`.
+If the monitor finds an incident again between two requests, the incident may be returned twice or not at all.
+A value of `next` is valid as long as the monitor knows the channel of the page's last entry. Do not interpret this value.
 
-Intervals, participants, and steps of a trace have no pages, because their number is bounded.
+Lists of intervals, of participants, and of a trace's steps are not split into pages, because their length is bounded.
 """  # noqa: E501 - one sentence per line
 
 
@@ -104,12 +104,12 @@ def page() -> str:
         "## Addresses\n",
         *_addresses(monitor["paths"], usual),
         "## Addresses of an audit\n",
-        "An [audit](audit.md#again-and-again) serves its newest result, `/metrics` and "
-        "the probes, on a port of its own.\n",
+        "A repeated [audit](audit.md#again-and-again) serves its newest result on a "
+        "port of its own, with `/metrics`, `/healthz` and `/readyz`.\n",
         *_addresses(own, usual),
         "## Objects\n",
-        f"For each time, a key with the suffix `{SUFFIX}` holds its "
-        f"[text](web-server.md#times-in-json).\n{_ABOUT_FIGURES}",
+        f"Each time also has a key with the suffix `{SUFFIX}`, which holds the time "
+        f"[as text](web-server.md#times-in-json).\n{_ABOUT_FIGURES}",
         *_objects(schemas),
     ]
     return "\n".join(lines)
@@ -211,8 +211,8 @@ _FIGURES = ("Channel", "Group")
 _REPORTED = "[Figures](figures.md)."
 
 _ABOUT_FIGURES = """\
-Figures have the keys of the report; in objects other than Channel and Group, `_` replaces `.`.
-Keys that end in `_count` and `_sum` have the number and the sum of durations.
+In Channel and Group, a figure has the same key as in the report; in other objects, `_` replaces each `.` of this key.
+A key that ends in `_count` holds the number of durations, and a key that ends in `_sum` holds their sum.
 
 Several objects have these keys:
 """  # noqa: E501 - one sentence per line

@@ -40,7 +40,7 @@ _HEAD = """\
 `sds-monitor run` serves the metrics at `/metrics`, except those of mirrors and audits.
 Counters and histograms of channels, taps and dead letters continue after a restart, because the checkpoint holds them.
 The buckets of histograms have the upper bounds {bounds} seconds.
-Until the monitor has read the checkpoint, it exports only gauges and the histogram of the job.
+Until the monitor has read the checkpoint, it exports only gauges, and the histogram of the job's batches.
 """  # noqa: E501 - one sentence per line
 
 
@@ -97,7 +97,7 @@ SECTIONS = (
         Section(
             f"Settings of {kind.names.many}",
             f"The [channel table](channels.md) has the settings of {kind.names.many}. "
-            "Channel `other` has the default settings.",
+            "The metrics of channel `other` show the default settings.",
             kind.names.label,
             settings_metrics(kind),
             ChannelSettings(),
@@ -118,7 +118,7 @@ SECTIONS = (
             ),
             Section(
                 f"Forecasts of all {kind.names.many}",
-                "These metrics have no label `channel`.",
+                "These metrics do not have the label `channel`.",
                 "",
                 plan_totals_metrics(kind),
                 Plan(),
@@ -127,7 +127,8 @@ SECTIONS = (
     ),
     Section.of(
         "Taps",
-        "The first 50 taps have a label of their own; the others share `other`.",
+        "The first 50 taps have a label value of their own; the others share the value "
+        "`other`.",
         TAP_FIGURES,
     ),
     Section(
@@ -181,7 +182,7 @@ def page(sections: Iterable[Section] = SECTIONS) -> str:
         head = ["metric", "type", "labels", "meaning"]
         text = section.text
         if section.label:
-            text += f" All have the label `{section.label}`."
+            text += f" All these metrics have the label `{section.label}`."
             head[2] = "other labels"
         if not any(labels for _, _, labels, _ in rows):
             del head[2]

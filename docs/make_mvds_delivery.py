@@ -149,16 +149,18 @@ def about() -> str:
             f"One node sends a message every {INTERVAL_S:g} s on average, for "
             f"{MESSAGES_S // 60} minutes, to {NODES - 1} others, which do not forward "
             "it.",
-            "Links lose each payload independently, in both directions.",
+            "In both directions, each payload is lost with the same probability, "
+            "independently of other payloads.",
             f"Each row has {len(SEEDS)} simulations with different seeds.",
             "",
             "- *p50*, *p95*: epochs from `append` until a receiver has the message; "
             "undelivered pairs count as slower than all others.",
-            f"- *undelivered*: not delivered within {HORIZON_EPOCHS:,} epochs.",
-            "- *payloads*, *records*, *bytes*: what all nodes send until the end, "
-            "acknowledgements included, divided by the deliveries.",
-            "- back-off *document*: waits of 2, 4, … 128, 2, … epochs, as the "
-            "specification says.",
+            "- *undelivered*: share of the pairs that are not delivered within "
+            f"{HORIZON_EPOCHS:,} epochs.",
+            "- *payloads*, *records*, *bytes*: total that all nodes send until the "
+            "end, including acknowledgements, divided by the number of deliveries.",
+            "- back-off *document*: waits of 2, 4, …, 128 epochs, then again from 2 "
+            "epochs, as the specification defines.",
             "- back-off *linear*: each wait is two epochs longer than the last wait, "
             "as in the upstream simulation.",
             "- back-off *deployed*: the first wait is 90 epochs, each further wait is "

@@ -142,7 +142,7 @@ def _delivery(grid: Grid, cells: list[Cell]) -> Iterator[str]:
 
     def label(values: Mapping[str, Any]) -> str:
         changed = {k: one for k, one in values.items() if one != usual.setting(k)}
-        return _settings(changed) or "as it is"
+        return _settings(changed) or "unchanged"
 
     for heading, figure, text in _DELIVERY:
         yield from _pivot(heading, cells, "loss", _of(figure, text), _loss, label)

@@ -69,7 +69,7 @@ def _about(run: SyncRun) -> str:
         "### The run",
         "",
         f"sds-monitor {run.version}, {run.date}, {run.minutes:g} minutes; a test "
-        "compares bytes and rounds of the present version with this run.",
+        "compares bytes and rounds of the current version with this run.",
         f"{run.machine}; load before the run {run.load:g}.",
         f"{versions}.",
         f"Every figure is the median of {run.seeds} sets of messages with "

@@ -37,8 +37,8 @@ def text() -> str:
             _EXAMPLE.read_text("utf-8").rstrip(),
             "```",
             "",
-            "The conclusions, the gravest first, with the section of "
-            "[figures.md](figures.md) that defines each:",
+            "The tables list all conclusions, the most severe first, with the section "
+            "of [figures.md](figures.md) that defines each:",
             "",
             *tables,
             PART.end,

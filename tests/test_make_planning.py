@@ -103,10 +103,10 @@ def test_delivery_has_a_row_for_each_changed_setting(
     assert found[0] == ["Delivered in the end, percent", *(
         f"loss {loss} %" for loss in (0, 5, 10, 20, 30, 40)
     )]  # fmt: skip
-    assert found[1] == ["as it is", "100", "95", "90", "80", "70", "60"]
+    assert found[1] == ["unchanged", "100", "95", "90", "80", "70", "60"]
     assert found[2][0] == "`sds_r` off"
     assert found[11] == ["`participants` 100", "100", "95", "90", "80", "70", "60"]
-    assert [row[0] for row in found].count("as it is") == 3
+    assert [row[0] for row in found].count("unchanged") == 3
 
 
 def test_met_targets_are_bold(rows: Callable[[str], list[list[str]]]) -> None:

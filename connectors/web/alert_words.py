@@ -134,15 +134,7 @@ HeldObject = TypedDict(
         "channel": Annotated[str, Meta(description="Id of the channel or group.")],
         "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
         "findings": Annotated[
-            int,
-            Meta(
-                description="Number of findings that would otherwise trigger the alert."
-            ),
-        ],
-        "from": Annotated[int, Meta(description="Begin, event time, Unix ms.")],
-        "to": Annotated[
-            int,
-            Meta(description="End (inclusive), event time, Unix ms."),
+            int, Meta(description="Number of findings that do not count for `alert`.")
         ],
     },
 )

@@ -33,8 +33,8 @@ Name = Annotated[
 Next = Annotated[
     str | None,
     Meta(
-        description="Value of `after` that returns the next page; null on the last "
-        "page."
+        description="Value of the parameter `after` that returns the next page; null "
+        "on the last page."
     ),
 ]
 Holes = Annotated[
@@ -68,18 +68,20 @@ class JobObject(TypedDict):
     Attributes:
         primed: Whether the figures of the checkpoint have been read.
         running: Whether the query runs.
-        error: Why the job failed, in one line; empty without a failure.
+        error: Why the job failed, in one line; empty if it did not fail.
         retrying: Whether the monitor will restart the job.
-        kafka_answered: Wall time at which Kafka last answered, Unix ms.
-        topic_missing_since: Wall time since which the topic has not existed, Unix ms.
+        kafka_answered: When Kafka answered last, wall time, Unix ms.
+        topic_missing_since: Wall time, Unix ms, since which the topic does not exist;
+            null if it exists.
         version: Version of the monitor.
-        rules: `compiled` or `interpreted`.
-        records: Kafka records read since the checkpoint's first batch.
-        records_behind: Records in the topic that are not read yet.
+        rules: Whether the rules are `compiled` or `interpreted`.
+        records: Number of Kafka records that were read since the checkpoint's first
+            batch.
+        records_behind: Number of records in the topic that were not read yet.
         event_time_lag_seconds: Newest record time minus the event time of the figures.
         batch_duration_ms: Number, sum and percentiles of the durations of batches.
-        state_bytes: Memory of the state.
-        restarts: Number of starts on this checkpoint after the first start.
+        state_bytes: Memory that Spark's state occupies.
+        restarts: How often the job was started again on this checkpoint.
     """
 
     primed: bool
@@ -102,10 +104,10 @@ class FleetPage(TypedDict):
     """The overall verdict, the job, and a page of channels.
 
     Attributes:
-        ok: Whether nothing needs attention.
-        summary: The verdict in one sentence.
+        ok: True if nothing needs attention.
+        summary: The overall verdict in one sentence.
         undecodable: Number of dead letters by reason.
-        held_back: Alerts that are held back for all channels.
+        held_back: Alerts that are held back, of all channels.
     """
 
     ok: bool
@@ -121,7 +123,7 @@ class ViewsPage(TypedDict):
     """A page of channels or groups.
 
     Attributes:
-        count: Number of all channels or groups.
+        count: Number of channels or groups on all pages together.
     """
 
     clock: Clock
@@ -143,8 +145,8 @@ class IncidentsPage(TypedDict):
 
     Attributes:
         causes: Likely causes of the channels' verdicts, by channel id.
-        observer: Settings of the model that differ from the defaults.
-        more: Whether more incidents exist.
+        observer: Settings of the monitor's model that differ from their defaults.
+        more: Whether further pages of incidents exist.
     """
 
     incidents: list[ListedIncidentObject]
@@ -159,9 +161,8 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: Time by which the tap's clock is fast; null if unknown.
-        channel_count: Number of channels that the tap mirrored within the retention
-            window.
+        clock_offset_ms: How much the tap's clock is fast; null if this is unknown.
+        channel_count: Number of channels that the tap mirrored lately.
     """
 
     id: Id
@@ -174,8 +175,8 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: Errors of taps' clocks in ms, by tap, for clocks that are off by
-            more than 30 s. Taps whose records are all dead letters are included.
+        wrong_clocks: Error in ms of each tap's clock that is wrong by more than 30 s,
+            by tap. This includes taps of which the monitor refuses all records.
     """
 
     clock: Clock
@@ -225,7 +226,7 @@ VerdictsPage = TypedDict(
         "next": Next,
     },
 )
-VerdictsPage.__doc__ = "One page of a view's past verdicts, the oldest first."
+VerdictsPage.__doc__ = "A page of the verdicts that a view had, oldest first."
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:

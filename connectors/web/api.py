@@ -86,8 +86,9 @@ class VerdictsQuery(ViewsQuery):
     """Selects a page of a view's shown verdicts.
 
     Attributes:
-        begin: Start, wall time, Unix ms; by default 24 hours before the end.
-        end: End, wall time, Unix ms; by default now.
+        begin: Begin of the period, wall time, Unix ms; by default 24 hours before its
+            end.
+        end: End of the period, wall time, Unix ms; by default now.
     """
 
     begin: Whole | None = field(default=None, metadata={"name": "from"})
@@ -106,10 +107,10 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """Return the routes of the API."""
 
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
-        """Return a page of channels or groups, or one channel or group.
+        """Return a page of channels or groups, or the one that `id` or `key` names.
 
-        `/api/v1/channels` adds the state of the job and begins with the most severe
-        verdicts. The list under `/api/v1/views` is sorted by name.
+        `/api/v1/channels` adds the state of the job, and lists the channels with the
+        most severe verdicts first. The list under `/api/v1/views` is sorted by name.
         """
         place = query.place(_ViewPlace)
         is_root = "prefix" not in request.path_params
@@ -137,7 +138,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def single_view(request: Request, query: NoQuery) -> Mapping[str, Any]:
-        """Return one channel by its percent-encoded id."""
+        """Return the channel whose id is in the path."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         name = _known(views, request.path_params["id"])
@@ -201,9 +202,9 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def minutes(request: Request, query: HoursQuery) -> Mapping[str, Any]:
-        """Return by how much the figures of a channel or group grew in each interval.
+        """Return how much each figure of a channel or group grew in each interval.
 
-        A minute appears in the answer after the minute has ended.
+        The answer includes a minute only after the minute has ended.
         """
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
@@ -221,7 +222,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def verdicts(request: Request, query: VerdictsQuery) -> VerdictsPage:
-        """Return a page of verdicts that were shown between two times, oldest first."""
+        """Return a page of the verdicts shown in a period, oldest first."""
         place = query.place(_SpanPlace)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)

@@ -28,16 +28,17 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     """Return the probes; `obstacle` returns why figures are not ready, or ``""``."""
 
     async def healthz(request: Request) -> Response:
-        """Answer 200 while the process runs."""
+        """Answer with status 200 while the process runs."""
         return PlainTextResponse("ok\n")
 
     # Pages may use all threads of Starlette, so `readyz` has a thread of its own.
     thread = CapacityLimiter(1)
 
     async def readyz(request: Request) -> Response:
-        """Answer 200 while figures are complete and fresh, else 503.
+        """Answer with status 200 while figures are complete and fresh, else with 503.
 
-        If a request has a login or needs none, the answer 503 includes the reason.
+        The text of a 503 has the reason, unless a login is required and the request
+        has none.
         """
         # A thread runs `obstacle`, because `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):

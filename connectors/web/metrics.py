@@ -30,7 +30,8 @@ class MetricsQuery:
     """Selects metrics.
 
     Attributes:
-        names: Name of a metric; may be repeated. By default, all metrics are selected.
+        names: Name of a metric to return. The parameter may be repeated. By default,
+            all metrics are returned.
     """
 
     names: list[str] = field(default_factory=list, metadata={"name": "name[]"})
@@ -69,7 +70,7 @@ class Metrics:
         return Operation("/metrics", self.answer, form=MetricsQuery)
 
     async def answer(self, request: Request) -> Response:
-        """Return the metrics as Prometheus text, or as OpenMetrics on request."""
+        """Return the metrics as Prometheus text, or OpenMetrics if `Accept` asks."""
         wanted = _Wanted(
             ",".join(request.headers.getlist("accept")),
             tuple(request.query_params.getlist("name[]")),

@@ -23,11 +23,11 @@ Schema = dict[str, Any]
 PATH = "/api/v1/openapi.json"
 
 ERRORS: Mapping[str, str] = {
-    "400": "No query parameter has the given name, or its value is wrong.",
-    "401": "A login is needed.",
-    "421": "The server does not accept the host name in the request.",
-    "429": "Too many requests come from the client's address.",
-    "500": "The monitor failed to answer.",
+    "400": "A query parameter does not exist or has a wrong value.",
+    "401": "The request needs a login.",
+    "421": "The server does not accept this host name.",
+    "429": "The client's IP address sends too many requests.",
+    "500": "An internal error prevented the answer.",
     "503": "The monitor is starting, or it is answering too many other requests.",
 }
 """Errors of all operations, except that 400 is only for operations that answer with
@@ -133,10 +133,10 @@ def _attributes_in(docstring: str) -> dict[str, str]:
 
 
 class ErrorObject(TypedDict):
-    """Why a request cannot be answered.
+    """An error.
 
     Attributes:
-        error: The reason in one line.
+        error: Why the monitor cannot answer the request, in one line.
     """
 
     error: str

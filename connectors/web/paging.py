@@ -42,7 +42,7 @@ class PageQuery:
 
     Attributes:
         limit: Maximum number of entries; values above 1,000 count as 1,000.
-        after: `next` of the previous page.
+        after: Value of `next` in the previous page.
     """
 
     limit: Whole = PAGE_LIMIT

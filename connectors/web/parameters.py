@@ -79,10 +79,10 @@ class IncidentSelection(ViewQuery):
     """Selects incidents.
 
     Attributes:
-        kind: Selects only incidents of this kind.
-        since: Selects incidents found at this event time (Unix ms) or later, and
-            incidents that have not ended.
-        standing: Whether to select only incidents that have not ended.
+        kind: Return only incidents of this kind.
+        since: Return only incidents that were found at this event time (Unix ms) or
+            later, and all incidents that have not ended.
+        standing: Whether to return only incidents that have not ended.
     """
 
     kind: IncidentKind | None = None
@@ -115,7 +115,7 @@ class TraceQuery(ViewQuery):
     """Selects a message.
 
     Attributes:
-        message: Id of the message, or the Waku hash of a copy.
+        message: Id of the message, or the Waku hash of one of its copies.
         since: Approximate time at which the message appeared, Unix ms; by default, the
             search covers the last 24 hours.
     """

@@ -67,7 +67,7 @@ class ViewForecast(ForecastObject):
         begin: Start of the forecast, event time, Unix ms.
         history_days: Number of whole days of history that the forecast uses.
         figures: Forecast of each figure, by name.
-        limits: Forecast of when each limit is reached.
+        limits: For each limit, the time at which it is reached.
     """
 
     id: Id
@@ -86,15 +86,15 @@ class Planning(TypedDict):
     """The newest forecasts of channels or groups.
 
     Attributes:
-        computed: Wall time at which the forecasts were computed, Unix ms.
+        computed: When the forecasts were computed, wall time, Unix ms.
         problem: Why the newest computation failed; empty if it succeeded.
-        days: Number of future days that forecasts cover.
-        interval: Probability that a value is in its interval, percent.
+        days: Number of days that forecasts cover.
+        interval: Probability with which a value lies in its interval, percent.
         total: Forecast of the sum over all channels or groups.
-        without_forecast: Channels or groups without a forecast, except those that
+        without_forecast: Channels or groups that have no forecast, except those that
             `not_computed` counts.
-        not_computed: Number of channels or groups without a forecast, because a limit
-            excludes them.
+        not_computed: Number of channels or groups for which no forecast is computed,
+            because a limit on their number is reached.
     """
 
     clock: Clock
@@ -114,7 +114,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
         """Return a page of the hours in which a figure changed, oldest first.
 
-        Each hour has the last value of each counter and the maximum of each gauge.
+        An hour has each counter's last value and each gauge's maximum in this hour.
         """
         place = query.place(_HourPlace)
         snapshot = read_figures(sources)
@@ -145,8 +145,8 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def planning(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of the newest forecasts, sorted by name.
 
-        If one channel or group is selected, its forecast covers all `days`; otherwise,
-        forecasts cover seven days.
+        The forecast of a selected channel or group has a value for each day. Without a
+        selection, forecasts have only a value for the next seven days.
         """
         place = query.place(Reference)
         snapshot = read_figures(sources)

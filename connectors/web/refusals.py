@@ -66,7 +66,7 @@ class WrongParameter(Refusal):
 
 
 class NoChannel(Refusal):
-    """No channel has the requested id or key."""
+    """No channel or group has the requested id or key."""
 
     status = 404
 
@@ -75,7 +75,7 @@ class NoChannel(Refusal):
 
 
 class NoTrace(Refusal):
-    """No record in Kafka names the message."""
+    """No record in Kafka contains the message's id."""
 
     status = 404
     message = "this monitor cannot make traces: use the command sds-monitor trace"
@@ -90,7 +90,7 @@ class TracesBusy(Refusal):
 
 
 class TraceFailed(Refusal):
-    """A trace took too long, or Kafka did not answer."""
+    """The trace took too long, or Kafka does not answer."""
 
     status = 503
 
@@ -119,7 +119,7 @@ class NoRecord(Refusal):
 
 
 class HistoryBusy(Refusal):
-    """Too many other requests query the history."""
+    """Too many other requests are reading the history."""
 
     status = 503
     message = "too many requests use the history: try again in a few seconds"

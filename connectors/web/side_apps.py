@@ -25,12 +25,12 @@ class AuditObject(TypedDict):
         ended_ms: Wall time at which the audit ended, Unix ms.
         is_complete: Whether the mirror has all messages.
         missing_here: Number of messages that the mirror still lacks.
-        missing_there: Number of the mirror's messages that the other side lacks.
-        missing_before_begin: Messages in `missing_here` that are older than the
-            mirror's first message.
+        missing_there: Number of messages of the mirror that the other side lacks.
+        missing_before_begin: Number of messages in `missing_here` that are older than
+            the mirror's first message.
         mirror_begin_ms: Time of the mirror's first message, Unix ms.
-        newest_missing_ms: For each channel, time of the newest message that the mirror
-            lacks, Unix ms.
+        newest_missing_ms: Time of the newest message that the mirror lacks in each
+            channel, by channel id, Unix ms.
     """
 
     ended_ms: int | None
@@ -46,7 +46,7 @@ class AuditAnswer(TypedDict):
     """The newest result of an audit.
 
     Attributes:
-        audit: The newest result; null until the first audit has ended.
+        audit: The result; null until the first audit has ended.
         error: Why the newest audit failed; empty if it succeeded.
     """
 

@@ -72,24 +72,24 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     Metric(
         "sds_audit_messages",
         MetricKind.GAUGE,
-        "Messages of each side that the newest audit compared.",
+        "Messages that the newest audit compared, by side.",
         ("side",),
         _sides,
     ),
     one_sample(
         "sds_audit_unidentified_records",
-        "In the newest audit: records of the mirror that lack the hash or time of "
+        "Records of the mirror in the newest audit that lack the hash or the time of "
         "their message.",
         lambda a: None if a.result is None else a.result.unidentified,
     ),
     one_sample(
         "sds_audit_last_success_timestamp_seconds",
-        "When the newest audit that succeeded ended.",
+        "Time at which the newest successful audit ended.",
         lambda a: in_seconds(a.result_ms),
     ),
     one_sample(
         "sds_audit_compared_until_timestamp_seconds",
-        "End of the period that the newest audit compared, in sender's time.",
+        "End of the period that the newest audit compared, in the senders' timestamps.",
         lambda a: None if a.result is None else a.result.end_ns / _NS_PER_S,
     ),
     Metric(

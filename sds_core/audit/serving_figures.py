@@ -30,10 +30,10 @@ SERVING_METRICS: tuple[Metric[ServingFigures], ...] = tuple(
         ("connections_total", "Connections of other mirrors."),
         (
             "refused_total",
-            "Connections that exceeded the limit, had no valid token, or ended by a "
-            "fault of the peer.",
+            "Connections that exceeded the limit, had no valid token, or ended "
+            "because of a fault of the peer.",
         ),
-        ("sessions_total", "Synchronisations that other mirrors began."),
+        ("sessions_total", "Synchronisations that other mirrors started."),
         (
             "differing_roots_total",
             "Synchronisations by 75/WAKU2-SYNC with a mirror that has other messages.",

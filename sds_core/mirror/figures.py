@@ -102,8 +102,8 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_full_pages_total",
-        "Pages with as many messages as the node's cache can hold; the cache may have "
-        "dropped messages before such a page without a trace.",
+        "Pages with as many messages as the node's cache can hold, before which the "
+        "cache may have dropped messages.",
         lambda n: n.full_pages,
     ),
     one_sample(
@@ -113,7 +113,7 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_store_swept_timestamp_seconds",
-        "Sender's time up to which the node's store is mirrored.",
+        "Time up to which the node's store is mirrored, in the senders' timestamps.",
         lambda n: in_seconds(n.swept_ms),
     ),
 )
@@ -138,7 +138,7 @@ MIRROR_METRICS: tuple[Metric[MirrorFigures], ...] = (
     Metric(
         "sds_mirror_skipped_total",
         MetricKind.COUNTER,
-        "Messages that were not selected for mirroring.",
+        "Messages that the mirror does not write, by reason.",
         ("reason",),
         lambda m: [((reason.value,), count) for reason, count in m.skipped.items()],
     ),

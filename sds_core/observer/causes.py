@@ -20,8 +20,8 @@ class CauseObject(TypedDict):
 
     Attributes:
         kind: Name of the rule that found the cause.
-        sentence: The cause as a sentence.
-        evidence: Named counts and ids that support the cause.
+        sentence: The cause in one sentence.
+        evidence: Counts and ids that support the cause, by name.
     """
 
     kind: str

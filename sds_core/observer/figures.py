@@ -254,7 +254,7 @@ def verdict_entries(
     def samples(totals: Any) -> Iterable[Sample]:
         return [((each.value,), int(totals.verdict is each)) for each in Verdict]
 
-    text = f"1 for the verdict that the {one} has, 0 for the others."
+    text = f"1 for the {one}'s current verdict, 0 for each other verdict."
     return [
         Family(metric, MetricKind.GAUGE, text, ("verdict",), samples, summable=False),
         Figure(

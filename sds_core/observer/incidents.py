@@ -207,22 +207,20 @@ class IncidentObject(TypedDict):
         kind: Kind of the problem.
         message_id: Id of the message.
         sender: Participant id of the message's sender; null if it is unknown.
-        since: Time from which the problem exists.
-        found: When the problem was found.
+        since: Time since which the problem exists.
+        found: When the monitor found the problem.
         ended: When the incident ended; null if it has not ended.
-        lacking: Participants known to lack the message, each with the time since which
-            this is known.
-        lacking_others: Number of further participants that are known to lack the
-            message.
-        named_by: Participants whose causal history named a lost message.
-        waku_hash: Waku hash of the first copy, `0x` and 64 hexadecimal digits; null if
-            unknown.
-        retrieval_hint: Retrieval hint from a causal history, hexadecimal digits; null
-            if unknown.
+        lacking: Participants that are known to lack the message, each with the time
+            since which it lacks the message.
+        lacking_others: Number of participants that are known to lack the message, but
+            are not in `lacking`.
+        named_by: If the message is lost, participants whose causal history named it.
+        waku_hash: Waku hash of the first copy, as `0x` and 64 digits; null if unknown.
+        retrieval_hint: Retrieval hint that a causal history gives for the message, in
+            hexadecimal digits; null if it gives none.
         tap_hole: Whether every tap of the channel had a capture gap during the
             incident.
-        why: One sentence that states the reason for the incident, with the limits of
-            the rule.
+        why: The reason of the incident in one sentence, with the rule's time limits.
     """
 
     channel: str

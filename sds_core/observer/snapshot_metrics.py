@@ -75,7 +75,7 @@ def _in_state(kind: AnyKind) -> Metric[Snapshot]:
     many = kind.names.many
     return one_sample(
         f"sds_monitor_state_{many}",
-        f"{many.capitalize()} held in the state.",
+        f"{many.capitalize()} in the state store.",
         lambda s: len(s.views[kind.prefix].totals),
     )
 
@@ -143,7 +143,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             "sds_excused_findings",
             MetricKind.GAUGE,
             "Findings in the verdict's window that do not count, because taps or the "
-            "mirror may have missed messages; absent if all findings of the kind "
+            "mirror may have missed messages; absent if all findings of this kind "
             "count.",
             ("channel", "kind"),
             _by_view(lambda views: _excused(views, lambda one: one.excused)),
@@ -159,8 +159,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         Metric(
             "sds_alert_held_back",
             MetricKind.GAUGE,
-            "Findings that fire no alert, because taps or the mirror may have missed "
-            "messages; absent if no alert is held back.",
+            "Findings that do not count for an alert, because taps or the mirror may "
+            "have missed messages; absent if no alert is held back.",
             ("channel", "alert", "reason"),
             _by_view(
                 lambda views: (
@@ -179,9 +179,9 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_ok",
-            "1 while all of this holds: Kafka answers, and the topic exists; the "
-            "monitor has no lag and no wrong clock; at least one channel or group has "
-            "a verdict; every failing or blind channel or group is muted.",
+            "1 while all of this holds: Kafka answers; the topic exists; the monitor "
+            "has no lag; no clock is wrong; at least one channel or group has a "
+            "verdict; every failing or blind channel or group is muted.",
             lambda s: int(s.ok),
         ),
         one_sample(
@@ -189,19 +189,19 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_records_lost_total",
-            "Kafka records that were deleted before they could be read.",
+            "Kafka records that Kafka deleted before the monitor read them.",
             lambda s: s.job.records_lost,
         ),
         one_sample(
             "sds_monitor_dead_letters_unwritten_total",
-            "Dead letters that Kafka refused since the process started; they are only "
-            "counted.",
+            "Dead letters that Kafka refused since the process started; the monitor "
+            "only counts them.",
             lambda s: s.job.dead_letters_unwritten,
         ),
         one_sample(
             "sds_monitor_records_behind",
-            "Kafka records in the topic that have not been read yet, including those "
-            "of open transactions.",
+            "Kafka records in the topic that have not been read yet, including "
+            "records of open transactions.",
             lambda s: s.job.records_behind,
         ),
         one_sample(
@@ -228,8 +228,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_records_ahead_seconds",
-            "Time by which the taps' new records are ahead of this machine's clock "
-            "(median of the taps); negative if the records are behind.",
+            "How much the times of the taps' new records are ahead of this machine's "
+            "clock (median of the taps); negative if they are behind.",
             lambda s: in_seconds(s.job.clock.records_ahead_ms),
         ),
         one_sample(
@@ -240,7 +240,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_state_bytes",
-            "Memory of the state store.",
+            "Memory that Spark's state store occupies.",
             lambda s: s.job.state_bytes,
         ),
         *map(_in_state, kinds),
@@ -251,13 +251,13 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_restarts_total",
-            "Starts of the job on this checkpoint after the first.",
+            "Starts of the job on this checkpoint, except the first start.",
             lambda s: s.job.restarts,
         ),
         one_sample(
             "sds_monitor_stalls_total",
-            "Queries restarted since the process started, because they made no "
-            "progress while Kafka answered.",
+            "How often the monitor restarted the query because it made no progress "
+            "while Kafka answered, since the process started.",
             lambda s: s.job.stalls,
         ),
         *map(_without_label, kinds),

@@ -57,16 +57,16 @@ class Subject(NamedTuple):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One fact about a message that a frame, a tap or a deadline shows.
+    """One fact about a message, shown by a frame, a tap or a deadline.
 
     Attributes:
         at_ms: Event time, Unix ms.
-        what: Kind of step, as one word (docs/trace.md).
+        what: Kind of the step, in one word (docs/trace.md).
         text: What happened, without the names of participants.
         by: Participant that the step concerns; empty if no participant is known.
         to: Receiving peer, if the protocol has peers.
-        tap: Tap whose record shows the step; empty for a conclusion of the view.
-        names: Participants that are listed after the text.
+        tap: Tap that captured the step; empty for a conclusion of the view.
+        names: Participants whose names follow after the text.
     """
 
     at_ms: int
@@ -92,9 +92,9 @@ class Person(msgspec.Struct):
         named: Number of the participant's frames whose history names the message.
         held_ms: Time of the participant's first frame whose filter holds the message.
         lacked_ms, lacked_last_ms: Times of the participant's first and latest frame
-            whose filter lacks the message. Frames sent before the message do not count.
-        requests: Number of the participant's repair requests.
-        outcomes: Conclusions of the view, in order.
+            whose filter lacks the message. Frames from before the message do not count.
+        requests: Number of the participant's repair requests for the message.
+        outcomes: Conclusions of the view about the participant, in order of time.
     """
 
     name: str

@@ -10,7 +10,7 @@ from sds_core.planning.forecast import Forecast, Interval, Outlook
 
 
 class IntervalObject(TypedDict):
-    """A forecast value: the median and both ends of the interval."""
+    """A forecast value: the median `mid`, and the interval from `low` to `high`."""
 
     low: float | None
     mid: float | None
@@ -21,10 +21,10 @@ class OutlookObject(TypedDict):
     """Forecast of one figure.
 
     Attributes:
-        past: Mean (maximum for peak figures) of the history's last seven days.
-        week: Mean (maximum for peak figures) of the forecast's first seven days.
-        before: Values of the history's last days, oldest first.
-        days: Forecast for each future day.
+        past: Mean or maximum of the last seven days of the history.
+        week: Mean or maximum of the next seven days.
+        before: Values of the last days of the history, oldest first.
+        days: Forecast of each future day.
     """
 
     past: float | None
@@ -38,8 +38,9 @@ class ReachedObject(TypedDict):
 
     Attributes:
         now: Value at the end of the history.
-        reached: When half of the possible futures have reached the limit, Unix ms.
-        note: Why `reached` is null although the figure grows; otherwise empty.
+        reached: Time at which half of the possible futures have reached the limit,
+            Unix ms.
+        note: If the figure grows but `reached` is null, the reason for the null.
     """
 
     figure: str
@@ -58,7 +59,7 @@ class ForecastObject(TypedDict):
     Attributes:
         history_days: Number of whole days of history that the forecast uses.
         figures: Forecast of each figure, by name.
-        limits: For each limit, when it is reached.
+        limits: For each limit, the time at which it is reached.
     """
 
     history_days: int

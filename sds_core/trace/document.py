@@ -25,10 +25,9 @@ class ConclusionObject(TypedDict):
 
     Attributes:
         at_ms: Event time, Unix ms.
-        figure: Figure of the report that counts the conclusion; null if no figure
-            counts it.
-        section: Section of docs/figures.md that contains the rule of the conclusion.
-        text: The conclusion.
+        figure: Figure that counts the conclusion; null if no figure does.
+        section: Section of docs/figures.md that defines the rule.
+        text: The conclusion in words.
         names: Participants that the conclusion concerns.
     """
 
@@ -52,7 +51,7 @@ class TraceTapObject(TypedDict):
 
     Attributes:
         name: Id of the tap.
-        holes: Start and end of each period, event time in Unix ms.
+        holes: Start and end of each period, event time, Unix ms.
     """
 
     name: str
@@ -63,22 +62,23 @@ class TraceObject(TypedDict):
     """What happened to a message (docs/trace.md).
 
     Attributes:
-        schema: Version; increases if a field changes its meaning or is removed.
+        schema: Version of the document; it increases if a field changes its meaning or
+            is removed.
         protocol: Protocol of the channel.
         channel: Id of the channel or group.
         message_id: Id of the message.
         summary: The most important conclusion; null if no conclusion was made.
-        facts: Facts of the message's first copy, by name.
-        appeared_ms: Event time at which the message appeared, Unix ms.
-        read: Records that were read for the trace.
-        participants: Participants in order of appearance, the sender first.
-        taps: Taps that wrote the records.
+        facts: Facts about the message's first copy, by name.
+        appeared_ms: When the message appeared, event time, Unix ms.
+        read: Records that the trace read.
+        participants: The sender, then the other participants in order of appearance.
+        taps: Taps that captured the records.
         steps: Steps in order of time.
-        steps_omitted: Number of steps that `steps` omits.
+        steps_omitted: Number of steps that are not in `steps`.
         incidents: Incidents of the message.
         conclusions: Conclusions of the monitor, in order of time.
         unknown: Facts that cannot be known.
-        observer: Settings of the model.
+        observer: Settings of the monitor's model.
     """
 
     schema: int

@@ -89,7 +89,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
     def trace(request: Request, query: TraceQuery) -> TraceObject:
         """Return what happened to a message.
 
-        A trace takes seconds. Each client can request one trace at a time.
+        A trace takes several seconds. Each client can request one trace at a time.
         """
         return trace_object(made(request, query))
 

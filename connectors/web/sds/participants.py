@@ -33,8 +33,8 @@ class FilterObject(TypedDict):
         bits: Number of bits.
         bits_set: Number of bits that are 1.
         hashes: Number of hash functions.
-        one_percent: Time at which `false_positive_ratio` will exceed 1 %, Unix ms; null
-            if the filter does not grow.
+        one_percent: Time at which `false_positive_ratio` is expected to exceed 1 %,
+            Unix ms; null if the filter does not grow.
     """
 
     bits: int
@@ -48,18 +48,18 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        heard: Event time of the participant's last frame, Unix ms.
-        lacks: Messages that the participant lacks now.
+        heard: When the participant was last heard, event time, Unix ms.
+        lacks: Number of messages that the participant lacks now.
         lacks_since: Event time, Unix ms, since which the participant lacks a message.
-        undelivered: Messages that the participant still lacks after the messages'
-            deadlines.
-        delivered: Successful deliveries to the participant.
-        failed: Failed deliveries to the participant.
+        undelivered: Number of messages that the participant still lacks after their
+            deadline.
+        delivered: Number of successful deliveries to the participant.
+        failed: Number of failed deliveries to the participant.
         delivered_ratio: Share of successful deliveries among the ended deliveries to
             the participant.
         filter: Newest filter of the participant; null if no filter is known.
-        epoch_messages: Messages that the participant sent in the current rate-limit
-            epoch.
+        epoch_messages: Number of messages that the participant sent in the current
+            rate-limit epoch.
     """
 
     id: Id
@@ -75,7 +75,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel; the participants that lack most messages are first."""
+    """Participants of a channel. Those that lack the most messages come first."""
 
     id: Id
     channel_name: Name
@@ -90,7 +90,10 @@ def routes(sources: Sources) -> list[BaseRoute]:
     """Return the API of participants."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
-        """Return a channel's participants, in descending order of lacked messages."""
+        """Return a channel's participants.
+
+        Participants that lack the most messages come first.
+        """
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         channel = query.existing(views.totals)

@@ -79,7 +79,7 @@ _TRAFFIC = under(
     "Traffic",
     Figure(
         "messages",
-        "Distinct ids of the seen MESSAGEs.",
+        "Distinct message ids in MESSAGEs.",
         report=("messages",),
         series=(counter("mvds_messages_total").of(),),
         group="Deliveries",
@@ -167,7 +167,7 @@ _DELIVERIES = under(
     "Deliveries",
     Figure(
         "deliveries",
-        "Pairs of a message and a peer that acknowledged it to any peer.",
+        "Pairs of a message and a peer that acknowledged this message to any peer.",
         report=("deliveries",),
         series=(counter("mvds_deliveries_total").of(),),
         heading="Deliveries",
@@ -176,7 +176,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "delivery",
-        "Time from the first record with an id to a peer's first acknowledgement.",
+        "Time from the first record about a message to a peer's first acknowledgement "
+        "of this message.",
         Unit.DURATIONS,
         report=("delivery_ms",),
         series=(histogram("mvds_delivery_seconds").of(),),
@@ -187,7 +188,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "ack_latency",
-        "Time from the first MESSAGE to the first acknowledgement back to its sender.",
+        "Time from a sender's first MESSAGE to a receiver until this receiver first "
+        "acknowledges it to this sender.",
         Unit.DURATIONS,
         report=("ack_latency_ms",),
         series=(histogram("mvds_ack_latency_seconds").of(),),
@@ -221,7 +223,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "unacknowledged",
-        "Pairs of a message and a receiver that was heard, but did not acknowledge it.",
+        "Pairs of a message and a receiver that sent payloads, but did not "
+        "acknowledge the message by the deadline.",
         report=("unacknowledged",),
         series=(counter("mvds_unacknowledged_total").of(),),
         heading="Unacknowl\N{SOFT HYPHEN}edged",
@@ -238,8 +241,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "unwitnessed",
-        "Pairs whose missing acknowledgement is no fault: the receiver was not heard, "
-        "or holds the message.",
+        "Pairs without acknowledgement that are no fault, because the receiver sent "
+        "no payload or holds the message.",
         report=("unwitnessed",),
         series=(counter("mvds_unwitnessed_total").of(),),
         heading="Receiver not heard",
@@ -253,13 +256,14 @@ _DELIVERIES = under(
     ),
     Figure(
         "sends_messages",
-        "MESSAGEs to receivers before their first acknowledgement.",
+        "MESSAGEs to a receiver before the receiver's first acknowledgement of the "
+        "message.",
         report=("sends.messages",),
         series=(counter("mvds_sends_until_delivery_total").of(),),
     ),
     Figure(
         "sends_deliveries",
-        "Deliveries that followed a MESSAGE to the peer.",
+        "Deliveries to a peer to which a MESSAGE was sent before.",
         report=("sends.deliveries",),
         series=(counter("mvds_sent_deliveries_total").of(),),
     ),
@@ -286,7 +290,7 @@ _WASTE = under(
     ),
     Figure(
         "duplicates",
-        "MESSAGEs to receivers that had acknowledged the message.",
+        "MESSAGEs to receivers that had already acknowledged the message.",
         report=("duplicates",),
         series=(counter("mvds_duplicates_total").of(),),
         line=Line("waste", "duplicates"),

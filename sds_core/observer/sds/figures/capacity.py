@@ -62,14 +62,14 @@ _TRAFFIC = under(
     ),
     Figure(
         "participants_lately",
-        "Distinct senders of a first copy within the last 600 s.",
+        "Participants that sent a first copy within the last 600 s.",
         history=True,
         series=(gauge("sds_channel_participants").of(),),
         heading="Participants",
     ),
     Figure(
         "participants",
-        "Distinct senders of first copies since the first record.",
+        "Participants that sent a first copy since the channel's first record.",
         report=("participants",),
     ),
     Figure(
@@ -87,8 +87,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "bloom_one_percent_ms",
-        "Time at which the fullest filter exceeds a false-positive rate of 1 %, with "
-        "the present growth.",
+        "Time at which the fullest filter will exceed a false-positive rate of 1 %, "
+        "if it keeps growing as now.",
         Unit.TIME,
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),
@@ -101,7 +101,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "epoch_messages_max",
-        "Maximum number of messages of a participant in the last rate-limit epoch.",
+        "Maximum number of messages that one participant sent in the previous "
+        "rate-limit epoch.",
         history=True,
         series=(gauge("sds_epoch_messages_max").of(),),
     ),

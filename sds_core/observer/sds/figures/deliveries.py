@@ -61,15 +61,16 @@ ENTRIES = under(
     ),
     Figure(
         "deliveries_retracted",
-        "Deliveries that had counted as lost until a later frame showed the message.",
+        "Deliveries that counted as lost until a later frame showed that the "
+        "participant has the message.",
         report=("deliveries.retracted",),
         series=(counter("sds_delivery_losses_retracted_total").of(),),
         heading="Came later",
     ),
     Figure(
         "delivery_recovery",
-        "Time from the first frame that lacked a message to the first frame that had "
-        "it.",
+        "Time from a participant's first frame that lacked a message to this "
+        "participant's first frame that had the message.",
         Unit.DURATIONS,
         report=("delivery_recovery_ms",),
         series=(histogram("sds_delivery_recovery_seconds").of(),),

@@ -16,7 +16,8 @@ ENTRIES = (
     ),
     Figure(
         "message_id_collisions",
-        "Frames with a known message id but another sender or Lamport timestamp.",
+        "Frames that have a known message's id, but another sender or Lamport "
+        "timestamp.",
         report=("message_id_collisions",),
         series=(counter("sds_message_id_collisions_total").of(),),
         group="Traffic",

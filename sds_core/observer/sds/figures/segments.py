@@ -6,7 +6,8 @@ from sds_core.observer.figures import Figure, Share, counter, gauge, under
 
 _ENDED = counter(
     "sds_segmented_messages_ended_total",
-    "Segmented messages by outcome: enough segments for the payload, or too few.",
+    "Segmented messages that ended, by outcome: enough segments for the payload "
+    "arrived, or too few.",
     "outcome",
 )
 _SEGMENTS = counter(

@@ -27,7 +27,7 @@ _FRAMES = Family(
 )
 _REBROADCASTS = counter(
     "sds_rebroadcasts_total",
-    "Messages broadcast again, after a repair request or as a retry.",
+    "Rebroadcasts of messages, after a repair request or as a retry.",
     "cause",
 )
 
@@ -41,7 +41,7 @@ ENTRIES = under(
     ),
     Figure(
         "replicas",
-        "Copies of a broadcast after its first one.",
+        "Further copies of a broadcast, after the first copy.",
         report=("replicas",),
         series=(counter("sds_replicas_total").of(),),
         heading="Replicas",
