@@ -136,6 +136,8 @@ HeldObject = TypedDict(
         "findings": Annotated[
             int, Meta(description="Number of findings that do not count for `alert`.")
         ],
+        "from": Annotated[int, Meta(description="Event time, Unix ms.")],
+        "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
     },
 )
 HeldObject.__doc__ = (
