@@ -75,7 +75,7 @@ _INHIBITIONS = """\
 
 The `inhibit_rules` in `dashboards/provisioning/alertmanager.yml` are:
 
-| while this alert fires | Alertmanager mutes alerts with | if these labels are equal | because |
+| while this fires | Alertmanager mutes | if these labels are equal | because |
 |---|---|---|---|
 {inhibitions}
 """
