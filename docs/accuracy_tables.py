@@ -122,7 +122,7 @@ SECTIONS = (
         (
             Column(
                 "messages",
-                "content messages that participants sent",
+                "content messages",
                 lambda f: f.messages,
             ),
             Column("found", "", lambda f: f.losses.found),
@@ -188,10 +188,9 @@ SECTIONS = (
     Section(
         "Undelivered messages",
         "This table counts pairs of a message and a participant who uses the message's "
-        "dialect.\nA pair counts if the participant's frames first showed that the "
-        "message was missing, and the participant still lacked it 300 s later.\n"
-        "If the participant was absent for longer than 300 s, the 300 s begin when the "
-        "participant returns.",
+        "dialect.\nA pair counts if the participant still lacked the message 300 s "
+        "after its frames first showed this.\n"
+        "If the participant was absent for longer, the 300 s begin at its return.",
         (
             Column("found", "", lambda f: f.undelivered.found),
             Column(
@@ -233,8 +232,8 @@ SECTIONS = (
     Section(
         "Deliveries",
         "This table counts pairs of a message and a participant.\n"
-        "The name of a column has two parts: the outcome that the monitor reports, and "
-        "which transmission really arrived (the first, a later one, or none).\n"
+        "The name of a column has the monitor's outcome, then the transmission that "
+        "really arrived: the first, a later one, or none.\n"
         "The outcome *lost* includes losses that were retracted.\n"
         "If a missed message arrives before the participant's next frame, the pair "
         "counts in the column *first pass, later*.",
@@ -340,10 +339,8 @@ SECTIONS = (
     Section(
         "Repairs and retries",
         "This table counts rebroadcasts.\n"
-        "The name of a column has the cause that the monitor reports, and then the "
-        "real cause.\n"
-        "If the tap missed the repair request, the monitor counts the repair as a "
-        "retry.",
+        "The name of a column has the monitor's cause, then the real cause.\n"
+        "If the tap missed the request, the monitor counts a repair as a retry.",
         (
             Column(
                 "repair, repair",

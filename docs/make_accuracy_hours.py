@@ -51,11 +51,11 @@ def _repair(outcome: str) -> Callable[[Figures], int]:
 SECTIONS = (
     Section(
         "Repair and blindness",
-        "If a column has no explanation below the table, it is a figure of the report.",
+        "Columns that are not explained below are figures of the report.",
         (
             Column(
                 "messages",
-                "content messages that participants sent",
+                "content messages",
                 lambda f: f.messages,
             ),
             Column("requests", "", _repair("requests")),

@@ -202,7 +202,7 @@ If a topic does not exist, the monitor creates it with compaction (the newest ro
 
 Fields without a type are int64.
 New releases only add fields; in older rows, these are null.
-[figures.md](figures.md) defines the fields that are called *figures* below; there, their names have `.` in some places of `_`.
+[figures.md](figures.md) defines the fields that are called *figures* below; there, names have `.` in place of `_`.
 Each table also has the sequence number [`told`](#keys-and-duplicates).
 
 Each histogram has three fields, whose names end in:
@@ -211,7 +211,7 @@ Each histogram has three fields, whose names end in:
 - `_sum`: the sum of the durations in milliseconds;
 - `_buckets` (list<int64>): the number of durations in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
 
-For groups of MVDS, the history has three more tables: `group_incidents` with the fields of `incidents`, `group_verdicts` with the fields of `channel_verdicts`, and `group_minutes`.
+Groups of MVDS have the tables `group_incidents` (fields of `incidents`), `group_verdicts` (fields of `channel_verdicts`) and `group_minutes`.
 In the tables of groups, `channel` is the group; the topics of these tables are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
