@@ -120,11 +120,7 @@ SECTIONS = (
         "the message and no tap has seen it.\n"
         "A lost message leaves evidence if a frame that a tap saw names the message.",
         (
-            Column(
-                "messages",
-                "content messages",
-                lambda f: f.messages,
-            ),
+            Column("messages", "content messages", lambda f: f.messages),
             Column("found", "", lambda f: f.losses.found),
             Column(
                 "wrong",

@@ -62,7 +62,7 @@ Versions: sds-monitor {version}, numpy {numpy}; with these versions, the figures
 
 Each simulation has a [truth file](simulator.md#the-truth-file), with the figures that a monitor must report if it follows the [rules](figures.md).
 In all simulations, {differing} figures of the reports differ from the truth file.
-The tables show how well these rules describe what really happened.
+The tables show whether these rules agree with what really happened.
 *Found* counts correct reports, and *wrong* counts incorrect reports.
 *Missed* counts events that left evidence but that the monitor did not report.
 Recall is found / (found + missed), and precision is found / (found + wrong).

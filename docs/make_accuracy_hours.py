@@ -53,11 +53,7 @@ SECTIONS = (
         "Repair and blindness",
         "Columns that are not explained below are figures of the report.",
         (
-            Column(
-                "messages",
-                "content messages",
-                lambda f: f.messages,
-            ),
+            Column("messages", "content messages", lambda f: f.messages),
             Column("requests", "", _repair("requests")),
             Column("answered", "", _repair("answered")),
             Column("expired", "", _repair("expired")),
@@ -80,7 +76,7 @@ SECTIONS = (
             ),
             Column(
                 "gaps",
-                "capture gaps: intervals in which a tap recorded nothing",
+                "intervals in which a tap recorded nothing",
                 lambda f: f.gaps,
             ),
             Column(

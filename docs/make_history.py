@@ -140,7 +140,7 @@ If a [forgotten](figures.md#forgotten-channels) channel has returned and its tot
 If earlier rows of a channel have expired, the channel's first hour includes all earlier figures, so query only days after the oldest day.
 If a file disappears during your query because of a merge, repeat the query.
 
-This query returns how many minutes of two days each channel had each [shown verdict](figures.md#verdict-over-time):
+This query returns for how many minutes of two days a channel had each [shown verdict](figures.md#verdict-over-time):
 
 ```sql
 WITH latest AS (

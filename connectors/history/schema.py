@@ -230,8 +230,7 @@ def _incidents_schema(names: Names) -> pa.Schema:
         _field(
             "retrieval_hint",
             pa.string(),
-            "Retrieval hint from a causal history, hexadecimal; null if no history "
-            "has a hint.",
+            "Retrieval hint from a causal history, hexadecimal; null if none is known.",
         ),
         _field(
             "tap_hole",
