@@ -116,11 +116,11 @@ def called(said: str, cause: Cause) -> Callable[[Figures], int]:
 SECTIONS = (
     Section(
         "Lost messages",
-        "A message is lost if, at the monitor's decision, only its sender had it and "
-        "no tap had seen it.\n"
+        "A message counts as lost if, when the monitor decides, only the sender has "
+        "the message and no tap has seen it.\n"
         "A lost message leaves evidence if a frame that a tap saw names the message.",
         (
-            Column("messages", "content messages sent", lambda f: f.messages),
+            Column("messages", "content messages", lambda f: f.messages),
             Column("found", "", lambda f: f.losses.found),
             Column(
                 "wrong",
@@ -144,8 +144,8 @@ SECTIONS = (
             ),
             Column(
                 "tap gap",
-                "only the tap missed the message, and the monitor rightly did not "
-                "report it",
+                "messages that the monitor rightly did not report as lost, because "
+                "only the tap missed them",
                 lambda f: f.losses.tap_gaps,
             ),
             Column(
@@ -184,9 +184,9 @@ SECTIONS = (
     Section(
         "Undelivered messages",
         "This table counts pairs of a message and a participant who uses the message's "
-        "dialect.\nThe "
-        "participant still lacked the message 300 s after its frames first showed "
-        "this, or 300 s after it returned from a longer absence.",
+        "dialect.\nA pair counts if the participant still lacked the message 300 s "
+        "after its frames first showed this.\n"
+        "If the participant was absent for longer, the 300 s begin at its return.",
         (
             Column("found", "", lambda f: f.undelivered.found),
             Column(
@@ -228,9 +228,9 @@ SECTIONS = (
     Section(
         "Deliveries",
         "This table counts pairs of a message and a participant.\n"
-        "The name of a column has the monitor's outcome, and the sending that really "
-        "arrived: the first, a later one, or none.\n"
-        "Lost includes retracted losses.\n"
+        "The name of a column has the monitor's outcome, then the transmission that "
+        "really arrived: the first, a later one, or none.\n"
+        "The outcome *lost* includes losses that were retracted.\n"
         "If a missed message arrives before the participant's next frame, the pair "
         "counts in the column *first pass, later*.",
         (
@@ -273,8 +273,9 @@ SECTIONS = (
             Column("first-pass ratio", "the ratio that the monitor reports", _ratio(0)),
             Column(
                 "really",
-                "the real ratio: the share of pairs that the first sending reached. A "
-                "pair is a message that a tap saw, and a participant who was present",
+                "the real ratio: the share of pairs in which the first transmission "
+                "arrived. A pair is a message that a tap saw, and a participant who "
+                "was present",
                 _ratio(1),
             ),
             Column("error", "the difference in percentage points", _ratio_error),
@@ -282,8 +283,8 @@ SECTIONS = (
     ),
     Section(
         "Acknowledgements",
-        "In the simulator's truth, a filter holds exactly the messages that its "
-        "participant received.",
+        "In the simulator's truth, a filter has no false positives: it contains "
+        "exactly the messages that its participant received.",
         (
             Column(
                 "definite",
@@ -333,9 +334,9 @@ SECTIONS = (
     ),
     Section(
         "Repairs and retries",
-        "This table counts rebroadcasts by the monitor's cause and by their real "
-        "cause.\n"
-        "If the tap missed the request, a repair counts as a retry.",
+        "This table counts rebroadcasts.\n"
+        "The name of a column has the monitor's cause, then the real cause.\n"
+        "If the tap missed the request, the monitor counts a repair as a retry.",
         (
             Column(
                 "repair, repair",
@@ -377,26 +378,26 @@ SECTIONS = (
         "For each verdict, this table shows the minutes of event time, summed over all "
         "channels.\n"
         "The networks lose at most 1 % of the transmissions.\n"
-        "`degraded` is right in `quiet` and in `tap-blind`, and for absent phones, "
-        "because messages are really missing there.",
+        "In `quiet`, in `tap-blind` and for absent phones, the verdict `degraded` is "
+        "right, because messages are really missing there.",
         (
             Column("ok", "", minutes("ok")),
             Column("quiet", "", minutes("quiet")),
             Column("warming up", "", minutes("warming_up")),
-            Column("degraded", "verdict for any reason", minutes("degraded")),
+            Column("degraded", "`degraded` for any reason", minutes("degraded")),
             Column(
                 "failing: lost",
-                "because a message was lost to all participants",
+                "`failing`, because a message was lost to all participants",
                 minutes("failing", "lost"),
             ),
             Column(
                 "failing: undelivered",
-                "because more than 1 % of the deliveries were lost",
+                "`failing`, because more than 1 % of the deliveries were lost",
                 minutes("failing", "undelivered"),
             ),
             Column(
                 "failing: unacknowledged",
-                "because more than 5 % of the messages were unacknowledged",
+                "`failing`, because more than 5 % of the messages were unacknowledged",
                 minutes("failing", "unacknowledged"),
             ),
             Column("blind", "", minutes("blind")),
@@ -416,14 +417,15 @@ SECTIONS = (
     ),
     Section(
         "Minutes under a wrong verdict",
-        "This table shows the minutes of event time in which no real event explains a "
-        "channel's verdict, summed over all channels.\n"
+        "A verdict is wrong if no real event explains it.\n"
+        "The table shows the minutes of event time under a wrong verdict, summed over "
+        "all channels.\n"
         "`failing` and `degraded` are right while real events of the last ten minutes "
-        "explain the reason of the verdict.\n"
+        "explain the verdict's reason.\n"
         "`ok` and `quiet` are right if no real loss was found in the last ten "
         "minutes.\n`blind` and `warming_up` do not judge the channel.",
         (
-            Column("minutes", "all", lambda f: all_minutes(f.verdicts_ms)),
+            Column("minutes", "all minutes", lambda f: all_minutes(f.verdicts_ms)),
             Column("wrong", "", lambda f: all_minutes(f.wrong_verdicts_ms)),
             Column("share", "", wrong_share),
             *(

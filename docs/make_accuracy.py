@@ -54,17 +54,18 @@ _HEAD = """\
 How often is the monitor right?
 
 Made by `{command}`; do not edit it by hand.
-The tables compare the monitor's reports with the simulator's truth.
-The {plays} simulations play every [scenario](simulator.md#scenarios) of SDS with the seeds 1 to {seeds}, except `flood`, which ends before the first deadline.
-`{quiet_without_loss}` is `quiet` with a network that loses nothing; [another page](accuracy-hours.md) has the scenarios of eight hours.
-The monitor reads record by record; its verdict after each record counts.
-Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
+The tables compare the monitor's reports with what really happened in the simulator (the truth).
+The {plays} simulations run every [scenario](simulator.md#scenarios) of SDS with the seeds 1 to {seeds}, except the scenario `flood`, which ends before the first deadline.
+`{quiet_without_loss}` is the scenario `quiet` on a network that loses nothing; the scenarios that take eight hours are on [another page](accuracy-hours.md).
+The monitor reads one record at a time; the tables use its verdict after each record.
+Versions: sds-monitor {version}, numpy {numpy}; with these versions, the figures are always the same.
 
 Each simulation has a [truth file](simulator.md#the-truth-file), with the figures that a monitor must report if it follows the [rules](figures.md).
 In all simulations, {differing} figures of the reports differ from the truth file.
-The tables show whether the rules are right.
-*Found* counts correct reports, *wrong* incorrect ones, and *missed* events that the monitor did not report despite evidence.
-Recall is found / (found + missed), precision is found / (found + wrong).
+The tables show whether these rules agree with what really happened.
+*Found* counts correct reports, and *wrong* counts incorrect reports.
+*Missed* counts events that left evidence but that the monitor did not report.
+Recall is found / (found + missed), and precision is found / (found + wrong).
 *Unseeable* counts events that leave [no evidence](figures.md#what-cannot-be-seen).
 """  # noqa: E501 - one sentence per line
 
@@ -209,7 +210,7 @@ def _goals(results: Results) -> Grid:
             f"{sum(one.alike for one in caught_up)} of {len(caught_up)}",
         ),
         (
-            "no channel is called blind without a gap of its taps",
+            "no channel is `blind` while one of its taps has no gap",
             not everything.wrong_blind_ms,
             f"{everything.wrong_blind_ms / 60_000:,.1f} minutes",
         ),
@@ -255,9 +256,9 @@ def _causes(results: Results) -> Grid:
         (
             (
                 "right, wrong",
-                "number of statements. Statements about the same participant or tap of "
-                "a channel count as one statement. If one of them is wrong, this "
-                "statement is wrong",
+                "number of statements. All statements about one participant or tap of "
+                "a channel count as one statement, which is wrong if one of them is "
+                "wrong",
             ),
             (
                 "made",
@@ -265,7 +266,7 @@ def _causes(results: Results) -> Grid:
                 "that produce this cause. In many of these channels, failures are too "
                 "few for the monitor to state a cause",
             ),
-            ("found", "channels of *made* with a right statement"),
+            ("found", "channels counted in *made* that have a right statement"),
         ),
     )
 

@@ -31,15 +31,16 @@ SEEDS = 2
 _HEAD = """\
 # Accuracy over hours
 
-How often is the monitor right if it runs for hours, with phones, wrong clocks and restarts?
+How often is the monitor right over eight hours, with phones, wrong clocks and restarts?
 
 Made by `make accuracy-hours SEEDS={seeds}`; do not edit it by hand.
-Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with the simulator's truth.
-The {plays} simulations play the [scenarios](simulator.md#scenarios) of eight hours, with the seeds 1 to {seeds}.
-Versions: sds-monitor {version}, numpy {numpy}; the same versions give the same figures.
+Like [accuracy.md](accuracy.md), the tables compare the monitor's reports with what really happened in the simulator.
+The {plays} simulations run each [scenario](simulator.md#scenarios) that takes eight hours, with the seeds 1 to {seeds}.
+Versions: sds-monitor {version}, numpy {numpy}; with these versions, the figures are always the same.
 
-In all these simulations, {differing} figures of the reports differ from the figures of a correct monitor in the [truth file](simulator.md#the-truth-file).
-Channels had the verdict `blind` for {blind} minutes although one of their taps had no gap.
+Each simulation has a [truth file](simulator.md#the-truth-file), with the figures that a correct monitor reports.
+In all simulations, {differing} figures of the reports differ from the truth file.
+Channels had the verdict `blind` for {blind} minutes although one of their taps had no capture gap.
 """  # noqa: E501 - one sentence per line
 
 
@@ -50,9 +51,9 @@ def _repair(outcome: str) -> Callable[[Figures], int]:
 SECTIONS = (
     Section(
         "Repair and blindness",
-        "Columns without an explanation are figures of the report.",
+        "Columns that are not explained below are figures of the report.",
         (
-            Column("messages", "content messages sent", lambda f: f.messages),
+            Column("messages", "content messages", lambda f: f.messages),
             Column("requests", "", _repair("requests")),
             Column("answered", "", _repair("answered")),
             Column("expired", "", _repair("expired")),
@@ -60,12 +61,12 @@ SECTIONS = (
             Column("redundant", "", _repair("redundant")),
             Column(
                 "old repairs",
-                "repairs that a tap saw and that resent messages more than an hour old",
+                "repairs of messages more than an hour old that a tap saw",
                 lambda f: f.old_repairs,
             ),
             Column(
                 "sync repairs",
-                "repairs that a tap saw and that resent sync frames",
+                "repairs of sync frames that a tap saw",
                 lambda f: f.sync_repairs,
             ),
             Column(
@@ -74,13 +75,19 @@ SECTIONS = (
                 lambda f: f.differing,
             ),
             Column(
-                "gaps", "intervals in which a tap recorded nothing", lambda f: f.gaps
+                "gaps",
+                "intervals in which a tap recorded nothing",
+                lambda f: f.gaps,
             ),
-            Column("minutes blind", "sum over all channels", minutes("blind")),
+            Column(
+                "minutes blind",
+                "minutes with the verdict `blind`, summed over all channels",
+                minutes("blind"),
+            ),
             Column(
                 "wrong",
-                "blind minutes, although a tap of the channel had no gap in the last "
-                "ten minutes",
+                "minutes with the verdict `blind` although a tap of the channel had no "
+                "gap in the ten minutes before",
                 lambda f: f"{f.wrong_blind_ms / 60_000:,.1f}",
             ),
         ),
@@ -88,8 +95,8 @@ SECTIONS = (
     ),
     Section(
         "Judgements",
-        "`clocks-8h` is not judged: event times of taps whose clocks differ by minutes "
-        "cannot be compared with the truth.",
+        "The table omits `clocks-8h`: its taps' clocks differ by minutes, so event "
+        "times cannot be compared with the truth.",
         (
             Column("lost: found", "", lambda f: f.losses.found),
             Column("lost: wrong", "", lambda f: f.losses.wrong),
@@ -99,7 +106,7 @@ SECTIONS = (
             Column("undelivered: missed", "", lambda f: f.undelivered.missed),
             Column(
                 "unseeable",
-                "undelivered, but no frame shows that the message is missing",
+                "undelivered messages for which no frame shows that they are missing",
                 lambda f: f.undelivered.behind + f.undelivered.unseeable,
             ),
             Column(
@@ -118,11 +125,17 @@ SECTIONS = (
                 "repairs that the monitor counts as retries",
                 called("retry", Cause.REPAIR),
             ),
-            Column("minutes", "with a verdict", lambda f: all_minutes(f.verdicts_ms)),
+            Column(
+                "minutes",
+                "minutes with a verdict",
+                lambda f: all_minutes(f.verdicts_ms),
+            ),
             Column(
                 "under a wrong verdict", "", lambda f: all_minutes(f.wrong_verdicts_ms)
             ),
-            Column("share", "", wrong_share),
+            Column(
+                "share", "share of these minutes under a wrong verdict", wrong_share
+            ),
         ),
         [name for name in HOURS if name != "clocks-8h"],
     ),

@@ -21,11 +21,11 @@ _HEAD = """\
 Which alerts exist, when do they fire, and who should act?
 
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
-The [dashboards page](dashboards.md) names the files of the rules and of their limits.
-Commands in runbooks use the names of the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md), and the current namespace of `kubectl`.
+The page [Dashboards and alerts](dashboards.md) lists the files with the rules and with their thresholds.
+Commands in runbooks use the names in the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md), and the current namespace of `kubectl`.
 
 Act on `critical` now and on `warning` today; `info` needs no action.
-If an alert has several severities, their limits or windows differ.
+If an alert has several severities, each severity has its own threshold or time window.
 """  # noqa: E501 - one sentence per line
 
 _BEHAVIOUR = """\
@@ -33,49 +33,49 @@ _BEHAVIOUR = """\
 
 - **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last event.
 - **If taps may have caused a finding, the finding causes no alert.**
-  A finding from before a [capture gap](glossary.md), or independent of the gap, still counts.
-  The status page and `sds_alert_held_back` show alerts that are [held back](figures.md#alerts-that-are-held-back), on a group of MVDS while the group is blind.
-- **Retracted losses do not count.**
+  Findings from before a [capture gap](glossary.md), or independent of the gap, still cause alerts.
+  The status page and `sds_alert_held_back` show alerts that are [held back](figures.md#alerts-that-are-held-back); for a group of MVDS, they show this only while the group is blind.
+- **Retracted losses cause no alert.**
 - **A muted channel causes no alert** until its muting ends.
-- Rules compare event times only with each other, so neither a replay nor a monitor that catches up causes an alert.
-  Only `SdsMonitorClockWrong` compares record times with the wall clock, and counts only record times in the future.
+- Rules compare event times only with other event times, so neither a replay nor a monitor that catches up causes an alert.
+  `SdsMonitorClockWrong` is the exception: it compares record times with the wall clock, but counts only record times in the future.
   `SdsMonitorKafkaAway` compares the monitor's wall clock with the clock of Prometheus.
-- Use one Prometheus job per monitor: two monitors in one job look like one that moves to another address, where its figures continue.
-- If Prometheus cannot reach the monitor for a day or less, the events of this outage count afterwards.
-  The old figures of a monitor or channel that Prometheus sees for the first time cause no alert.
-- Channel `other`, for all channels beyond the [cardinality limit](glossary.md), does not count findings that taps may have caused, but counts muted channels.
+- Use a separate Prometheus job for each monitor: in one job, two monitors look like a single monitor that moves to another address and continues its figures there.
+- If Prometheus cannot reach the monitor for a day or less, the events of this time count afterwards.
+  When Prometheus sees a monitor or channel for the first time, figures from before this moment cause no alert.
+- The channel `other`, which sums all channels beyond the [cardinality limit](glossary.md), does not count findings that taps may have caused, but counts findings of muted channels.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.
 """  # noqa: E501 - one sentence per line
 
 _OBJECTIVES = """\
 ## Objectives
 
-Each channel has two SLOs (service level objectives), exported as `sds_channel_objective_ratio`; the [channel table](channels.md) changes them:
+Each channel has two SLOs (service level objectives), exported as `sds_channel_objective_ratio`; you can change them in the [channel table](channels.md):
 
 - **delivery**, {delivery:.0%}: share of ended deliveries that were not finally lost ([figures.md](figures.md#5-delivery-per-participant));
 - **acknowledgement**, {acknowledgement:.0%}: among the messages that others could have acknowledged, the share acknowledged within {deadline_s} s ([figures.md](figures.md#4-acknowledgement)).
 
 The share of failures that an SLO allows is the [error budget](glossary.md).
-An alert on an error budget fires if the [burn rate](glossary.md) exceeds the factor in both windows of a row:
+An alert on an error budget fires if, in both time windows of a row, the [burn rate](glossary.md) exceeds the row's factor:
 
 | severity | factor | long window | short window | minimum number of events in the long window |
 |---|---|---|---|---|
 {burn_rates}
 
 The factors and windows are from The Site Reliability Workbook (Google), chapter 5, and apply to a period of 30 days.
-The windows of a day are from slok/sloth.
+The row with the window of a day is from the tool slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If a capture gap excludes failures of a slice, the slice counts at most as many failures as the last ten minutes have other findings.
-A window contains no data from before Prometheus first saw the monitor, and none from a time of more than five minutes in which Prometheus could not reach it.
+If some failures of a slice do not count because of a capture gap, the slice counts at most as many failures as there are other findings in the last ten minutes.
+A window contains no data from before Prometheus first saw the monitor, and no data from outages of more than five minutes in which Prometheus could not reach the monitor.
 """  # noqa: E501 - one sentence per line
 
 _INHIBITIONS = """\
 ## Inhibition
 
-`inhibit_rules` of `dashboards/provisioning/alertmanager.yml`:
+The `inhibit_rules` in `dashboards/provisioning/alertmanager.yml` are:
 
-| while this fires | Alertmanager mutes | with equal | because |
+| while this fires | Alertmanager mutes | if these labels are equal | because |
 |---|---|---|---|
 {inhibitions}
 """

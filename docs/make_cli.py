@@ -116,7 +116,8 @@ def block() -> str:
         *_overview(),
         "## Options of several commands",
         f"All commands take {', '.join(_first_flag(one.flags) for one in every)}.\n"
-        "Below *Also*, the title of a table stands for all options of the table.",
+        "*Also* lists further options of a command; a table's title there means all "
+        "its options.",
         *_panels(shared),
     ]
     limited = [one for one in shared if one not in every]
@@ -129,7 +130,7 @@ def block() -> str:
             link = "[Also](#options-of-several-commands)"
             parts.append(f"{link}: {', '.join(_names(common, limited))}.")
         if (other := TABLE_OF.get(name.removeprefix(f"{PROGRAM} "))) is not None:
-            parts.append(f"All options of [{other}](#{PROGRAM}-{other}).")
+            parts.append(f"It also has all options of [{other}](#{PROGRAM}-{other}).")
     return "\n\n".join([PART.begin, *parts, PART.end])
 
 

@@ -23,9 +23,10 @@ _BROKEN = (
     "",
     "For each test that a promise names, `docs/promises.toml` has a change of the "
     "program that breaks the promise on purpose.",
-    "`make promise-mutation` makes each change in a copy, and runs only the test that "
-    "the change names.",
-    "A change is found if the named test fails with the change, and passes without it.",
+    "`make promise-mutation` makes each change in a copy of the program, and runs only "
+    "the test that the change names.",
+    "A change counts as found if this test fails with the change, and passes without "
+    "it.",
     "",
 )
 
@@ -174,7 +175,13 @@ def read_runs(path: Path = RUNS) -> Runs:
 
 def block(runs: Runs) -> str:
     """Return the tables of runs and mutants with the marks around them."""
-    heads = ("longest run without a finding", "took", "size", "found", "version, day")
+    heads = (
+        "longest run without a finding",
+        "duration",
+        "size",
+        "findings",
+        "version, day",
+    )
     rows = [
         (*run.row(), f"{run.version}, {run.date}")
         for run in (runs.chaos, runs.fuzz, runs.fuzz_asan)

@@ -27,21 +27,21 @@ PAGE = Path(__file__).with_name("history.md")
 _HEAD = """\
 # History
 
-What were the figures and incidents at an earlier time, and how do I query them?
+What were the figures and incidents at an earlier time, and how do I query the history?
 
 Made by `.venv/bin/python -m docs.make_history`; do not edit it by hand.
 
 The history has three tables:
 
-| table | a row | key | Kafka topic |
+| table | rows | key | Kafka topic |
 |---|---|---|---|
 {tables}
 
-The history names channels, participants and messages: protect the history like the topic of frames.
+The history contains ids of channels, participants and messages, so protect it like the topic of frames.
 
 ## Files
 
-Parquet with zstd, one directory per table and day:
+The files are Parquet with zstd compression, in one directory for each table and day:
 
 ```
 history/incidents/day=2026-08-10/0000000000.parquet
@@ -49,25 +49,25 @@ history/channel_minutes/day=2026-08-10/0000000000.parquet
 history/channel_verdicts/day=2026-08-10/0000000000.parquet
 ```
 
-The day is the UTC day of `found` or `minute`, in event time; for verdicts, the day is in wall time.
+The day is the UTC day of the field `found` or `minute`: in wall time for verdicts, and in event time otherwise.
 A file is complete when it appears, and never changes; files whose names begin with a dot are unfinished or about to be deleted.
 
 The files of a day are merged if a day has more than {file_limit} files, or if a day has several files and the last file is {quiet_minutes} minutes old.
-The merged file has the valid row of each key; a crash loses no rows, but may duplicate some.
-Whole days expire, even if incidents in them have not ended.
+The merged file has only the valid row of each key; a crash during a merge loses no rows, but may duplicate some rows.
+Expired days are deleted as a whole, even if some of their incidents have not ended.
 
 ## Keys and duplicates
 
-**If several rows have one key, the row with the greatest `told` counts.**
-The monitor writes rows at least once: rows with the same key and `told` are equal.
+**If several rows have the same key, the row with the greatest `told` counts.**
+The monitor may write a row more than once: rows with the same key and the same `told` are equal.
 Each change of an incident adds a complete row.
 
 A minute's figures are totals from the checkpoint's first batch to the end of the minute.
 A minute without a change has no row: the preceding row applies.
 To get the figures between two minutes, subtract the rows of both minutes, including the buckets of histograms.
-If a forgotten channel has returned, its totals begin at 0.
+If a forgotten channel has returned, its totals begin again at 0.
 
-A [shown verdict](figures.md#verdict-over-time) applies from its minute until the next row of its channel, at most until the end of its day (UTC).
+A [shown verdict](figures.md#verdict-over-time) applies from its minute until the next row of the channel, at most until the end of the day (UTC).
 If a channel has no row in a day, it was not watched on that day.
 The newest row of a channel applies at most until the monitor's last minute.
 
@@ -81,7 +81,7 @@ sds-monitor incidents --history ./history --standing --json
 The command `incidents` works with and without a running monitor ([flags](incidents.md)).
 
 [DuckDB](https://duckdb.org) reads the files directly; in Python, it needs the package `pytz`, which is installed with sds-monitor.
-All unresolved incidents:
+This query returns all unresolved incidents:
 
 ```sql
 WITH latest AS (
@@ -96,7 +96,7 @@ WHERE ended IS NULL
 ORDER BY found DESC;
 ```
 
-New and lost messages of two days by channel and hour:
+This query returns the new and the lost messages of two days, by channel and hour:
 
 ```sql
 WITH latest AS (
@@ -140,7 +140,7 @@ If a [forgotten](figures.md#forgotten-channels) channel has returned and its tot
 If earlier rows of a channel have expired, the channel's first hour includes all earlier figures, so query only days after the oldest day.
 If a file disappears during your query because of a merge, repeat the query.
 
-Minutes of two days by channel and [shown verdict](figures.md#verdict-over-time):
+This query returns for how many minutes of two days a channel had each [shown verdict](figures.md#verdict-over-time):
 
 ```sql
 WITH latest AS (
@@ -164,8 +164,8 @@ ORDER BY channel, minutes DESC;
 
 ## Load into a warehouse
 
-From the files: most warehouses read Parquet with `day` as a Hive partition.
-Create your own table once:
+Most warehouses can read the Parquet files, with `day` as a Hive partition.
+Create a table in your warehouse once:
 
 ```sql
 CREATE TABLE IF NOT EXISTS incidents AS
@@ -173,7 +173,7 @@ SELECT * FROM read_parquet('history/incidents/*/*.parquet', union_by_name = true
 LIMIT 0;
 ```
 
-Merge new rows into your own table by key and `told`:
+Then merge new rows into this table by key and `told`:
 
 ```sql
 MERGE INTO incidents AS kept
@@ -188,21 +188,21 @@ WHEN MATCHED AND new.told > kept.told THEN UPDATE
 WHEN NOT MATCHED THEN INSERT;
 ```
 
-Kafka has the same rows as the files:
+The Kafka topics have the same rows as the files:
 
 | part | content |
 |---|---|
-| key | JSON array of the key's fields, `["town","lost","0x12"]` |
+| key | JSON array of the key's fields, such as `["town","lost","0x12"]` |
 | value | JSON object with the fields below; times in Unix milliseconds |
 | timestamp | wall time at which the record was written |
 
-The monitor creates compacted topics (the newest row of each key stays) that retain a record for {retention_days} days; it uses existing topics unchanged.
+If a topic does not exist, the monitor creates it with compaction (the newest row of each key stays) and a retention of {retention_days} days; the monitor does not change existing topics.
 
 ## Fields
 
 Fields without a type are int64.
 New releases only add fields; in older rows, these are null.
-[figures.md](figures.md) defines *figures*, with `.` in place of `_` in their names.
+[figures.md](figures.md) defines the fields that are called *figures* below; there, names have `.` in place of `_`.
 Each table also has the sequence number [`told`](#keys-and-duplicates).
 
 Each histogram has three fields, whose names end in:
@@ -211,21 +211,21 @@ Each histogram has three fields, whose names end in:
 - `_sum`: the sum of the durations in milliseconds;
 - `_buckets` (list<int64>): the number of durations in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
 
-Groups of MVDS have `group_incidents` and `group_verdicts`, with the fields of `incidents` and `channel_verdicts`, and `group_minutes`.
+Groups of MVDS have the tables `group_incidents` (fields of `incidents`), `group_verdicts` (fields of `channel_verdicts`) and `group_minutes`.
 In the tables of groups, `channel` is the group; the topics of these tables are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
-    (INCIDENTS, INCIDENTS_TOPIC, "for each new or changed incident"),
+    (INCIDENTS, INCIDENTS_TOPIC, "one for each new or changed incident"),
     (
         CHANNEL_MINUTES,
         MINUTES_TOPIC,
-        "for each minute of event time in which a channel's figures changed",
+        "one for each minute of event time in which a channel's figures changed",
     ),
     (
         CHANNEL_VERDICTS,
         VERDICTS_TOPIC,
-        "for each minute of wall time in which a channel's shown verdict changed",
+        "one for each minute of wall time in which a channel's shown verdict changed",
     ),
 )
 

@@ -40,7 +40,8 @@ def varying(
         f"{', '.join(of)} {'is' if len(of) == 1 else 'are'} {value}"
         for value, of in columns.items()
     ]
-    return lines, f"In each row that has a value, {', and '.join(texts)}."
+    omitted = ", and ".join(texts)
+    return lines, f"The table omits columns that have only one value: {omitted}."
 
 
 class PagePart(NamedTuple):

@@ -190,14 +190,14 @@ def _incidents_schema(names: Names) -> pa.Schema:
         _field(
             "since",
             _TIME,
-            "`lost`: when the message was first named. `undelivered`: when a frame "
-            "first showed that a participant lacked the message. "
-            "`unacknowledged`: when the first copy was seen.",
+            "For `lost`, when a frame first named the message. For `undelivered`, "
+            "when a frame first showed that a participant lacked the message. "
+            "For `unacknowledged`, when the first copy was seen.",
         ),
         _key(
             "found",
             _TIME,
-            "When the monitor found the incident, by the channel's clock.",
+            "Time of the channel's clock at which the monitor found the incident.",
         ),
         _field(
             "ended",
@@ -208,8 +208,8 @@ def _incidents_schema(names: Names) -> pa.Schema:
         _field(
             "lacking",
             _TIMES,
-            "Participants that lack the message, as their frames show, and when a "
-            "frame first showed this lack.",
+            "Participants whose frames show that they lack the message, each with the "
+            "time of the first such frame.",
         ),
         _field(
             "lacking_others",
@@ -220,7 +220,7 @@ def _incidents_schema(names: Names) -> pa.Schema:
         _field(
             "named_by",
             _NAMES,
-            "Participants whose causal history named a lost message.",
+            "For `lost`, participants whose causal history named the message.",
         ),
         _field(
             "waku_hash",
@@ -231,7 +231,7 @@ def _incidents_schema(names: Names) -> pa.Schema:
         _field(
             "retrieval_hint",
             pa.string(),
-            "Hint from a causal history, hexadecimal; null without one.",
+            "Retrieval hint from a causal history, hexadecimal; null if none is known.",
         ),
         _field(
             "tap_hole",
@@ -239,7 +239,7 @@ def _incidents_schema(names: Names) -> pa.Schema:
             "Whether every tap of the channel had a capture gap during the "
             "incident; if so, the taps may be the cause.",
         ),
-        _field("why", pa.string(), "The evidence in words."),
+        _field("why", pa.string(), "The evidence, as text."),
     )
 
 
@@ -272,8 +272,8 @@ def _verdicts_schema(names: Names) -> pa.Schema:
         _key(
             "minute",
             _TIME,
-            "When the minute began, in wall time; the row holds until the next row "
-            "of the channel on the same day.",
+            "When the minute began, in wall time; the row applies until the channel's "
+            "next row, at most until the end of the day.",
         ),
         _field(
             "verdict",
@@ -281,7 +281,7 @@ def _verdicts_schema(names: Names) -> pa.Schema:
             "The worst verdict that was shown in each of these minutes, or "
             "`not_watched`.",
         ),
-        _field("reason", pa.string(), "Why, as one word."),
+        _field("reason", pa.string(), "Reason for the verdict, as one word."),
     )
 
 
