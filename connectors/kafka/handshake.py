@@ -91,7 +91,11 @@ def check_admission(settings: KafkaSettings) -> Exception | None:
 
 
 def _greet(
-    settings: KafkaSettings, tls: ssl.SSLContext | None, host: str, port: int
+    settings: KafkaSettings,
+    tls: ssl.SSLContext | None,
+    host: str,
+    port: int,
+    is_repeated: bool = False,
 ) -> None:
     address = f"{host}:{port}"
     try:
@@ -113,6 +117,17 @@ def _greet(
             raise KafkaRefused(address, cause, remedy) from error
         _check_plain(settings, host, port)
         raise
+    except _ClosedAfterAnswer as error:
+        if not is_repeated:
+            # A broker that stops closes the connection too, but then refuses another.
+            time.sleep(_POLL_S)
+            _greet(settings, tls, host, port, is_repeated=True)
+            return
+        secured = Protocol(f"SASL_{settings.security.protocol}")
+        remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
+        raise KafkaRefused(
+            settings.bootstrap, "the broker requires a login", remedy
+        ) from error
     except ConnectionError:
         if tls is not None:
             _check_plain(settings, host, port)
@@ -140,11 +155,7 @@ def _introduce(conversation: _Conversation, settings: KafkaSettings, host: str) 
     except ConnectionResetError as error:
         if settings.security.has_user:
             raise
-        # The broker answered the first request, so it runs, but it requires a user.
-        secured = Protocol(f"SASL_{settings.security.protocol}")
-        remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"
-        cause = "the broker requires a login"
-        raise KafkaRefused(settings.bootstrap, cause, remedy) from error
+        raise _ClosedAfterAnswer(*error.args) from error
 
 
 def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> None:
@@ -211,6 +222,10 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
     raise KafkaRefused(
         settings.bootstrap, "the broker does not use TLS on this port", remedy
     )
+
+
+class _ClosedAfterAnswer(ConnectionResetError):
+    """The broker answered, then closed the connection of a client without a login."""
 
 
 class _SpeaksTls(Exception):

@@ -36,6 +36,7 @@ class Network:
             ones are accepted.
         cut_after_bytes: A connection ends after so many bytes to the client; None for
             never.
+        most_cuts: Number of connections after which none ends so; None for no limit.
         cuts: Number of connections that ended so.
     """
 
@@ -43,6 +44,7 @@ class Network:
     delay_s: float = 0.0
     silent: Direction = Direction.NONE
     cut_after_bytes: int | None = None
+    most_cuts: int | None = None
     cuts: int = 0
 
     async def relay(
@@ -60,6 +62,8 @@ class Network:
                 await asyncio.sleep(0.05)
             carried += len(chunk)
             limit = self.cut_after_bytes
+            if self.cuts == self.most_cuts:
+                limit = None
             if way is Direction.TO_CLIENT and limit is not None and carried > limit:
                 self.cuts += 1
                 writer.transport.abort()
@@ -86,7 +90,11 @@ class Network:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             from_broker.close()
+            with suppress(OSError):
+                await from_broker.wait_closed()
         writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
 
 
 @contextmanager
@@ -95,16 +103,21 @@ def network(port: int, target: int) -> Iterator[Network]:
     between = Network(port)
     begun, ending = threading.Event(), asyncio.Event()
     loop = asyncio.new_event_loop()
+    connections: set[asyncio.Task[None]] = set()
 
     async def carry() -> None:
         async def connected(
             reader: asyncio.StreamReader, writer: asyncio.StreamWriter
         ) -> None:
-            await between.serve(target, reader, writer)
+            serving = asyncio.create_task(between.serve(target, reader, writer))
+            connections.add(serving)
+            await asyncio.shield(serving)
 
         async with await asyncio.start_server(connected, "127.0.0.1", port):
             begun.set()
             await ending.wait()
+            # Connections that clients have ended close their sockets first.
+            await asyncio.wait(connections, timeout=1)
 
     def run() -> None:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
