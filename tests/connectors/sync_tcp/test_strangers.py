@@ -240,7 +240,7 @@ def test_strangers_without_the_token_keep_no_peer_out() -> None:
             writer.write(b"\0\1\0\0\x10" + bytes(65_536))
             async with asyncio.timeout(30):
                 answer = await reader.read()
-            assert b"at most 1024 are read" in answer
+            assert b"at most 1024 bytes are allowed" in answer
             assert await same(Peer(address, timeouts=TIMES, token=SHARED))
             for _, each in (*silent, (reader, writer)):
                 each.close()

@@ -122,7 +122,7 @@ def test_each_address_gets_one_trace_at_a_time(stage: Any) -> None:
             refused = await get(address)
             assert refused.status_code == 429
             assert int(refused.headers["Retry-After"]) > 0
-            assert "Another trace is being made" in refused.text
+            assert "The monitor is making another trace" in refused.text
         assert (await get(99)).status_code == 429
         end.set()
         assert {(await one).status_code for one in waiting} == {200}

@@ -89,8 +89,6 @@ def run(target: Target, seed: int, first: int, ends: Callable[[int], bool]) -> T
         ends: Returns whether to end after so many inputs.
     """
     tally, corpus = Tally(), corpus_of(target)
-    # No input pays for what the first call in a process imports and keeps.
-    check(target, target.seeds[0])
     begun_s = time.process_time()
     while not ends(tally.inputs):
         number = first + tally.inputs
