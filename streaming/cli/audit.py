@@ -66,7 +66,7 @@ def command() -> None:
     "--fix",
     is_flag=True,
     panel=Panel.OUTPUT,
-    help="Write messages that the mirror lacks to the mirror's topic.",
+    help="Write the missing messages to the mirror's topic.",
 )
 @json_option
 @setting(
@@ -81,9 +81,9 @@ def compare_command(**options: Any) -> None:
     """Check that a mirror has all messages of a store or of another mirror.
 
     The command compares the hash and the sender's time of each message. It prints each
-    message that only one of the two has. If --rest is given, the command compares the
-    messages on the given topics with a store. If --peer is given, it compares all
-    messages that have a hash with another mirror.
+    message that only one of the two has. If --rest names a store, the command compares
+    the messages on the given topics. If --peer names another mirror, it compares all
+    messages that have a hash.
 
     If the mirror lacks a message when the command ends, the exit code is 1.
     """
@@ -112,8 +112,8 @@ def compare_command(**options: Any) -> None:
     default="127.0.0.1",
     panel=Panel.PEER,
     help="Address on which the server listens for other mirrors. If other machines "
-    "can reach it, give a --web-config that requires client certificates or has "
-    "peer_tokens.",
+    "can reach the address, give a --web-config that requires client certificates or "
+    "has peer_tokens.",
 )
 @setting(
     "--sync-port",
@@ -127,7 +127,7 @@ def compare_command(**options: Any) -> None:
     type=Duration("d", 0.01),
     default=7.0,
     panel=Panel.TIME,
-    help="Maximum age of the messages to compare, since the sender's time.",
+    help="Maximum age of the messages to compare, counted from the sender's time.",
 )
 @serving_options("the server's metrics", 9112, shared=("insecure_web",))
 @log_option()
@@ -138,7 +138,7 @@ def serve_command(
     insecure_web: bool,
     **options: Any,
 ) -> None:
-    """Let other mirrors find the messages that they lack, and copy them."""
+    """Let other mirrors find and copy the messages that they lack."""
     check_exposure(
         "--sync-host",
         sync_host,

@@ -157,8 +157,8 @@ def replay_command(
     """Write dead letters back to their original topic, if they are now valid.
 
     The new record has the key, value, time and headers of the original record, except
-    that the header `source` is `replay`. If the record is more than an hour older than
-    the monitor's clock, the monitor counts the frame, but not its message.
+    that the header `source` is `replay`. If the record's time is more than an hour
+    before the monitor's clock, the monitor counts the frame, but not its message.
 
     The dead letters remain in the dead-letter topic, and nothing marks them as
     replayed, so replay each of them only once. If a dead letter is refused or does not

@@ -29,8 +29,7 @@ from streaming.cli.values import EXISTING_FILE, Number
     type=Number(0),
     default=0.0,
     panel=Panel.TIME,
-    help="Seconds of record time that the command writes per second; 0: as fast as "
-    "possible.",
+    help="Speed, as a multiple of real time; 0: as fast as possible.",
 )
 @setting(
     "--restamp",

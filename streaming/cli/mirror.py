@@ -63,12 +63,12 @@ def _refuse_from_file(
 def command(**options: Any) -> None:
     """Copy SDS traffic from the REST API of Waku nodes into Kafka.
 
-    The mirror reads the messages that the nodes relay. It reads messages that it missed
-    from the stores of the nodes. While Kafka is unreachable, records wait on disk.
+    The mirror reads the messages that the nodes relay. If it missed messages, it reads
+    them from the nodes' stores. While Kafka is unreachable, records wait on disk.
 
     You can kill the command at any moment. If you restart the mirror with the same
-    --state, it continues where it stopped. If the mirror may have missed messages, the
-    tap has a capture gap.
+    --state, it continues where it stopped. If the mirror may have missed messages, it
+    leaves a capture gap.
     """
     from streaming.cli.actions.mirror import mirror
 

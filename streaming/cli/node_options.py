@@ -68,8 +68,8 @@ def node_options(*, required: bool = True) -> Decorator:
             required=required,
             multiple=True,
             metavar="URL",
-            help="REST API of a Waku node. You can repeat the option, because the "
-            "mirror misses fewer messages if it reads several nodes.",
+            help="REST API of a Waku node. A mirror that reads several nodes misses "
+            "fewer messages. Repeatable.",
         ),
         setting(
             "--rest-timeout",
@@ -134,8 +134,8 @@ traffic_options = option_group(
             "pubsub_topics",
             multiple=True,
             help="Pubsub topic whose SDS messages are mirrored. If --content-topic "
-            "is given too, all messages on the given content topics are mirrored. "
-            "Repeatable.",
+            "is given too, all messages that are on topics of both options are "
+            "mirrored. Repeatable.",
         ),
         setting(
             "--content-topic",
@@ -177,7 +177,7 @@ mirroring_options = option_group(
             "--store/--no-store",
             default=_DEFAULTS.store,
             panel=Panel.NODES,
-            help="Read messages that the mirror missed from the store of the node.",
+            help="If the mirror missed messages, read them from the node's store.",
         ),
         setting(
             "--cache-messages",

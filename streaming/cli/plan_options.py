@@ -165,7 +165,7 @@ forecast_options = option_group(
             "--record-bytes",
             type=click.IntRange(0, 1_000_000),
             default=260,
-            help="Bytes of a Kafka record without its frame: key, headers and framing.",
+            help="Bytes that a Kafka record adds to its frame, mainly key and headers.",
         ),
     ),
     _settings,

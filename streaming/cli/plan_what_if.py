@@ -133,11 +133,11 @@ def what_if_command(
 ) -> None:
     """Compare a channel with variants of its settings.
 
-    For the channel and each variant, the command prints bytes, delivery,
-    acknowledgement, recovery and repair, and how much of the filter and of the rate
-    limit is used. A history or a file describes the channel. Some figures are computed
-    by formulas. Others are simulated, and have 95 % intervals. The command needs the
-    Python extra `plan`.
+    For the channel and each variant, the command prints figures on bytes, delivery,
+    acknowledgement, recovery and repair. It also prints the used share of the rate
+    limit, and how fast a new filter fills. A history or a file describes the channel.
+    Some figures are computed by formulas. Others are simulated, and have 95 %
+    intervals. The command needs the Python extra `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 

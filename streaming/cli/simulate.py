@@ -44,8 +44,7 @@ from streaming.cli.values import FILE, Duration, Number
     type=Number(0),
     default=1.0,
     panel=Panel.TRAFFIC,
-    help="Simulated seconds that the command writes per second; 0: as fast as "
-    "possible.",
+    help="Speed, as a multiple of real time; 0: as fast as possible.",
 )
 @setting(
     "--truth",
@@ -58,8 +57,8 @@ def command(**options: Any) -> None:
     """Simulate SDS participants on a lossy network, and write their traffic to Kafka.
 
     The participants and taps are simulated, but the frames are real SDS frames. If
-    --speed is above 1, record times begin in the past, so that the time of the last
-    record is about the time at which it is written.
+    --speed is above 1, record times begin in the past, and the last record has about
+    the time at which it is written.
     """
     from streaming.cli.actions.simulate import simulate
 

@@ -43,7 +43,7 @@ from streaming.settings import Window
     "--follow",
     is_flag=True,
     panel=Panel.TIME,
-    help="Then trace new records until Ctrl-C.",
+    help="Also trace new records, until Ctrl-C.",
 )
 @setting(
     "--format",

@@ -95,14 +95,14 @@ span_options = option_group(
             "--from",
             "from_ms",
             type=Time(),
-            help="Earliest sender's time of the messages to compare, inclusive; by "
+            help="Compare messages whose sender's time is this time or later; by "
             "default, --to minus --last.",
         ),
         setting(
             "--to",
             "to_ms",
             type=Time(),
-            help="Latest sender's time of the messages to compare, exclusive; by "
+            help="Compare messages whose sender's time is before this time; by "
             "default, now minus --settle.",
         ),
         setting(
