@@ -45,8 +45,7 @@ def claim_scratch(root: Path | None = None) -> Path:
         root.mkdir(mode=0o700)
     if not _is_own(root):
         _log.warning(
-            "the directory %s belongs to another user, so the files that killed JVMs "
-            "left in it are not removed",
+            "other users can write to %s, so files of killed JVMs remain there",
             root,
         )
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))

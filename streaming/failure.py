@@ -49,7 +49,7 @@ class BatchTooLarge(RuntimeError):
         return (
             f"a batch has more than {self.limit_bytes:,} bytes, because its records "
             "are larger than expected: the job plans the batch again in smaller "
-            "parts; if the job ends, use a lower --max-batch-records"
+            "parts; if this fails, use a lower --max-batch-records"
         )
 
 

@@ -70,8 +70,8 @@ class Watchdog:
         if before_s is not None and before_s - ahead_s > _SET_BACK_S:
             message = (
                 f"the wall clock was set back by {before_s - ahead_s:,.0f} s: the "
-                "query is stopped, because Spark would start no batch until the "
-                "clock reaches the earlier time again"
+                "query is stopped, because Spark would start no batch until these "
+                "seconds have passed"
             )
             raise JobFailed(message, passes=True)
         # After a pause of the process, for example for a backup, the idle time

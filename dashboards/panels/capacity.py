@@ -156,9 +156,9 @@ _TRAFFIC: list[Panel] = [
 _PARTICIPANTS: list[Panel] = [
     lines(
         "Participants by channel",
-        "Participants that sent a frame in the last ten minutes, in the ten channels "
-        "with the most such participants. Filters, requests and answers grow with the "
-        "number of senders.",
+        "Number of participants that sent a frame in the last ten minutes. Shows the "
+        "ten channels with the highest values. Filters, requests and answers grow "
+        "with the number of senders.",
         _greatest("sds_channel_participants"),
     ),
     lines(
@@ -180,8 +180,8 @@ _PARTICIPANTS: list[Panel] = [
     lines(
         "Budget by purpose",
         "Broadcasts per second: new messages, answers to repair requests, retries and "
-        "sync messages. If less than half of the broadcasts are new messages, "
-        "reliability costs more broadcasts than the messages.",
+        "sync messages. If less than half of the broadcasts are new messages, most "
+        "broadcasts serve reliability.",
         Query(_new(), "new messages"),
         per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
         per_second("sds_frames_total", CHANNELS, "sync", kind="sync"),
@@ -249,7 +249,7 @@ _OWN_LIMITS: list[Panel] = [
     figure(
         "Channels and groups",
         "Number of channels and MVDS groups in the monitor's state, and number of "
-        "channels and groups with a label. The latter numbers include 'other'.",
+        "channels and groups with a label. The value 'other' counts as a label.",
         Query(_STATE_CHANNELS, "all channels"),
         Query(f"count({select('sds_channel_info', JOB)})", "channels with a label"),
         sums("sds_monitor_state_groups", JOB, "all groups"),
@@ -322,8 +322,8 @@ _SEGMENTS: list[Panel] = [
     ),
     lines(
         "Contradicting segments",
-        "Number of wrong segments per graph step. A wrong segment contradicts the "
-        "hash of the payload, or an earlier segment of the same message. If the value "
+        "Number of wrong segments per graph step. A wrong segment contradicts an "
+        "earlier segment of the same message, or the hash of the payload. If the value "
         "is above 0, a client is broken, or a participant forges segments.",
         per_step("sds_segments_disagreeing_total", CHANNELS, "segments"),
     ),

@@ -74,8 +74,8 @@ _NOW: list[Panel] = [
     ),
     moment(
         "Oldest in flight",
-        "Time at which a tap first saw the oldest message that still waits for "
-        "acknowledgement before its deadline.",
+        "Event time of the oldest unacknowledged message that is less than two minutes "
+        "old.",
         f"min({_OLDEST})",
         absent="none",
     ),
@@ -87,17 +87,17 @@ _NOW: list[Panel] = [
     ),
     states(
         "Verdict",
-        "The channel's verdict at each time. Blind: the taps missed records, so "
-        "losses in other panels may be the taps' fault.",
+        "The channel's verdict over time. Blind: the taps missed records, so losses "
+        "in other panels may be the taps' fault.",
         Query(queries.named(queries.trouble(CHANNEL), CHANNEL), "{{name}}"),
         colours.VERDICT_MAPPINGS,
     ),
     lines(
         "Findings that do not count",
-        "Number of problems in the last ten minutes, such as lost messages. Problems "
-        "that the taps or the mirror may have caused do not count. While the monitor "
-        "holds back an alert because of a capture gap, the line 'held back' is above "
-        "0. The status page shows why the monitor holds back the alert.",
+        "Number of findings in the last ten minutes, such as lost messages. A finding "
+        "does not count if the taps or the mirror may have caused it. While the "
+        "monitor holds back an alert because of a capture gap, the line 'held back' is "
+        "above 0. The status page shows why the monitor holds back the alert.",
         *(
             Query(queries.or_else(queries.total(metric, CHANNEL)), legend)
             for metric, legend in (
@@ -124,10 +124,10 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     ),
     lines(
         "Acknowledgement latency, quantiles",
-        "Within these times, 50 %, 95 % and 99 % of the acknowledged messages were "
-        "acknowledged. Definite: a causal history names the message. Probable: "
-        "filters of other participants contain the message. The dashed line is the "
-        "deadline. The histogram has no values above ten minutes.",
+        "50 %, 95 % and 99 % of the acknowledgements came within these times. "
+        "Definite: a causal history names the message. Probable: filters of other "
+        "participants contain the message. The dashed line is the deadline. The "
+        "histogram has no values above ten minutes.",
         *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="definite"),
         *quantiles("sds_ack_latency_seconds", CHANNEL, evidence="probable"),
         unit="s",
@@ -188,8 +188,8 @@ _DELIVERY: list[Panel] = [
     ),
     lines(
         "Delivery recovery time",
-        "Time for which a participant lacked a message, according to the "
-        "participant's frames. Long times mean that repair or Store queries are slow. "
+        "How long a participant lacked a message, according to the participant's "
+        "frames. Long times mean that repair or Store queries are slow. "
         "If no participant lacked a message, the panel is empty.",
         *quantiles("sds_delivery_recovery_seconds", CHANNEL),
         unit="s",
@@ -219,8 +219,8 @@ _GAPS: list[Panel] = [
     lines(
         "Gap duration",
         "Duration of gaps whose message arrived. A gap begins when a frame names an "
-        "unseen message, and ends with the first copy of this message. If no such "
-        "message arrived, the panel is empty.",
+        "unseen message, and ends with the first copy of this message. If no "
+        "message of a gap arrived, the panel is empty.",
         *quantiles("sds_dependency_gap_seconds", CHANNEL),
         unit="s",
     ),

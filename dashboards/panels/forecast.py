@@ -40,8 +40,8 @@ LIMITS: list[Panel] = in_lines(
         ),
         ratios(
             "Headroom of the nearest limits",
-            "Unused shares of the ten limits with the smallest unused shares. If the "
-            "share is 0, the channel has reached the limit.",
+            "The ten limits with the smallest unused shares. If the share is 0, the "
+            "channel has reached the limit.",
             Query(queries.named(_NEAREST, CHANNELS), "{{name}} {{limit}}"),
         ),
     ],
@@ -87,9 +87,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Staleness of the forecasts",
-            "Time since the monitor last computed the forecasts. If this time exceeds "
-            "two hours, the computation fails. The page Planning of the status page "
-            "shows why the computation fails.",
+            "Time since the monitor last computed the forecasts. More than two hours "
+            "mean that the computation fails. The page Planning of the status page "
+            "shows the reason.",
             f"time() - {computed}",
             unit="s",
         ),

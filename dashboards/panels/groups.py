@@ -130,9 +130,9 @@ _VERDICTS: list[Panel] = [
     ),
     states(
         "Verdict",
-        f"Verdict of each chosen group. Failing: more than {UNACKNOWLEDGED_SHARE:.0%} "
-        "of the pairs of a message and a receiver that ended in the last ten minutes "
-        "were not acknowledged. Group `unknown` contains records whose group is "
+        f"Verdict of each chosen group. Failing: in the last ten minutes, more than "
+        f"{UNACKNOWLEDGED_SHARE:.0%} of the pairs of a message and a receiver ended "
+        "without an acknowledgement. Group `unknown` contains records whose group is "
         "unknown.",
         Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
         colours.VERDICT_MAPPINGS,
@@ -158,7 +158,7 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     ),
     lines(
         "Outcome of addressed pairs",
-        "Pairs of a message and a receiver that ended per graph step, by outcome. "
+        "Ended pairs of a message and a receiver per graph step, by outcome. "
         "Unwitnessed: the receiver sent nothing, or already has the message, so this "
         "is not a fault.",
         per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
@@ -226,8 +226,8 @@ _COST: list[Panel] = [
     ),
     lines(
         "Bytes by type",
-        "Bytes of records per second, by type. Type `other` contains the bytes of "
-        "payloads that belong to no record. These bytes count in the group `unknown`.",
+        "Bytes of records per second, by type. Type `other` contains payload bytes "
+        "outside of records. These bytes count in the group `unknown`.",
         per_second("mvds_bytes_total", CHANNELS, "{{type}}"),
         unit="Bps",
         stacked=True,

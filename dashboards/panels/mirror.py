@@ -39,7 +39,7 @@ _FIGURES: list[Panel] = [
     ),
     moment(
         "Oldest record waiting",
-        "Time for which the oldest record on a mirror's disk has waited for Kafka. A "
+        "How long the oldest record on a mirror's disk has waited for Kafka. A "
         "wait of seconds is normal. A wait of minutes means that Kafka accepts no "
         "records.",
         "min(sds_mirror_oldest_spooled_timestamp_seconds)",
@@ -142,8 +142,8 @@ AUDITS: list[Panel] = [
     ),
     moment(
         "Compared up to",
-        "The last audit compared the messages with timestamps up to this time. By "
-        "default, this time is a minute before the audit (--settle).",
+        "Timestamp up to which the last audit compared messages. By default, it is a "
+        "minute before the audit (--settle).",
         "min(sds_audit_compared_until_timestamp_seconds)",
         absent="no audit",
     ),

@@ -232,7 +232,8 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
         present = plan.setting(key)
         if isinstance(present, bool) or not isinstance(present, int | float):
             problem = (
-                f"is {shown(text)}, but this setting is no number: give a value instead"
+                f"is the factor {shown(text)}, but the present value is not a number: "
+                "give a new value"
             )
             raise TableError(key, problem)
         number *= present

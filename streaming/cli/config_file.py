@@ -122,8 +122,8 @@ def _in_table(
         name = printable(shorten(unknown[0], _LONGEST_NAME))
         names = sorted(known | commands.keys())
         message = (
-            f"{path} sets {name} for {full_name}, but the command has no such setting"
-            f"{did_you_mean(unknown[0], names)}: allowed is {', '.join(names)}"
+            f"{path} sets {name} for {full_name}, but {full_name} has no setting {name}"
+            f"{did_you_mean(unknown[0], names)}: use one of {', '.join(names)}"
         )
         raise click.BadParameter(message)
     return {name: one for name, one in table.items() if name not in commands}

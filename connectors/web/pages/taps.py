@@ -205,8 +205,8 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
         return f"No tap had a sequence gap{lately}."
     return (
         "If all taps of a channel were interrupted, the channel is blind, because "
-        "messages that seem lost may have been missed only by the taps. Check that "
-        "the mirror runs and that its node has peers. The channel gets its next "
+        "messages that seem lost may have been delivered unseen. Check that the "
+        "mirror runs and that its node has peers. The channel gets its next "
         f"verdict {words.duration(settings.verdict_window_ms)} after the last "
         "interruption."
     )

@@ -116,8 +116,8 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):
         text = (
-            f"a message has {len(message.time_differences)} times, but hashes of "
-            f"{len(hashes)} bytes in total"
+            f"a message with {len(message.time_differences)} times has {len(hashes)} "
+            f"bytes of hashes, but must have {HASH_BYTES} bytes for each time"
         )
         raise BadFrame(text)
     times_ns = list(accumulate(message.time_differences))

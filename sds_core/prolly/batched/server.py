@@ -177,9 +177,9 @@ def _check_open(request: pb.Open) -> None:
         raise BadFrame(text)
     if request.height > MAX_LEVEL + 1 or request.height != len(request.tail_children):
         text = (
-            f"the height of a tree is {request.height}, but must be at most "
-            f"{MAX_LEVEL + 1} and equal to {len(request.tail_children)}, the number of "
-            "lists of tail children"
+            f"a tree has height {request.height} and {len(request.tail_children)} "
+            "lists of tail children: both numbers must be equal, and at most "
+            f"{MAX_LEVEL + 1}"
         )
         raise BadFrame(text)
     if not all(request.tail_children):

@@ -55,8 +55,8 @@ def run_all(
                 done()
         except BrokenProcessPool as error:
             message = (
-                "a process that simulates was killed, perhaps because memory ran "
-                "out: give fewer participants or messages"
+                "a simulation process was killed, perhaps because memory ran out: give "
+                "fewer participants or messages"
             )
             raise Failed(message) from error
         except BaseException:

@@ -107,7 +107,8 @@ def test_long_payload_has_segments() -> None:
         (
             "sds_r",
             "2x",
-            "sds_r is '2x', but this setting is no number: give a value instead",
+            "sds_r is the factor '2x', but the present value is not a number: give a "
+            "new value",
         ),
         (
             "t_min_s",
