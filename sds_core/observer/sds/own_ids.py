@@ -40,10 +40,7 @@ class Sight(enum.Enum):
 @native
 @dataclass(slots=True)
 class OwnIds:
-    """Classifies each broadcast by its id, for example as a rebroadcast.
-
-    The constructor gets the parts of the channel's model that this class uses.
-    """
+    """Classifies each broadcast by its id, for example as a rebroadcast."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
