@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 
 def check_least(options: object, least: Mapping[str, float], note: str = "") -> None:
-    """Check that options which are not None have at least their minimum.
+    """Check that each option is None or at least its minimum.
 
     `note` is appended to the error message. It can name other allowed values.
 

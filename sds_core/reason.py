@@ -1,4 +1,4 @@
-"""Reasons for dead letters. They have their own module, as decoders import slowly."""
+"""Reasons for dead letters, in a module without the decoders, which import slowly."""
 
 from __future__ import annotations
 

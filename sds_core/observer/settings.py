@@ -15,12 +15,12 @@ class ObserverSettings:
     horizon_ms: int = 3_600_000
     # Section 2: each table of a channel's view has at most this number of entries.
     remembered: int = 20_000
-    # Section 2: for each kind of id, at most this number of ids are searched for in a
-    # filter, the newest.
+    # Section 2: for each kind of id, a filter is searched for at most this number of
+    # the newest ids.
     searched: int = 1_000
-    # Sections 2 and 5: messages that a participant may lack are tracked, at most
-    # `awaited` (the newest) per participant and `awaited_by_all` per channel. Filters
-    # are tracked for at most `followed` participants per channel.
+    # Sections 2 and 5: of the messages that a participant may lack, the newest are
+    # tracked: at most `awaited` per participant and `awaited_by_all` per channel.
+    # Filters are tracked for at most `followed` participants per channel.
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000

@@ -59,7 +59,7 @@ _BELOW = {
     "repair_window_nim_ms": "horizon_ms",
     "settle_ms": "gap_deadline_ms",
 }
-"""Each key must be set below the setting that is its value."""
+"""Each key is a setting that must be less than the setting in its value."""
 
 
 def read_values(table: Mapping[str, Any]) -> Values:

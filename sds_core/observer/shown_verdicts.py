@@ -25,7 +25,7 @@ WORST_FIRST = (
     Verdict.FAILING.value,
     Verdict.BLIND.value,
     Verdict.DEGRADED.value,
-    # A minute that was partly not watched is not good.
+    # If part of a minute was not watched, the minute does not count as good.
     NOT_WATCHED,
     Verdict.WARMING_UP.value,
     Verdict.QUIET.value,

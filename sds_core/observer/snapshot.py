@@ -42,8 +42,8 @@ class MirrorAudit(NamedTuple):
     """Messages that the newest audit did not find in the mirror (docs/figures.md, 8).
 
     Attributes:
-        newest_missing_ms: By channel, sender's time of the newest message that the
-            mirror lacks, Unix ms.
+        newest_missing_ms: For each channel, the sender's time of the newest message
+            that the mirror lacks, Unix ms.
     """
 
     newest_missing_ms: Mapping[str, int] = MappingProxyType({})
@@ -168,7 +168,7 @@ class JobFigures:
 
     @property
     def topic_missing_since_ms(self) -> int | None:
-        """Wall time from which on the topic did not exist, Unix ms, or None."""
+        """Wall time since which the topic does not exist, Unix ms, or None."""
         return None if self.missing_topic is None else self.missing_topic.since_ms
 
 
@@ -245,9 +245,9 @@ class Snapshot:
         """Whether the job has fresh figures and no view is failing or blind.
 
         Figures are fresh if Kafka answers, and the job runs, does not lag, and can read
-        new records. At least one view needs a verdict, unless all have ended. The clock
-        must not be wrong, because a wrong clock turns records into dead letters. Muted
-        views are ignored.
+        new records. At least one view must have a verdict, unless all have ended. The
+        clock must not be wrong, because a wrong clock turns records into dead letters.
+        Muted views are ignored.
         """
         return (
             self.primed
@@ -300,7 +300,7 @@ class Snapshot:
         )
 
     def with_table(self, table: ChannelTable, wall_ms: int) -> Snapshot:
-        """Return the snapshot with a channel table; mutes are those of `wall_ms`."""
+        """Return the snapshot with a channel table and its mutes at `wall_ms`."""
         mutes = table.mutes_at(wall_ms)
         views = {
             prefix: replace(

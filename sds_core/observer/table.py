@@ -92,7 +92,7 @@ class PackedTable(msgspec.Struct, array_like=True):
 class Table(Generic[Entry]):
     """Entries by key, in order of insertion.
 
-    You may change an entry that you looked up until `flush` or `packed` is called.
+    Until `flush` or `packed` is called, you may change an entry that you looked up.
     After that, look up the entry again before you change it.
 
     Raises:

@@ -67,8 +67,8 @@ class TapTotals(msgspec.Struct, array_like=True):
             0 before this record, or if a release up to 0.12 read it.
     """
 
-    # Summed over taps, this is the minimum, so that an alert on silence covers each
-    # tap.
+    # For all taps together, this is the minimum, so that an alert on silence covers
+    # each tap.
     last_seen_ms: Annotated[int, least] = 0
     missing_records: int = 0
     last_hole_ms: int | None = None
@@ -315,7 +315,7 @@ class TapView:
             self._state = TapState(ahead=state.ahead, ahead_own=state.ahead_own)
 
     def _seen(self, time_ms: int, own_times: Sequence[int]) -> None:
-        """Judge the silence before records whose topic's clock is `time_ms`.
+        """Judge the silence before records at `time_ms` of the topic's clock.
 
         `own_times` are the records' times according to the tap's own clock, Unix ms.
         """
@@ -324,7 +324,7 @@ class TapView:
         last_own_ms = state.last_own_ms
         # Releases up to 0.12 judged all records that they had seen.
         last_ms: int = state.judged_ms or totals.last_seen_ms
-        # A tap may send any time, so differences of own times may exceed 64 bits.
+        # A tap may send any number as its time, so differences may exceed 64 bits.
         first_own_ms = min(own_times)
         if last_own_ms is None or max(own_times) < last_own_ms:
             # The tap's own clock cannot show how much time passed since the last
@@ -344,8 +344,8 @@ class TapView:
     def _seen_now(self, clock_ms: int, own_times: Sequence[int]) -> None:
         """Process records at exactly the clock's time; more such records may follow.
 
-        If they may end a capture gap, the tap counts as silent until all such records
-        are known.
+        If these records may end a capture gap, the tap counts as silent until all of
+        them are known.
         """
         totals, state = self.totals, self._state
         hole_ms, last_own_ms = self._settings.tap_hole_ms, state.last_own_ms

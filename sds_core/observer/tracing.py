@@ -211,7 +211,7 @@ class Tracing(Protocol[_FrameIn]):
         """See the class."""
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Whether a record's value may match a query. Only True may be wrong.
+        """Whether a record's value may match a query. False is always right.
 
         The test is fast. It ignores Waku hashes, which are not in the value.
         """

@@ -11,7 +11,7 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 Excused = Callable[[int, int], bool]
-"""Takes the times at which evidence began and was found; returns if it is excused."""
+"""Takes when evidence began and was found; returns whether it is excused."""
 
 
 class ViewTotals(Protocol):

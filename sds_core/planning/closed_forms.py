@@ -86,7 +86,7 @@ def missed_messages(plan: ChannelPlan) -> float | None:
 
 
 def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
-    """Return the share of messages that any other participant receives in time.
+    """Return the share of messages that at least one other participant gets in time.
 
     For a target time S and n participants, the share is 1 - (1 - (1 - loss) F(S))^(n -
     1). F is the log-normal distribution function of the delay. The result is None if

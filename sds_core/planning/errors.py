@@ -53,7 +53,7 @@ class TooLittleTraffic(NoForecast):
 
 
 class NotFitted(NoForecast):
-    """The model has no solution for a figure, for example for one on an exact line."""
+    """The model has no solution for a figure, for example if it is an exact line."""
 
     def __init__(self) -> None:
         super().__init__("the model cannot be fitted to the history")

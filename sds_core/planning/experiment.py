@@ -48,8 +48,8 @@ _LEAD_INTERVAL_S = 2.0
 _LARGE_GROUP = 100
 """If a group has more participants, the warm-up has no losses.
 
-In a large group, each loss causes many sync messages, so most frames would be received
-in a warm-up with losses. After the warm-up, the channel is silent for T_max, but at
+In a large group, each loss causes many sync messages, so a warm-up with losses would
+use most of the run's frames. After the warm-up, the channel is silent for T_max, but at
 most 300 s. Even so, the first minute with losses has as many sync messages as later
 minutes.
 """

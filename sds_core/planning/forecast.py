@@ -95,7 +95,7 @@ class _Daily(NamedTuple):
 
 
 Daily = Mapping[str, _Daily]
-"""Daily figures. They have the names of `Forecast.figures`."""
+"""Daily figures by the names of `Forecast.figures`."""
 
 
 def daily_figures(

@@ -26,7 +26,7 @@ This time is longer than a weekend. Figures from before a silence are not used.
 """
 
 CLOCK_MS = DAY_MS
-"""If a row's time is further in the future, ms, the row comes from a wrong clock."""
+"""If a row is further in the future than this, ms, it comes from a wrong clock."""
 
 LEAST_DAYS = 14
 """Minimum days of history. Each weekday occurs twice, as one value may be chance."""
@@ -110,7 +110,7 @@ def hours_of(
     silences = np.flatnonzero(np.diff(minutes) > SILENCE_MS)
     first = int(silences[-1]) + 1 if len(silences) else 0
     used = rows[first:]
-    # No row precedes the first row, so the changes in its hour are unknown.
+    # Without an earlier row, the changes in the first row's hour are unknown.
     begin = int(minutes[first]) // HOUR_MS + 1
     number = end_ms // HOUR_MS - begin
     whole_days = max(number, 0) // DAY_HOURS

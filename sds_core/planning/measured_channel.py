@@ -79,7 +79,7 @@ def measured_channel(
     used = min(len(hours.grown["messages"]), _WEEK_HOURS)
     grown = {name: float(one[-used:].sum()) for name, one in hours.grown.items()}
     gauges = {name: one[-used:] for name, one in hours.gauges.items()}
-    # Without a frame, a message's length is unknown, so it does not count.
+    # A message without a seen frame has an unknown length, so it does not count.
     messages = min(grown["messages"], grown["frames_content"])
     participants = int(gauges[PARTICIPANTS].max())
     if messages < LEAST_MESSAGES or participants < 2:

@@ -110,8 +110,8 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # For each message that no other participant has yet, by sender: the filters
-        # that the sender received.
+        # By sender, and by message that no other participant has yet: the filters that
+        # the sender received.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 

@@ -20,8 +20,8 @@ from sds_core.planning.measured import Performance, Run, Scaling
 MIX = ((1, 10), (5, 5), (25, 3))
 """Classes of channels in the data set `mix` (benchmarks/data.py).
 
-Each class has a number of channels and of participants per channel. At 10 frames/s,
-this number of channels has filters, and the same number has none. Each class has a
+Each class has a number of channels and of participants per channel. At 10 frames/s, a
+class has this number of channels with filters, and as many without. Each class has a
 third of all frames.
 """
 

@@ -26,7 +26,7 @@ class Builder:
         self._levels: list[list[Node]] = []
 
     def add_leaf(self, key: bytes, node_hash: bytes) -> None:
-        """Add a message. `node_hash` is the node hash of its leaf."""
+        """Add a message. `node_hash` is the node hash of the message's leaf."""
         self._keys.append(key)
         self._hashes.append(node_hash)
         if node_hash < self._limit:

@@ -23,7 +23,7 @@ _LONGEST_REASON: Final = 200
 
 
 class Kind(enum.IntEnum):
-    """Kind of a frame's message. 75/WAKU2-SYNC has 1 to 6, our protocol 16 and up."""
+    """Kind of a frame's message: 1 to 6 in 75/WAKU2-SYNC, 16 and up in our protocol."""
 
     EXCHANGE_ROOT_REQUEST = 1
     EXCHANGE_ROOT_RESPONSE = 2

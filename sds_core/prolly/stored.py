@@ -1,7 +1,7 @@
 """The part of a tree that a store of nodes must hold: the buckets of level 1.
 
-All nodes of higher levels can be computed from these buckets. No message must be hashed
-again.
+All nodes of higher levels can be computed from these buckets. No message needs to be
+hashed again.
 """
 
 from __future__ import annotations

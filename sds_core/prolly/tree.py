@@ -77,8 +77,8 @@ class ProllyTree:
     ) -> Self:
         """Return a tree in which some messages are inserted and some are deleted.
 
-        To insert a message that the tree has, or delete a message that it lacks,
-        changes nothing. A message in both arguments is deleted.
+        Nothing changes if an inserted message is in the tree, or a deleted one is not.
+        A message in both arguments is deleted.
 
         Raises:
             BadItem: A message cannot be in a tree.

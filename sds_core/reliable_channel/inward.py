@@ -126,7 +126,7 @@ class Inward:
         return frame is not None and frame.kind is FrameKind.EPHEMERAL
 
     def is_of_channel(self, arrived: Arrived) -> bool:
-        """Return whether another participant sent the message with a causal history.
+        """Return whether a message has a causal history and is another participant's.
 
         A query on connect stops at such a message, because SDS then finds earlier
         messages.

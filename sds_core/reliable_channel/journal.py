@@ -131,8 +131,8 @@ class StoredChannel:
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # The journal is replaced before the input, because a restart recovers the
-        # input's events from its entry.
+        # The state replaces the journal before the input is added, because a restart
+        # recovers the input's events from the journal.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)

@@ -167,7 +167,7 @@ class ReliableChannelOptions:
                 "allowed"
             )
             raise ValueError(message)
-        # This call checks segmentation and profile. Its errors name the wrong option.
+        # This call checks segmentation and profile. Its errors name the invalid option.
         self.fitting_segmentation()
 
     def fitting_segmentation(self) -> SegmentationOptions | None:

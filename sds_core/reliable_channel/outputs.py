@@ -29,8 +29,8 @@ class StoreRequest(NamedTuple):
 
     Attributes:
         hashes: Hashes to find, 32 bytes each; empty in a query by time.
-        start_ms, end_ms: First and last sender's time to find, Unix ms; 0 in a query by
-            hash.
+        start_ms, end_ms: Earliest and latest sender's time to find, Unix ms; 0 in a
+            query by hash.
         cursor: Cursor from the previous page; None to query the first page.
     """
 

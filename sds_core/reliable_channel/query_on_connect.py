@@ -15,14 +15,14 @@ import msgspec
 from sds_core.reliable_channel.options import ReliableChannelOptions
 
 _CLOCK_DRIFT_MS = 20_000
-"""Maximum clock error of a sender that stores accept (logos-delivery), ms.
+"""Maximum error of senders' clocks that stores accept (logos-delivery), ms.
 
 For this time after a query, a store may still receive messages of the queried period.
 """
 
 
 class TimeRange(NamedTuple):
-    """The first and the last sender's time that a query covers, Unix ms."""
+    """The period of senders' times that a query covers, Unix ms."""
 
     start_ms: int
     end_ms: int

@@ -72,7 +72,7 @@ class Budget:
         return None
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return when messages that must wait may be sent, Unix ms; inf if never."""
+        """Return when waiting messages may be sent, Unix ms; inf if never."""
         return inf
 
     def state(self) -> bytes:
@@ -165,7 +165,7 @@ class RateLimit(Budget):
         return None
 
     def renewed_ms(self, now_ms: int) -> float:
-        """Return when a class that must wait may be sent, Unix ms; inf if never.
+        """Return when a waiting class of messages may be sent, Unix ms; inf if never.
 
         At this time, the current `drop_reason` ends.
         """

@@ -163,7 +163,7 @@ class Sending:
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        # The application's id replaces the frame's, because only events use it.
+        # Only events use this id, so it is the id that the application knows.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS sends, and its results

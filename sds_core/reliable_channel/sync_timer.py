@@ -2,7 +2,7 @@
 
 Participants share the work. Each participant draws a random time for its next sync
 message. If another participant sends earlier, the participant draws again instead. But
-only we send our repair requests, so traffic of others does not delay a sync message
+others do not send our repair requests, so their traffic does not delay a sync message
 with requests (SDS-R guide, "Periodic Sync Messages").
 
 This timer replaces the timer of the SDS participant (`sds_core.message_channel.sync`),

@@ -88,7 +88,7 @@ class Presence(NamedTuple):
 
 
 class Sighting(NamedTuple):
-    """A tap recorded a transmission. If it had recorded it before, this is a replica.
+    """A tap recorded a transmission. The tap's later records of it are replicas.
 
     Attributes:
         at_ms: event time of the record, according to the tap's clock.

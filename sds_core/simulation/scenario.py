@@ -94,7 +94,7 @@ class Traffic(Table, frozen=True, kw_only=True):
 
 
 class LostTail(Table, frozen=True, kw_only=True):
-    """Messages at the end of a channel that no other participant ever receives.
+    """Messages at a channel's end that no other participant ever receives.
 
     A present participant sends these messages when `duration_s` ends.
 

@@ -19,7 +19,7 @@ from sds_core.wire import Dialect, FrameKind
 
 
 class HistoryHead(msgspec.Struct, array_like=True):
-    """The start of the causal history in a participant's newest first copy.
+    """The start of the causal history in the latest of a participant's first copies.
 
     Attributes:
         dialect, lamport: Dialect and Lamport timestamp of the frame.
@@ -53,8 +53,8 @@ class HistoryHeads:
                 After a restart, the earlier history proves nothing.
 
         Returns:
-            The sender's previous history, if it has the same dialect, is older and is
-            not longer; otherwise None. Then, the new history's last entries do not
+            The sender's previous history; None if it has another dialect, is not older,
+            or is longer. If it is returned, the new history's last entries do not
             precede the previous history's first entry.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:

@@ -1,4 +1,4 @@
-"""Limits on the cost of a frame, which only hostile traffic reaches.
+"""Limits on the cost of a frame; only hostile traffic reaches them.
 
 Entries dropped by a limit are counted (docs/figures.md, 2).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 MOST_HISTORY = 500
-"""Only this number of last entries of a history is read; js-waku sends 200."""
+"""At most this number of a history's last entries is read; js-waku sends 200."""
 
 MOST_REQUESTS = 100
 """Maximum number of repair requests read from a frame; libraries send up to three."""
@@ -25,8 +25,8 @@ A tap that misses 95 % of a channel's messages sees 19 unseen ids in each frame.
 MOST_SEGMENT_SETS = 100
 """Maximum number of incomplete segmented messages that a channel tracks.
 
-Complete messages have a separate limit with the same number, which nim-segmentation
-also uses for incomplete messages.
+nim-segmentation uses the same number. A separate limit with this number applies to
+complete messages.
 """
 
 MOST_TAPS = 50

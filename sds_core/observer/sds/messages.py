@@ -213,7 +213,7 @@ class MessageTable(Table[Message]):
         return _NEVER if message is None else message.seen_ms
 
     def _row_from(self, number: int, value: int) -> int:
-        """First row with at least `value` in the increasing column `number`."""
+        """First row with at least `value` in column `number`, which increases."""
         low: int = 0
         high: int = self._rows
         while low < high:

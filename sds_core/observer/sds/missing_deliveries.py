@@ -40,7 +40,7 @@ class MissingDeliveries:
                 self._lost.setdefault(order, {})[by] = receiver.missing[order]
 
     def of(self, message: Message) -> tuple[dict[str, int], int]:
-        """Return the participants that lack a message, and the number of others.
+        """Return participants that lack a message, and how many others lack it.
 
         At most `MOST_LACKING` participants are returned, each with the time of the
         first frame that showed the lack.

@@ -31,7 +31,7 @@ class Sight(enum.Enum):
 
     FIRST = enum.auto()
     FIRST_AFTER_NAMING = enum.auto()
-    """A first copy whose id a causal history named before any tap saw it."""
+    """A first copy whose id was already named in a causal history."""
     AGAIN = enum.auto()
     OLD = enum.auto()
     """A repeated broadcast whose first copy is older than the retention window."""
@@ -40,10 +40,7 @@ class Sight(enum.Enum):
 @native
 @dataclass(slots=True)
 class OwnIds:
-    """Classifies each broadcast by its id, such as a first copy or a rebroadcast.
-
-    The constructor gets the parts of the channel's model that this class uses.
-    """
+    """Classifies each broadcast by its id, for example as a rebroadcast."""
 
     _settings: RuleSettings
     _totals: ChannelTotals
@@ -64,8 +61,8 @@ class OwnIds:
         if frame.kind is FrameKind.SYNC and frame.dialect is Dialect.NIM:
             return self._follow_sync(frame, clock_ms)
         if frame.kind is not FrameKind.CONTENT:
-            # The specification allows histories and repairs of content messages only,
-            # so other ids are not remembered. The sync frames of js-waku would nearly
+            # In the specification, histories and repairs name only content messages, so
+            # other ids are not remembered. Ids of js-waku's sync frames would nearly
             # double the state.
             return Sight.FIRST
         key = frame.named.fingerprint
@@ -127,9 +124,9 @@ class OwnIds:
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
         """Count a rebroadcast of a forgotten message; return whether the frame is one.
 
-        It counts only if the message was requested, or returned earlier. Otherwise, a
-        hostile sender's high Lamport timestamp could turn all frames of a participant
-        into rebroadcasts.
+        The frame counts only if the message was requested, or has returned before.
+        Otherwise, a hostile sender's high Lamport timestamp could turn all frames of a
+        participant into rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)
@@ -204,7 +201,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # The check must test every participant, which takes too long here.
+                # The check tests every participant, which would take too long.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

@@ -32,8 +32,8 @@ class ParticipantFigures(msgspec.Struct, array_like=True, frozen=True):
         lacks: Number of messages that the participant lacks according to its frames.
         lacks_since_ms: Time of the first frame that showed the lack of one of these
             messages; None if the participant lacks none.
-        undelivered: Number of lacked messages that count as undelivered, because their
-            deadline has passed.
+        undelivered: Number of messages in `lacks` that count as undelivered, because
+            their deadline has passed.
         failed: Number of deliveries to the participant that count as lost and are not
             retracted.
         filter: The participant's newest bloom filter; None if unknown.

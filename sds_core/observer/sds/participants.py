@@ -12,7 +12,7 @@ UNKNOWN = -1
 
 
 class Participant(msgspec.Struct, array_like=True):
-    """One participant, with the event times of its first and last first copy."""
+    """One participant, with the event times of its earliest and latest first copy."""
 
     name: str
     first_ms: int | None = None
@@ -66,10 +66,10 @@ class Participants:
         return [participant.name for participant in self._all]
 
     def active_span(self, index: int) -> tuple[int, int]:
-        """The range of t0 in which a message finds the participant active.
+        """The range of times t0 at which the participant is active.
 
-        It is active if its earliest first copy is before t0, and its latest first copy
-        is at most one retention window before t0.
+        The participant is active if its earliest first copy is before t0, and its
+        latest first copy is at most one retention window before t0.
 
         Returns:
             The range excludes its start and includes its end, Unix ms; (0, 0) if no

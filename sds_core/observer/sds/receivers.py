@@ -12,7 +12,7 @@ from sds_core.observer.columns import pack_set, unpack_set
 WATCHED = 4
 """Number of watched ids of a filter; their loss shows a roll-over.
 
-A roll-over can also occur while the fill increases. The first three watched ids are the
+Even after a roll-over, the fill may have increased. The first three watched ids are the
 oldest, which a filter drops first. The last is the newest. If a participant restarts
 with an old state, its filter lacks the newest id."""
 

@@ -18,7 +18,7 @@ from sds_core.wire import Dialect
 @native
 @dataclass(slots=True)
 class SeenId:
-    """The newest first copy with an id.
+    """The latest of the first copies with an id.
 
     Attributes:
         seen_ms: The channel's clock at the first copy; 0 for a message that returned

@@ -42,7 +42,7 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Unrequested(msgspec.Struct, array_like=True, frozen=True):
-    """Lost deliveries for which repair requests were due, but no participant sent one.
+    """Lost deliveries for which repair requests were due, but none was sent.
 
     A participant's request was due if it had received a later message of the same
     sender, and if it sent a frame after the maximum request time.

@@ -106,7 +106,8 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # A lost message was sent after the sender's last message before the first naming.
+    # A lost message was first named at `at_ms`, and sent after the sender's previous
+    # message.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -123,8 +124,8 @@ def _origin(
     if any(
         not one.missing.keys().isdisjoint(others) for one in memory.receivers.values()
     ):
-        # A participant also lacks another sender's message, so the sender may not be
-        # the cause.
+        # A participant also lacks another sender's message, so `sender` may not be the
+        # cause.
         return None
     lacking = {by for lost_to in undelivered.values() for by in lost_to}
     compared = _compared(memory, lacking or memory.receivers)
@@ -177,7 +178,8 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
     in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
-        # For each sender, the latest message that was sent by `until_ms` and arrived.
+        # For each sender, the latest message that arrived and was not sent after
+        # `until_ms`.
         latest = {
             one.sender: order
             for order, one in in_order

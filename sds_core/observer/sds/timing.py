@@ -57,7 +57,7 @@ class RepairTiming:
     ) -> None:
         """Check a response to repair requests.
 
-        One of `participants` or `sender` may have responded. The message's `sender` may
+        Any of `participants` may have responded, or the message's `sender`, who may
         respond at once.
         """
         waits_ms = [time_ms - request_ms for request_ms in requests_ms]

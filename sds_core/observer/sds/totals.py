@@ -259,7 +259,7 @@ _GAUGES = (
 
 
 def remains_of(totals: ChannelTotals) -> ChannelTotals:
-    """Return the counts of a forgotten channel that stay in sums over all channels.
+    """Return those counts of a forgotten channel that stay in sums over all channels.
 
     Open events count as if evicted (docs/figures.md, 2): messages in flight as
     unwitnessed, open gaps as tap gaps, messages with missing segments as incomplete.

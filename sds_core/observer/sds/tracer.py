@@ -42,7 +42,7 @@ class SdsTracing:
     is_keyed = True
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Search the value for ids or sender, which a frame contains unchanged."""
+        """Whether the value contains an id or sender; frames have them unchanged."""
         texts = (query.sender,) if query.sender else query.message_ids
         return any(text.encode() in value for text in texts)
 

@@ -178,8 +178,7 @@ class BatchedClient:
 
     def _finish(self) -> None:
         received = set(self._received)
-        # The server may send messages that this side already has, if it did not compare
-        # nodes.
+        # If the server did not compare nodes, it may send messages that this side has.
         lacking = [
             item for item in map(unpack, below(self._only_here)) if item not in received
         ]

@@ -94,8 +94,9 @@ class BatchedServer:
             self._allowance.use(len(theirs) // FINGERPRINT_BYTES)
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
-            # The last child of a tail is the tail of the level below, whose children
-            # the request also has. If only this child differs, go to the level below.
+            # The last child of a tail is the tail of the level below. If only this
+            # child differs, go to the level below: the request has this child's
+            # children.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1

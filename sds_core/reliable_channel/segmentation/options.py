@@ -35,8 +35,8 @@ class SegmentationOptions:
             see `share_bytes`. In nim-segmentation, the value includes a header of up to
             128 bytes, so 102,400 bytes in nim-segmentation equal 102,272 bytes here.
         parity_rate: Number of parity segments divided by the number of data segments,
-            in [0, 1]. The default 0 (no parity) is also that of nim-segmentation; that
-            of status-go and LIP-243 is 0.125.
+            in [0, 1]. nim-segmentation also uses 0 (no parity) by default; status-go
+            and LIP-243 use 0.125.
         parity_from: Minimum number of data segments for which parity is sent. For a
             single segment, nim-segmentation sends a copy as parity.
         max_segment_bytes: Maximum length of an accepted segment. The default is the

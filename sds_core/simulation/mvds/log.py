@@ -22,7 +22,7 @@ class Made(NamedTuple):
 
 
 class Sending(NamedTuple):
-    """A node sent a payload to a peer. Both are given as hexadecimal ids.
+    """A node sent a payload to a peer. Node and peer are hexadecimal ids.
 
     `number` is the index of the sending in the simulation, from 0.
     """

@@ -221,8 +221,8 @@ class MvdsTruth:
         """Return the truth in a form that can be written as JSON.
 
         `views` has the figures of groups, as in the report. `messages` has facts that
-        no report can contain. For each message id, it has the time when the message
-        reached each node, and the time when each node's acknowledgement arrived.
+        no report can contain: for each message id, when the message reached each node,
+        and when each node's acknowledgement arrived.
         """
         groups: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for message in self._messages.values():
