@@ -61,12 +61,12 @@ SECTIONS = (
             Column("redundant", "", _repair("redundant")),
             Column(
                 "old repairs",
-                "repairs of messages more than an hour old that a tap saw",
+                "repairs that a tap saw, of messages more than an hour old",
                 lambda f: f.old_repairs,
             ),
             Column(
                 "sync repairs",
-                "repairs of sync frames that a tap saw",
+                "repairs that a tap saw, of sync frames",
                 lambda f: f.sync_repairs,
             ),
             Column(
