@@ -234,7 +234,7 @@ _DELIVERIES = under(
     ),
     Figure(
         "resolved",
-        "Unacknowledged pairs whose acknowledgement came after the deadline.",
+        "Pairs that counted as unacknowledged, but were acknowledged later.",
         report=("resolved",),
         series=(counter("mvds_unacknowledged_resolved_total").of(),),
         heading="Came later",
@@ -263,7 +263,7 @@ _DELIVERIES = under(
     ),
     Figure(
         "sends_deliveries",
-        "Deliveries to a peer to which a MESSAGE was sent before.",
+        "Deliveries for which a MESSAGE had been sent to the peer.",
         report=("sends.deliveries",),
         series=(counter("mvds_sent_deliveries_total").of(),),
     ),
