@@ -241,7 +241,7 @@ _DELIVERIES = under(
     ),
     Figure(
         "unwitnessed",
-        "Pairs without acknowledgement that are no fault, because the receiver sent "
+        "Pairs whose missing acknowledgement is no fault, because the receiver sent "
         "no payload or holds the message.",
         report=("unwitnessed",),
         series=(counter("mvds_unwitnessed_total").of(),),
