@@ -162,8 +162,8 @@ OTHERS = (
         "CPU time of a hostile record, divided by that of a normal frame of equal size",
         _found(HOSTILE),
         *(8, 4, "x"),
-        why="a hostile record has many ids or many MVDS records, of which the monitor "
-        "reads all and follows most, but a normal frame has only one new id",
+        why="a normal frame has one new id; a hostile record has many ids or MVDS "
+        "records, and the monitor reads all of them and follows most",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",

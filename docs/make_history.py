@@ -58,7 +58,7 @@ Expired days are deleted as a whole, even if some of their incidents have not en
 
 ## Keys and duplicates
 
-**If several rows have the same key, the row with the greatest `told` counts.**
+**If several rows have the same key, the row with the greatest `told` is valid.**
 The monitor may write a row more than once: rows with the same key and the same `told` are equal.
 Each change of an incident adds a complete row.
 

@@ -102,8 +102,8 @@ NODE_METRICS: tuple[Metric[NodeFigures], ...] = (
     ),
     one_sample(
         "sds_mirror_full_pages_total",
-        "Pages with as many messages as the node's cache can hold, before which the "
-        "cache may have dropped messages.",
+        "Pages with as many messages as the node's cache can hold, so the cache may "
+        "have dropped earlier messages.",
         lambda n: n.full_pages,
     ),
     one_sample(

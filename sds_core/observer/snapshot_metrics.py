@@ -256,8 +256,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_stalls_total",
-            "How often the monitor restarted the query because it made no progress "
-            "while Kafka answered, since the process started.",
+            "Restarts of the query, since the process started, because it made no "
+            "progress although Kafka answered.",
             lambda s: s.job.stalls,
         ),
         *map(_without_label, kinds),

@@ -234,14 +234,14 @@ _DELIVERIES = under(
     ),
     Figure(
         "resolved",
-        "Unacknowledged pairs whose acknowledgement came after the deadline.",
+        "Pairs that counted as unacknowledged, but were acknowledged later.",
         report=("resolved",),
         series=(counter("mvds_unacknowledged_resolved_total").of(),),
         heading="Came later",
     ),
     Figure(
         "unwitnessed",
-        "Pairs without acknowledgement that are no fault, because the receiver sent "
+        "Pairs whose missing acknowledgement is no fault, because the receiver sent "
         "no payload or holds the message.",
         report=("unwitnessed",),
         series=(counter("mvds_unwitnessed_total").of(),),
@@ -263,7 +263,7 @@ _DELIVERIES = under(
     ),
     Figure(
         "sends_deliveries",
-        "Deliveries to a peer to which a MESSAGE was sent before.",
+        "Deliveries for which a MESSAGE had been sent to the peer.",
         report=("sends.deliveries",),
         series=(counter("mvds_sent_deliveries_total").of(),),
     ),

@@ -54,7 +54,7 @@ RULES: Mapping[str, Rule] = {
     "missing": Rule(
         "",
         "5",
-        "the participant counts as lacking the message: the deadline runs",
+        "the participant counts as lacking the message, and the deadline begins",
     ),
     "recovered": Rule(
         "deliveries.recovered",

@@ -84,7 +84,7 @@ ENTRIES = under(
     ),
     Figure(
         "unacknowledged",
-        "Messages whose deadline passed although others could have acknowledged them.",
+        "Messages that others could have acknowledged by their deadline, but did not.",
         report=("unacknowledged",),
         series=(counter("sds_messages_unacknowledged_total").of(),),
         heading="Unacknowl\N{SOFT HYPHEN}edged",

@@ -21,8 +21,8 @@ _RESPONSES = counter(
 )
 _TIMING = counter(
     "sds_repair_timing_total",
-    "First requests and first responses of repairs, if SDS-R fixes their earliest "
-    "time by a hash.",
+    "First requests and first responses of repairs whose earliest time SDS-R derives "
+    "from a hash.",
     "step",
     "conformant",
 )

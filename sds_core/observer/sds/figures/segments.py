@@ -66,7 +66,7 @@ ENTRIES = under(
     ),
     Figure(
         "segments_disagreeing",
-        "Segments that contradict the hash of their payload or an earlier segment.",
+        "Segments that contradict an earlier segment or the hash of their payload.",
         report=("segments.disagreeing",),
         series=(counter("sds_segments_disagreeing_total").of(),),
         heading="Contradictions",
