@@ -242,7 +242,7 @@ def _table(results: SweepResults) -> pa.Table:
 
 
 _PREFIX: Final = "plan_"
-"""Prefix of the columns of settings, because some figures have the same names."""
+"""Prefix of the columns of settings: some figures and settings have the same names."""
 # The value of each setting determines the type of the setting's column.
 _EXAMPLE = ChannelPlan(
     participants=2, messages_per_day=1.0, fetch_after_s=0.0, filter_ids=0

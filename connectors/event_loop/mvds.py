@@ -25,7 +25,7 @@ _log = logging.getLogger("sds-monitor")
 
 
 def unix_s() -> int:
-    """Return the time, Unix s, which is also the unit of deployed nodes."""
+    """Return the time, Unix s; deployed nodes use the same unit."""
     return time.time_ns() // 1_000_000_000
 
 
@@ -49,9 +49,9 @@ class NodeDriver(Driver):
         storage: Stores the changes of the node; None for a node that is not stored.
             After an error of the storage, all later calls raise `driver.NotStored`.
         epoch_s: Length of an epoch, s.
-        send_timeout_s: Time for each call of `send`, s.
+        send_timeout_s: Time limit of each call of `send`, s.
         clock_s: Returns the time, Unix s.
-        sleep: Waits for some seconds.
+        sleep: Waits for a number of seconds.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # Not typed, because TOML has four types of time, of which only one is accepted.
+    # `Any`, because TOML has four types of time; only one of the four is accepted.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 

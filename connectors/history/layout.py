@@ -1,8 +1,8 @@
 """Layout of a history on disk: a directory per table and day, with numbered files.
 
-``<table>/day=YYYY-MM-DD/<number>.parquet``. The names of days follow Hive's style, so
-that other programs can select days by ``day``. Files and directories whose names begin
-with a dot are unfinished or expired, and are never read.
+``<table>/day=YYYY-MM-DD/<number>.parquet``. The directories of days are named in Hive's
+style, so that other programs can select days by ``day``. Files and directories whose
+names begin with a dot are unfinished or expired, and are never read.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 class Fitted(NamedTuple):
     """The record for a dead letter, and the parts that were cut.
 
-    If `key` is None, `value` is not, because the client cannot write a record without
-    both. `headers` lacks the headers that a dead letter adds.
+    If `key` is None, `value` is not None, because the client cannot write a record with
+    neither. `headers` lacks the headers that a dead letter adds.
     """
 
     key: bytes | None

@@ -35,8 +35,8 @@ def encoder(accept: str) -> tuple[Encoder, str]:
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
-        # Any other escaping would change names with underscores; no scraper requests
-        # it.
+        # Another escaping would change names that contain underscores; no scraper
+        # requests one.
         return library, content_type
     if content_type.startswith("application/openmetrics-text"):
         return openmetrics, content_type

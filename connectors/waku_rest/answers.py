@@ -39,7 +39,7 @@ class Undecodables:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: content of the node's cache for a topic, which the read has emptied.
+    """A page: what a node's cache had for a topic; the read has emptied the cache.
 
     Messages are in no particular order. If the end of the page is missing, `broken_off`
     has the reason; otherwise, `broken_off` is empty.

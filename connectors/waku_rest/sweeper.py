@@ -46,7 +46,7 @@ _LONGEST_S = 30.0
 """Maximum wait between two attempts at a store that does not answer, s."""
 
 _AHEAD_MS = 60_000
-"""Maximum time by which a sender's time is later than the message's receipt.
+"""Maximum lead of a sender's time over the time at which its message is received.
 
 Stores accept live messages whose time is up to 20 s ahead of the store's clock.
 """

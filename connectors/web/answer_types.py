@@ -161,7 +161,7 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: How much the tap's clock is fast; null if this is unknown.
+        clock_offset_ms: By how much the tap's clock is fast; null if this is unknown.
         channel_count: Number of channels that the tap mirrored lately.
     """
 
@@ -175,8 +175,8 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: Error in ms of each tap's clock that is wrong by more than 30 s,
-            by tap. This includes taps of which the monitor refuses all records.
+        wrong_clocks: For each tap whose clock is wrong by more than 30 s, the error in
+            ms. This includes taps of which the monitor refuses all records.
     """
 
     clock: Clock

@@ -50,7 +50,7 @@ _FAILURE_S = 1.0
 seconds."""
 
 ANONYMOUS = "sds-monitor.anonymous"
-"""Key in the ASGI scope of a request without login, whose answer has only a status."""
+"""Key in the ASGI scope: marks a request without login, which gets only a status."""
 
 _READINESS = "/readyz"
 """Path of the readiness probe. Clients without a login do not get the reason."""
@@ -94,7 +94,8 @@ class Passwords:
         Raises:
             TooManyLogins: Verifying the password now would cost too much.
         """
-        # For an unknown user, check another user's hash, to take as long.
+        # For an unknown user, check another user's hash, so that the check takes as
+        # long.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
