@@ -56,7 +56,7 @@ def build(
 ) -> Path:
     """Compile a source tree's core if it is out of date; return the core's directory.
 
-    A second build of the tree waits for the first. An interrupted build leaves nothing
+    Builds of the same tree run one after another. An interrupted build leaves nothing
     that Python would load. By default, `find_compiler` selects the compiler, and as
     many compilers as CPU cores run.
 

@@ -64,7 +64,7 @@ class FoundBroker:
 
     @classmethod
     def read(cls, process: psutil.Process) -> FoundBroker | None:
-        """Return the broker; None if the process is no embedded broker."""
+        """Return the broker; None if the process is not an embedded broker."""
         parts = (argument.partition("=") for argument in process.cmdline())
         marks = {name: value for name, _, value in parts}
         parent = re.fullmatch(r"(\d+)@([\d.]+)", marks.get(_PARENT_MARK, ""))

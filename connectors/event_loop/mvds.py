@@ -44,7 +44,7 @@ class NodeDriver(Driver):
     Args:
         node: The node; other code may only read it and change its groups.
         send: Sends the bytes of one payload to a peer.
-        on_event: Takes one event. The called method of the driver raises the errors of
+        on_event: Takes one event. The caller of the driver's method gets the errors of
             `on_event`. An error in an epoch ends the driver (see `wait_closed`).
         storage: Stores the changes of the node; None for a node that is not stored.
             After an error of the storage, all later calls raise `driver.NotStored`.
@@ -121,7 +121,7 @@ class NodeDriver(Driver):
         """Process a payload of a peer that the transport has authenticated.
 
         Raises:
-            NotAPayload: The bytes are no payload.
+            NotAPayload: The bytes are not a payload.
             ValueTooLarge: The payload has too many bytes.
         """
         self._take(self._node.receive(sender, decode(value)))

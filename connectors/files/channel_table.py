@@ -17,13 +17,13 @@ from sds_core.text import did_you_mean, shown
 _LIST = "channel"
 
 _MAX_NAME_LENGTH = 200
-"""Names are short, because they are metric labels."""
+"""Names must be short, because they are metric labels."""
 
 _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class BadChannelTable(ValueError):
-    """The file is no valid channel table; the message states place and remedy."""
+    """The file is not a valid channel table; the message states place and remedy."""
 
     def __init__(self, file: Path, problem: str) -> None:
         super().__init__(f"{file}: {problem}")

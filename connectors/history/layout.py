@@ -62,8 +62,8 @@ def settled(listing: Callable[[], _Listed]) -> _Listed:
     """Repeat a listing until two consecutive results are equal; return the last result.
 
     While another process compacts a day, a single listing can miss rows: it may contain
-    neither the deleted old files nor the new file. Two equal listings cannot miss rows,
-    because a compaction changes the listing.
+    neither the deleted old files nor the new file. Two equal listings miss no rows: a
+    compaction between them would change the second.
     """
     previous = listing()
     while (current := listing()) != previous:

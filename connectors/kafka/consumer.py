@@ -66,7 +66,7 @@ def fetch(
     Raises:
         KafkaUnreachable: Nothing arrived for `KafkaSettings.timeout_s`.
         KafkaRefused: A broker refuses the client.
-        RecordsLost: Kafka has deleted an offset.
+        RecordsLost: Kafka has deleted a record of the ranges.
     """
     ranges = [wanted for wanted in ranges if wanted.end > wanted.start]
     if not ranges:

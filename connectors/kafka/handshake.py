@@ -229,7 +229,7 @@ class _ClosedAfterAnswer(ConnectionResetError):
 
 
 class _SpeaksTls(Exception):
-    """The broker answered a request in plain text with a TLS alert."""
+    """To a request in plain text, the broker answered with a TLS alert."""
 
 
 class _Conversation:

@@ -90,7 +90,7 @@ class Listener(socket.socket):
             connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Stop counting a connection, because the event loop knows it."""
+        """Stop counting a connection that the event loop now knows."""
         # A broken TLS connection has no socket.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)

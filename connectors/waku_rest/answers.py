@@ -1,7 +1,7 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-An invalid message does not affect other messages of its page. Functions raise an error
-in `UNREADABLE` for bytes that are no answer of the API.
+An invalid message does not affect other messages of its page. For bytes that are not an
+answer of the API, functions raise an error in `UNREADABLE`.
 """
 
 from __future__ import annotations

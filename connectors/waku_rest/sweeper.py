@@ -76,7 +76,7 @@ class Sweeper:
         self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
-        """Read until the mirror ends; first, read the time in which no mirror ran."""
+        """Read until the mirror ends; begin with the time in which no mirror ran."""
         swept = await self._intake.use(self._spool.swept, self._node.url)
         if swept is None:
             begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)

@@ -81,7 +81,7 @@ class JobObject(TypedDict):
         event_time_lag_seconds: Newest record time minus the event time of the figures.
         batch_duration_ms: Number, sum and percentiles of the durations of batches.
         state_bytes: Memory that Spark's state occupies.
-        restarts: How often the job was started again on this checkpoint.
+        restarts: How often the job was restarted with this checkpoint.
     """
 
     primed: bool

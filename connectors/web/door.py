@@ -46,8 +46,7 @@ MOST_WAITING_OF_ADDRESS = 8
 """Maximum number of waiting requests from one address: a browser sends six."""
 
 _FAILURE_S = 1.0
-"""Time after a wrong password in which its client's address cannot try again,
-seconds."""
+"""How long a client's address cannot try again after a wrong password, seconds."""
 
 ANONYMOUS = "sds-monitor.anonymous"
 """Key in the ASGI scope: marks a request without login, which gets only a status."""
