@@ -131,8 +131,8 @@ def opened_sweep(
 ) -> Iterator[SweepWriter]:
     """Lock a directory to add runs; a missing directory is created.
 
-    A directory belongs to one grid and to one version of the simulator, and a file in
-    it contains both.
+    A directory belongs to one grid and to one version of the simulator; one of its
+    files contains both.
 
     Raises:
         SweepRefused: The directory has other content or is not writable, or another

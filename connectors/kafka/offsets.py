@@ -72,8 +72,8 @@ class TimedOffset(NamedTuple):
 class TopicOffsets:
     """Looks up offsets of the topics of frames; if a broker restarts, waits for it.
 
-    All methods raise `KafkaUnreachable` if no broker answers within the settings'
-    timeout, `KafkaRefused` if a broker refuses the client, and `TopicMissing`.
+    All methods may raise `TopicMissing`, `KafkaRefused` if a broker refuses the client,
+    and `KafkaUnreachable` if no broker answers within the settings' timeout.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:

@@ -130,7 +130,7 @@ def _unpack_stream(codec: str) -> Callable[[bytes], bytes]:
 
 
 def _unpack_snappy(packed: bytes) -> bytes:
-    """Unpack one block, or the blocks that Java's library writes (xerial)."""
+    """Decompress one block, or the blocks that Java's library writes (xerial)."""
     if not packed.startswith(_XERIAL_MAGIC):
         return _unpack_snappy_block(packed)
     blocks = []

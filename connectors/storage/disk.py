@@ -1,6 +1,6 @@
 """Files that survive a power failure, and errors of failing disks.
 
-A file that is written under another name, synced and renamed exists completely or not
+If a file is written under another name, synced and renamed, it exists completely or not
 at all. The new name is durable after a sync of the directory. If the system refuses a
 change, functions raise `OSError`.
 """
