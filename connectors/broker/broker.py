@@ -375,8 +375,8 @@ def _answers(port: int, cluster_id: str) -> bool:
 def _make_users(port: int, users: Mapping[str, str]) -> None:
     """Create SCRAM credentials of users; the configuration has the PLAIN passwords.
 
-    Kafka's format tool could create users only in a new data directory, but the users
-    of an existing data directory may also change.
+    Kafka's format tool can create users only in a new data directory, but users of an
+    existing directory may change too.
     """
     if not users:
         return

@@ -76,8 +76,8 @@ class BrokerSecurity:
 
     Files are PEM, and the key is unencrypted PKCS #8. In `certificate_file`, the
     intermediate certificates follow the certificate. If `ca_file` is omitted, clients
-    need no certificate. `users` has passwords by user name; a name has only letters and
-    digits. Every user can use every SASL mechanism.
+    need no certificate. `users` has passwords by user name (only letters and digits).
+    Every user can use every SASL mechanism.
     """
 
     protocol: Protocol

@@ -24,8 +24,8 @@ def unix_ms() -> int:
 class NotStored(RuntimeError):
     """A change could not be stored, so the driver has ended.
 
-    The state in memory has a change that the stored state lacks. Send nothing from the
-    state in memory: restore the participant from the stored state.
+    The state in memory has a change that the stored state lacks. Before you send
+    anything else, restore the participant from the stored state.
     """
 
     def __init__(self) -> None:

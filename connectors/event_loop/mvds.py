@@ -51,7 +51,7 @@ class NodeDriver(Driver):
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time limit of each call of `send`, s.
         clock_s: Returns the time, Unix s.
-        sleep: Waits for a number of seconds.
+        sleep: Waits for some seconds.
     """
 
     def __init__(

@@ -21,8 +21,7 @@ class Survey:
     """Summary of a file of records.
 
     Attributes:
-        partitions: Highest partition number of a record, plus 1; 0 if the file has no
-            records.
+        partitions: Highest partition of a record, plus 1; 0 if the file has no records.
         first_ms, last_ms: Minimum and maximum record time, Unix ms; 0 if the file has
             no records.
     """
@@ -62,8 +61,8 @@ def import_file(
     """Write a file's records to the topic of frames; return how many were written.
 
     The file is read twice, so that a bad line is found before anything is written.
-    Records keep key, value, time and headers. Records also keep their partition, if the
-    topic has it (see `target_partition`).
+    Records keep key, value, time and headers, and their partition if the topic has it
+    (see `target_partition`).
 
     Args:
         path: The file.
@@ -112,8 +111,8 @@ def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    # No record's time may be later than its writing. So the last record, or the first
-    # record if the import is slower than real time, gets the time of its writing.
+    # No record's time may be later than its writing. So the last record gets the time
+    # of its writing or, if the import is slower than real time, the first record.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

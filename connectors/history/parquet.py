@@ -192,8 +192,8 @@ def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 @contextmanager
 def _new_file(directory: Path, table: HistoryTable) -> Iterator[pq.ParquetWriter]:
     found = files(directory)
-    # Each number in a day's directory is used only once. A reader with an old list thus
-    # finds a file unchanged or not at all.
+    # A file number is used only once per day. A reader with an old list thus finds a
+    # file unchanged or not at all.
     path = file_path(directory, int(found[-1].stem) + 1 if found else 0)
     with (
         replacing(path, path.with_name(f".{path.name}")) as file,

@@ -17,8 +17,8 @@ _OWN_BYTES = 2_048
 """Maximum size of the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""How many characters of a header name are kept, and how many bytes of a header's
-content or of a key."""
+"""How many characters of a header name are kept, and how many bytes of its content or a
+key."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 

@@ -257,7 +257,7 @@ def controller_time_ms(admin: KafkaAdminClient) -> int | None:
 def _leader_times(answer: Mapping[str, Any]) -> Iterator[int]:
     for topic in answer["topics"]:
         for partition in topic["partitions"]:
-            # A leader that is being removed is listed as an observer, not as a voter.
+            # A leader that is being removed is listed as an observer.
             for replica in partition["current_voters"] + partition["observers"]:
                 time_ms = replica["last_fetch_timestamp"]
                 if replica["replica_id"] == partition["leader_id"] and time_ms > 0:

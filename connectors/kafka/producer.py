@@ -73,7 +73,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
     """Return a record to write to a partition.
 
-    Absent values become empty values, because the client cannot send absent values.
+    The client cannot send absent values, so they become empty.
     """
     return TopicRecord(
         partition,

@@ -2,8 +2,8 @@
 
 prometheus_client escapes every name and label of every sample character by character:
 with 200 labelled channels, escaping takes longer than the rest of a scrape. If several
-samples share labels, this module formats the labels only once. Names are not escaped:
-all are declared in the code, and none needs it.
+samples share labels, this module formats the labels only once. Names, which the code
+declares, need no escaping.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 
 
 class NewFiles:
-    """Syncs files that a program has added to a directory but has not synced.
+    """Syncs files that a program added to a directory without syncing them.
 
     The program writes each file under another name and renames the file to one of the
     given names. Files older than two minutes count as durable.

@@ -104,8 +104,8 @@ class ParticipantStore(SqliteFile):
                     profile=profile,
                 )
         channel.record_changes()
-        # Start with a snapshot: only the release that wrote changes should replay them,
-        # because another release may handle the same calls differently.
+        # Start with a snapshot: another release may replay the stored changes
+        # differently than the release that wrote them.
         self._take_snapshot(channel)
         return channel
 

@@ -144,7 +144,7 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
                 continue
             skipped.append(skip)
-            # Stores never return messages on other topics, so these hashes need not be
+            # Stores return no messages on other topics, so these hashes need not be
             # stored.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))

@@ -65,7 +65,7 @@ def unresolved_href(
 ) -> str:
     """Return the address of the list of a view's unresolved incidents.
 
-    The list can be limited to a kind of incident, and to messages that one participant
+    The list can be limited to a kind of incident, and to messages that a participant
     lacks.
     """
     chosen = {"standing": "true"}

@@ -88,8 +88,8 @@ def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schem
 
 
 def _explained(schema: Schema) -> Schema:
-    # The type's docstring describes each key. `sds_core.times.with_utc` adds a text for
-    # each key that is a time.
+    # The type's docstring describes each key. `sds_core.times.with_utc` adds each time
+    # as a text.
     text = schema.get("description", "")
     described = schema | ({"description": _summary_of(text)} if text else {})
     if "properties" not in schema:

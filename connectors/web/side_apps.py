@@ -30,7 +30,7 @@ class AuditObject(TypedDict):
             the mirror's first message.
         mirror_begin_ms: Time of the mirror's first message, Unix ms.
         newest_missing_ms: By channel id, time of the newest message that the mirror
-            lacks in the channel, Unix ms.
+            lacks, Unix ms.
     """
 
     ended_ms: int | None
