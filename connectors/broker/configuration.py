@@ -76,7 +76,7 @@ class BrokerSecurity:
 
     Files are PEM, and the key is unencrypted PKCS #8. In `certificate_file`, the
     intermediate certificates follow the certificate. If `ca_file` is omitted, clients
-    need no certificate. `users` has passwords by user name (only letters and digits).
+    need no certificate. `users` maps user names (letters and digits only) to passwords.
     Every user can use every SASL mechanism.
     """
 

@@ -53,8 +53,8 @@ _SMALLEST_BYTES = 4_096
 """Maximum size of a dead letter that is written again after a refusal."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
-"""Number of sent bytes after which the writer waits for Kafka: the client's buffer has
-no limit."""
+"""The writer waits for Kafka after this many bytes: the client's buffer has no
+limit."""
 
 
 class _Sent(NamedTuple):

@@ -93,8 +93,7 @@ class Passwords:
         Raises:
             TooManyLogins: Verifying the password now would cost too much.
         """
-        # For an unknown user, check another user's hash, so that the check takes as
-        # long.
+        # An unknown user's check must take as long, so use another user's hash.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
