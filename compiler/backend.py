@@ -79,7 +79,7 @@ def build_editable(
 
 
 class CompiledWheel(bdist_wheel):
-    """A wheel. If it has a compiled core, it is only for this Python and platform."""
+    """A wheel; with a compiled core, only for this Python and platform."""
 
     def finalize_options(self) -> None:
         """See `Command`."""

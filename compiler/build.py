@@ -29,7 +29,7 @@ With -fwrapv, signed integers wrap around. Cython's structures need
 -fno-strict-aliasing."""
 
 _BUILDER = "builder"
-"""File in a compiled core: a hash of package `compiler`, Cython's version and flags."""
+"""File in a compiled core with one hash over package `compiler`, Cython and flags."""
 
 _WHOLE = "whole"
 """File that marks a complete build. An interrupted build may leave incomplete files
@@ -56,7 +56,7 @@ def build(
 ) -> Path:
     """Compile a source tree's core if it is out of date; return the core's directory.
 
-    A second build of the tree waits for the first. An interrupted build leaves nothing
+    Builds of the same tree run one after another. An interrupted build leaves nothing
     that Python would load. By default, `find_compiler` selects the compiler, and as
     many compilers as CPU cores run.
 
@@ -101,7 +101,7 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
 
     Each combination of Cython, Python, compiler and flags has a directory of its own.
     """
-    # Imported only when it is needed, because Cython loads slowly.
+    # Imported only when needed, because Cython loads slowly.
     from compiler import cython_step
 
     name = _key(*compiler.command, *flags, str(cython_step.DIRECTIVES)) + TAG
@@ -128,7 +128,7 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(make_module, (*MODULES, SHARED)))
     except (cython_step.CompileError, CompilationFailed):
-        # A failed step leaves no half-written file: reuse the files.
+        # A failed step leaves no half-written file, so the next build reuses the files.
         (work / _WHOLE).touch()
         raise
     (work / _WHOLE).touch()

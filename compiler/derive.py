@@ -360,7 +360,7 @@ class _Derivation:
         return _C_TYPES.get(name)
 
     def _check_methods(self) -> None:
-        """Refuse to use a compiled method as a value: C cannot bind it to an object."""
+        """Refuse a compiled method as a value: C cannot bind it to an object."""
         for holder in [None, *self._module.classes.values()]:
             functions = [
                 one

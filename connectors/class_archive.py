@@ -1,6 +1,6 @@
-"""Archives of loaded Java classes, which halve the start time of a JVM (JEP 350).
+"""Archives of loaded Java classes; an archive halves a JVM's start time (JEP 350).
 
-If an archive does not match the JVM's build and class path, the JVM starts without it.
+If an archive does not match the JVM's build or class path, the JVM starts without it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
-URLs and command lines contain no logins, because logs, errors and process lists show
-them.
+Logs, errors and process lists show URLs and command lines, so these contain no logins.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Answer = TypeVar("Answer")
 
 
 class Poll(Generic[Answer]):
-    """Polls another program while the block runs, for its newest answer.
+    """While the block runs, polls another program for its newest answer.
 
     `ask` sends one request and raises no errors. `first` counts as the newest answer
     until an answer has arrived.

@@ -357,7 +357,7 @@ def _cluster_id(data_dir: Path) -> str:
 
 
 def _answers(port: int, cluster_id: str) -> bool:
-    """Return whether this broker answers clients, and not another on the same port."""
+    """Return whether this broker, not another one on the same port, answers clients."""
     try:
         # First try a plain connection: kafka-python would log each refused connection.
         socket.create_connection((HOST, port), _ATTEMPT_TIMEOUT_MS / 1000).close()
@@ -375,8 +375,8 @@ def _answers(port: int, cluster_id: str) -> bool:
 def _make_users(port: int, users: Mapping[str, str]) -> None:
     """Create SCRAM credentials of users; the configuration has the PLAIN passwords.
 
-    Kafka's format tool could create users only in a new data directory, but users may
-    also change on an existing one.
+    Kafka's format tool can create users only in a new data directory, but users of an
+    existing directory may change too.
     """
     if not users:
         return

@@ -62,8 +62,8 @@ rootLogger.appenderRef.out.ref=out
 
 _AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # All users can access a resource without rules. The broker itself connects as user
-    # ANONYMOUS.
+    # A resource without access rules is open to all users. The broker itself connects
+    # as user ANONYMOUS.
     "allow.everyone.if.no.acl.found": "true",
     "super.users": "User:ANONYMOUS",
 }
@@ -76,7 +76,7 @@ class BrokerSecurity:
 
     Files are PEM, and the key is unencrypted PKCS #8. In `certificate_file`, the
     intermediate certificates follow the certificate. If `ca_file` is omitted, clients
-    need no certificate. `users` has passwords by user name, of letters and digits only.
+    need no certificate. `users` maps user names (letters and digits only) to passwords.
     Every user can use every SASL mechanism.
     """
 

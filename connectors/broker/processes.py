@@ -47,8 +47,8 @@ class FoundBroker:
     process: psutil.Process
     parent_pid: int
     parent_started_s: float
-    """Start time of the parent, Unix s, to detect that a later process has the parent's
-    id."""
+    """Start time of the parent, Unix s; it shows whether a later process has the
+    parent's id."""
     data_dir: Path
     temporary: bool
 
@@ -64,7 +64,7 @@ class FoundBroker:
 
     @classmethod
     def read(cls, process: psutil.Process) -> FoundBroker | None:
-        """Return the broker; None if the process is no embedded broker."""
+        """Return the broker; None if the process is not an embedded broker."""
         parts = (argument.partition("=") for argument in process.cmdline())
         marks = {name: value for name, _, value in parts}
         parent = re.fullmatch(r"(\d+)@([\d.]+)", marks.get(_PARENT_MARK, ""))
@@ -81,7 +81,8 @@ class FoundBroker:
     def is_left_over(self) -> bool:
         """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # With another parent, the process is an orphan or runs under a debugger.
+            # If the parent is another process, the broker is an orphan or runs under a
+            # debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()

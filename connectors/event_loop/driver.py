@@ -24,8 +24,8 @@ def unix_ms() -> int:
 class NotStored(RuntimeError):
     """A change could not be stored, so the driver has ended.
 
-    The state in memory has a change that the stored state lacks. Send nothing from it:
-    restore the participant from the stored state.
+    The state in memory has a change that the stored state lacks. Before you send
+    anything else, restore the participant from the stored state.
     """
 
     def __init__(self) -> None:
@@ -96,9 +96,9 @@ class ChannelDriver(Driver):
 
     Args:
         channel: The participant; other code may only read it.
-        broadcast: Sends one frame to all participants. The called method of the driver
-            raises the errors of `broadcast`. At a deadline, an error ends the driver
-            (see `wait_closed`).
+        broadcast: Sends one frame to all participants. The caller of the driver's
+            method gets the errors of `broadcast`. At a deadline, an error ends the
+            driver (see `wait_closed`).
         on_event: Takes one event.
         store: Stores the changes, for example `ParticipantStore.append`. After an error
             of `store`, all later calls raise `NotStored`.

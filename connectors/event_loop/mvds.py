@@ -25,7 +25,7 @@ _log = logging.getLogger("sds-monitor")
 
 
 def unix_s() -> int:
-    """Return the time, Unix s, which is also the unit of deployed nodes."""
+    """Return the time, Unix s; deployed nodes use the same unit."""
     return time.time_ns() // 1_000_000_000
 
 
@@ -44,12 +44,12 @@ class NodeDriver(Driver):
     Args:
         node: The node; other code may only read it and change its groups.
         send: Sends the bytes of one payload to a peer.
-        on_event: Takes one event. The called method of the driver raises the errors of
+        on_event: Takes one event. The caller of the driver's method gets the errors of
             `on_event`. An error in an epoch ends the driver (see `wait_closed`).
         storage: Stores the changes of the node; None for a node that is not stored.
             After an error of the storage, all later calls raise `driver.NotStored`.
         epoch_s: Length of an epoch, s.
-        send_timeout_s: Time for each call of `send`, s.
+        send_timeout_s: Time limit of each call of `send`, s.
         clock_s: Returns the time, Unix s.
         sleep: Waits for some seconds.
     """
@@ -121,7 +121,7 @@ class NodeDriver(Driver):
         """Process a payload of a peer that the transport has authenticated.
 
         Raises:
-            NotAPayload: The bytes are no payload.
+            NotAPayload: The bytes are not a payload.
             ValueTooLarge: The payload has too many bytes.
         """
         self._take(self._node.receive(sender, decode(value)))

@@ -17,13 +17,13 @@ from sds_core.text import did_you_mean, shown
 _LIST = "channel"
 
 _MAX_NAME_LENGTH = 200
-"""Names are short, because they are metric labels."""
+"""Names must be short, because they are metric labels."""
 
 _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class BadChannelTable(ValueError):
-    """The file is no valid channel table; the message states place and remedy."""
+    """The file is not a valid channel table; the message states place and remedy."""
 
     def __init__(self, file: Path, problem: str) -> None:
         super().__init__(f"{file}: {problem}")
@@ -38,7 +38,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # Not typed, because TOML has four types of time, of which only one is accepted.
+    # `Any`, because TOML has four types of time; only one of the four is accepted.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 

@@ -61,8 +61,8 @@ def import_file(
     """Write a file's records to the topic of frames; return how many were written.
 
     The file is read twice, so that a bad line is found before anything is written.
-    Records keep key, value, time and headers. Records also keep their partition, if the
-    topic has it (see `target_partition`).
+    Records keep key, value, time and headers, and their partition if the topic has it
+    (see `target_partition`).
 
     Args:
         path: The file.
@@ -72,13 +72,13 @@ def import_file(
         stop: Event that ends the import early.
         partitions: Number of partitions of a new topic; None: as many as the file's
             records need.
-        restamp: Shift all record times by the same amount, so that the last record's
-            time is when it is written. If `speed` is between 0 and 1, the first
-            record's time is when it is written.
+        restamp: Shift all record times by the same amount, so that the last record has
+            the time at which it is written. If `speed` is between 0 and 1, the first
+            record has this time instead.
 
     Raises:
-        UnreadableFile: A line holds no record, a record is too far in the future, or
-            `partitions` is None and a record's partition is above `MAX_PARTITIONS`.
+        UnreadableFile: A line holds no record; a record is too far in the future; or a
+            record's partition is above `MAX_PARTITIONS`, and `partitions` is None.
             Nothing was written.
         InvalidTopic: Kafka does not allow a topic of this name.
         KafkaUnreachable: No broker answered, or not every record was acknowledged.
@@ -111,9 +111,8 @@ def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    # No record may have a time later than its writing. The last record therefore gets
-    # the time of its writing; if the import is slower than real time, the first record
-    # does.
+    # No record's time may be later than its writing. So the last record gets the time
+    # of its writing or, if the import is slower than real time, the first record.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

@@ -62,7 +62,7 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 
 
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
-    """Write a file of records; it appears, or replaces a file, when it is complete.
+    """Write a file of records; when complete, it appears or replaces an older file.
 
     A file whose name ends in `.xz` or `.gz` is compressed. Returns the number of
     records written.

@@ -54,8 +54,8 @@ _SHAPE = msgspec.json.Decoder(_Shape)
 def read_waku(text: bytes) -> Iterator[RawRecord]:
     """Read the Waku messages in a JSON text as records, in the order of the text.
 
-    A record's key is the channel inside the frame; None if the payload is no frame. The
-    record time is the sender's time. The partition is 0, because Waku has no
+    A record's key is the channel inside the frame; None if the payload is not a frame.
+    The record time is the sender's time. The partition is 0, because Waku has no
     partitions.
 
     Raises:

@@ -1,8 +1,8 @@
 """Layout of a history on disk: a directory per table and day, with numbered files.
 
-``<table>/day=YYYY-MM-DD/<number>.parquet``. The names of days follow Hive's style, so
-that other programs can select days by ``day``. Files and directories whose names begin
-with a dot are unfinished or expired, and are never read.
+``<table>/day=YYYY-MM-DD/<number>.parquet``. The directories of days are named in Hive's
+style, so that other programs can select days by ``day``. Files and directories whose
+names begin with a dot are unfinished or expired, and are never read.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def settled(listing: Callable[[], _Listed]) -> _Listed:
     """Repeat a listing until two consecutive results are equal; return the last result.
 
     While another process compacts a day, a single listing can miss rows: it may contain
-    neither the deleted old files nor the new file. Two equal listings cannot miss rows,
-    because a compaction changes the listing.
+    neither the deleted old files nor the new file. Two equal listings miss no rows: a
+    compaction between them would change the second.
     """
     previous = listing()
     while (current := listing()) != previous:

@@ -100,8 +100,8 @@ class ParquetHistory:
             self._remove_leftovers(table)
             for day, directory in days(self._directory / table.name).items():
                 if day < before:
-                    # The directory is hidden first: a reader that finds only some of
-                    # the files would take older rows for the latest.
+                    # The directory is hidden first: a reader of a half-deleted
+                    # directory would take older rows for the latest.
                     hidden = directory.rename(directory.with_name(f".{directory.name}"))
                     shutil.rmtree(hidden)
 
@@ -192,8 +192,8 @@ def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 @contextmanager
 def _new_file(directory: Path, table: HistoryTable) -> Iterator[pq.ParquetWriter]:
     found = files(directory)
-    # A number is used only once per day. A reader with an old list thus finds a file
-    # unchanged or not at all.
+    # A file number is used only once per day. A reader with an old list thus finds a
+    # file unchanged or not at all.
     path = file_path(directory, int(found[-1].stem) + 1 if found else 0)
     with (
         replacing(path, path.with_name(f".{path.name}")) as file,

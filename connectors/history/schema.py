@@ -36,8 +36,8 @@ class HistoryTable:
 
     Attributes:
         schema: Fields of the table; the metadata of each has a ``description``.
-        key: Fields that identify the subject of a row; the first has the name of the
-            view.
+        key: Fields that identify the subject of a row; the first contains the view's
+            name.
         time: Name of the time field. Its day, in UTC, selects the partition.
     """
 
@@ -98,7 +98,7 @@ def incident_row(
 
 
 def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelIncident:
-    """Return the incident that a row describes; `label` is the field of the view."""
+    """Return the incident that a row describes; field `label` has the view's name."""
     incident = Incident(
         IncidentKind(row["kind"]),
         row["message_id"],

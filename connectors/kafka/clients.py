@@ -30,7 +30,7 @@ from connectors.kafka.settings import (
 from connectors.sockets.tls import reason_of
 
 _ABANDON_S = 5.0
-"""Time in which the thread of a stopped producer must end, seconds."""
+"""Time limit for the thread of a stopped producer to end, seconds."""
 
 _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
     MessageSizeTooLargeError: (

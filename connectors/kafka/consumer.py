@@ -38,8 +38,8 @@ _HEADERS = methodcaller("headers")
 """Returns the headers of a message of confluent-kafka.
 
 If a name is not UTF-8, the client's method returns a list with a null pointer, and sets
-an error. CPython specialises frequent plain calls to a form that does not check for an
-error. A call of `methodcaller` always checks for an error, and raises SystemError.
+an error. CPython optimises frequent plain calls so that they do not check for an error.
+A call of `methodcaller` always checks for an error, and raises SystemError.
 """
 
 _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
@@ -66,7 +66,7 @@ def fetch(
     Raises:
         KafkaUnreachable: Nothing arrived for `KafkaSettings.timeout_s`.
         KafkaRefused: A broker refuses the client.
-        RecordsLost: Kafka has deleted an offset.
+        RecordsLost: Kafka has deleted a record of the ranges.
     """
     ranges = [wanted for wanted in ranges if wanted.end > wanted.start]
     if not ranges:

@@ -53,7 +53,7 @@ _SMALLEST_BYTES = 4_096
 """Maximum size of a dead letter that is written again after a refusal."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
-"""Sent bytes after which the writer waits for Kafka: the client's buffer has no
+"""The writer waits for Kafka after this many bytes: the client's buffer has no
 limit."""
 
 

@@ -17,7 +17,7 @@ _OWN_BYTES = 2_048
 """Maximum size of the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""Kept characters of a header name, and kept bytes of a header's content or of a
+"""How many characters of a header name are kept, and how many bytes of its content or a
 key."""
 
 WrittenHeaders = list[tuple[str, bytes]]
@@ -45,8 +45,8 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 class Fitted(NamedTuple):
     """The record for a dead letter, and the parts that were cut.
 
-    If `key` is None, `value` is not, because the client cannot write a record without
-    both. `headers` lacks the headers that a dead letter adds.
+    If `key` is None, `value` is not None, because the client cannot write a record with
+    neither. `headers` lacks the headers that a dead letter adds.
     """
 
     key: bytes | None

@@ -119,7 +119,7 @@ def _greet(
         raise
     except _ClosedAfterAnswer as error:
         if not is_repeated:
-            # A broker that stops closes the connection too, but then refuses another.
+            # A stopping broker also closes the connection, but refuses the next one.
             time.sleep(_POLL_S)
             _greet(settings, tls, host, port, is_repeated=True)
             return
@@ -229,7 +229,7 @@ class _ClosedAfterAnswer(ConnectionResetError):
 
 
 class _SpeaksTls(Exception):
-    """The broker answered a request in plain text with a TLS alert."""
+    """To a request in plain text, the broker answered with a TLS alert."""
 
 
 class _Conversation:

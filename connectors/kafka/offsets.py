@@ -30,7 +30,7 @@ _Result = TypeVar("_Result")
 _TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 _FINAL = (*_TOPIC_MISSING, AuthorizationError)
 _NEWLY_MADE_S = 2.0
-"""Seconds for which a broker may lack a partition that another broker reports."""
+"""How many seconds a broker may lack a partition that another broker reports."""
 _REQUEST_TIMEOUT_MS = 30_000
 """Default of kafka-python."""
 
@@ -72,8 +72,8 @@ class TimedOffset(NamedTuple):
 class TopicOffsets:
     """Looks up offsets of the topics of frames; if a broker restarts, waits for it.
 
-    All methods raise `KafkaUnreachable` if no broker answers within the settings'
-    timeout, `KafkaRefused` if a broker refuses the client, and `TopicMissing`.
+    All methods may raise `TopicMissing`, `KafkaRefused` if a broker refuses the client,
+    and `KafkaUnreachable` if no broker answers within the settings' timeout.
     """
 
     def __init__(self, settings: KafkaSettings) -> None:
@@ -257,7 +257,7 @@ def controller_time_ms(admin: KafkaAdminClient) -> int | None:
 def _leader_times(answer: Mapping[str, Any]) -> Iterator[int]:
     for topic in answer["topics"]:
         for partition in topic["partitions"]:
-            # A leader that is about to be removed is an observer.
+            # A leader that is being removed is listed as an observer.
             for replica in partition["current_voters"] + partition["observers"]:
                 time_ms = replica["last_fetch_timestamp"]
                 if replica["replica_id"] == partition["leader_id"] and time_ms > 0:

@@ -27,10 +27,10 @@ _REQUEST_TIMEOUT_MS = 30_000
 _GREATEST_TIMESTAMP_NS = 2**63 - 1
 
 _MOST_WAITING_BYTES = 16 * 1024 * 1024
-"""Size of records above which `write` waits until Kafka has acknowledged them all.
+"""Bytes of waiting records above which `write` waits until Kafka has acknowledged all.
 
-kafka-python has no limit: its thread can be slower than ours, so without a wait, a long
-file would fill the memory, and records would wait longer than the delivery timeout.
+kafka-python has no limit: its thread can be slower than ours. Without a wait, a long
+file would fill the memory, and records would exceed the delivery timeout.
 """
 
 _RECORD_BYTES = 1_000
@@ -46,7 +46,8 @@ class TopicRecord:
         timestamp_ms: When the tap received the frame, Unix ms.
         key: Channel id; None for heartbeats.
         value: The frame as on the wire; empty for heartbeats.
-        headers: Names, as `sds_core.observer.record.header_name` returns, and values.
+        headers: Pairs of a name, in the form of `sds_core.observer.record.header_name`,
+            and a value.
     """
 
     partition: int
@@ -72,7 +73,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
     """Return a record to write to a partition.
 
-    Absent values become empty, because the client cannot send them.
+    The client cannot send absent values, so they become empty.
     """
     return TopicRecord(
         partition,
@@ -123,7 +124,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return the number of first records that together contain every partition."""
+    """Return the length of the shortest prefix that contains every partition."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):

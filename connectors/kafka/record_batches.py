@@ -1,8 +1,8 @@
 """Lets kafka-python read record batches with all codecs and all header names.
 
-kafka-python refuses a whole batch if one header name is not UTF-8, and reads only gzip
-without further packages. pyarrow, which the job needs anyway, decompresses the other
-codecs.
+kafka-python refuses a whole batch if one header name is not UTF-8, and needs further
+packages for codecs other than gzip. pyarrow, which the job needs anyway, decompresses
+these codecs.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
 
 def _read_bytes(buffer: bytearray, pos: int) -> tuple[bytes | None, int]:
-    """Read a length and its bytes; return the bytes, or None, and the next position."""
+    """Read a length, then that many bytes; return these or None, and the next place."""
     length, pos = decode_varint(buffer, pos)
     if length < 0:
         return None, pos
@@ -130,7 +130,7 @@ def _unpack_stream(codec: str) -> Callable[[bytes], bytes]:
 
 
 def _unpack_snappy(packed: bytes) -> bytes:
-    """Unpack one block, or the blocks that Java's library writes (xerial)."""
+    """Decompress one block, or the blocks that Java's library writes (xerial)."""
     if not packed.startswith(_XERIAL_MAGIC):
         return _unpack_snappy_block(packed)
     blocks = []

@@ -106,7 +106,7 @@ class KafkaSettings:
         return self.topics[index], partition
 
     def number_of(self, topic: str, partition: int) -> int:
-        """Return the number of a topic's partition among all topics."""
+        """Return a partition's number among the partitions of all topics."""
         return self.topics.index(topic) * _NUMBERS_OF_A_TOPIC + partition
 
 

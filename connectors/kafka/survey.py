@@ -39,7 +39,7 @@ class TopicFacts(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The requested topics by name, and rights of the user.
+    """The requested topics by name, and the user's rights.
 
     `may_create`: the right to create topics with any name. `may_commit`: the right to
     commit offsets to the group.

@@ -69,7 +69,7 @@ class TopicTail:
                 self._consumer = self._stack.enter_context(consumer)
             return list(_few(read_kafka_python(self._consumer, self._settings, ranges)))
         except RecordsLost:
-            # Retention deleted the records first.
+            # Retention has already deleted the records.
             return []
         except KafkaUnreachable:
             # A client that lost its broker may not reconnect.

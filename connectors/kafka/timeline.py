@@ -25,8 +25,8 @@ def read_in_order_of_time(
 ) -> Iterator[RawRecord]:
     """Read the records of some partitions, merged by time.
 
-    Within a partition, records are in the order of their offsets. Across partitions,
-    records are ordered by the maximum time in their partition up to and including each
+    Within a partition, records are in the order of their offsets. Across partitions, a
+    record is ordered by the greatest time in its partition up to and including the
     record. A late record thus stays behind its predecessors. If a program writes the
     records in this order, all partitions advance in time together.
 

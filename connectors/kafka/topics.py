@@ -59,7 +59,7 @@ def ensure_topic(
         wait_until_listening(settings)
         admin = KafkaAdminClient(**kafka_python_options(settings))
         with closing(admin):
-            # A user who may write to a topic may lack the right to create one.
+            # A user who may write to a topic may lack the right to create topics.
             if topic in admin.list_topics():
                 return False
             new_topic = NewTopic(topic, partitions, -1, topic_configs=configs)

@@ -2,8 +2,8 @@
 
 prometheus_client escapes every name and label of every sample character by character:
 with 200 labelled channels, escaping takes longer than the rest of a scrape. If several
-samples share labels, this module formats the labels only once. Names are not escaped,
-because the code declares them.
+samples share labels, this module formats the labels only once. Names, which the code
+declares, need no escaping.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def encoder(accept: str) -> tuple[Encoder, str]:
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
-        # Any other escaping would change names with underscores; no scraper requests
-        # it.
+        # Another escaping would change names that contain underscores; no scraper
+        # requests one.
         return library, content_type
     if content_type.startswith("application/openmetrics-text"):
         return openmetrics, content_type

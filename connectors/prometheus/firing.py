@@ -71,7 +71,7 @@ def firing_of(body: bytes) -> list[FiringAlert]:
     """Return this project's firing alerts in an answer of ``/api/v1/alerts``.
 
     Raises:
-        msgspec.DecodeError: The text is no answer of ``/api/v1/alerts``.
+        msgspec.DecodeError: The text is not an answer of ``/api/v1/alerts``.
     """
     found = [
         FiringAlert(

@@ -49,7 +49,7 @@ _log = logging.getLogger("sds-monitor")
 _NS_PER_MS = 1_000_000
 
 NODE_TIMEOUT_S = 60.0
-"""Time limit of a call to the node: retries and other queries wait for its end."""
+"""Time limit of a call to the node: retries and other queries wait until it ends."""
 
 STOP_WAIT_S = 5.0
 """Default time limit of `stop`. The network returns most accepted messages within two

@@ -51,9 +51,9 @@ def simulated_records(
 ) -> Iterator[TopicRecord]:
     """Simulate, and yield the records in the order in which the taps write them.
 
-    The simulation starts at `start_ms`, Unix ms. Each channel, or pair of MVDS nodes,
-    stays in one of the partitions. `truth` collects all events up to the record that
-    the caller requested last.
+    The simulation starts at `start_ms`, Unix ms. All records of a channel, or of a pair
+    of MVDS nodes, are in one partition. `truth` collects all events up to the record
+    that the caller requested last.
     """
     if isinstance(scenario, MvdsScenario):
         entries: Iterator[Any] = simulate_mvds(scenario, seed, start_ms)

@@ -66,7 +66,7 @@ class Listener(socket.socket):
         if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
             connection.close()
             raise ConnectionAbortedError
-        # A socket that was closed meanwhile may have had the same descriptor.
+        # An earlier socket, now closed, may have had the same descriptor.
         self._unmade.pop(connection.fileno(), None)
         self._unmade[connection.fileno()] = connection, address[0]
         if len(self._unmade) > self.limit:
@@ -90,8 +90,8 @@ class Listener(socket.socket):
             connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Stop counting a connection, because the event loop knows it."""
-        # A broken connection with TLS has no socket.
+        """Stop counting a connection that the event loop now knows."""
+        # A broken TLS connection has no socket.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)
 

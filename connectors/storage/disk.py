@@ -1,6 +1,6 @@
 """Files that survive a power failure, and errors of failing disks.
 
-A file that is written under another name, synced and renamed exists completely or not
+If a file is written under another name, synced and renamed, it exists completely or not
 at all. The new name is durable after a sync of the directory. If the system refuses a
 change, functions raise `OSError`.
 """
@@ -50,7 +50,7 @@ def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error in one line; if it is an error of a disk, with the remedy."""
+    """Return an error in one line, with the remedy if a disk caused it."""
     for number, remedy in REMEDIES.items():
         if os.strerror(number) in cause:
             return f"{cause}; {remedy}"
@@ -129,9 +129,8 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # The process that created an existing directory may have ended before it synced. If
-    # this process has no permission to open the parent, another process has created the
-    # directory.
+    # The process that created an existing directory may have ended before it synced. A
+    # process without permission to open the parent has not created the directory.
     with suppress(PermissionError):
         sync(path.parent)
 
@@ -160,7 +159,7 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
 
 
 class NewFiles:
-    """Syncs files that a program has added to a directory without a sync.
+    """Syncs files that a program added to a directory without syncing them.
 
     The program writes each file under another name and renames the file to one of the
     given names. Files older than two minutes count as durable.

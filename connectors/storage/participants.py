@@ -48,7 +48,7 @@ class _Stored(NamedTuple):
 
 
 class ParticipantStore(SqliteFile):
-    """A file with the state of participants; arguments and errors as `SqliteFile`.
+    """A file with the state of participants; arguments and errors as for `SqliteFile`.
 
     Call `append` after each call to a participant, before its broadcasts are sent. Even
     after a crash, the stored participant then knows everything that others have
@@ -104,8 +104,8 @@ class ParticipantStore(SqliteFile):
                     profile=profile,
                 )
         channel.record_changes()
-        # Start with a snapshot, because the release that wrote changes should read
-        # them: another release may handle the same calls differently.
+        # Start with a snapshot: another release may replay the stored changes
+        # differently than the release that wrote them.
         self._take_snapshot(channel)
         return channel
 

@@ -90,7 +90,7 @@ class Peer:
     async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
         """Return the complete records of the messages that the peer still has."""
         found: dict[bytes, pb.Record] = {}
-        # Each answer removes its hashes, so a record that the peer lacks is requested
+        # An answered hash is removed, so a record that the peer lacks is requested only
         # once.
         wanted = list(dict.fromkeys(message_hashes))
 

@@ -1,4 +1,4 @@
-"""Serves synchronisations, with either of two protocols, and records to peers.
+"""Serves records to peers, and synchronises with peers by either of two protocols.
 
 A peer that does not follow the protocol, or is too slow, loses its connection. If
 tokens are configured, a connection must send a valid token to become a peer. Threads
@@ -137,14 +137,14 @@ class SyncServer:
             self._timeouts.step_s,
             None if is_open else _CREDENTIAL_BYTES,
         )
-        # A broken connection with TLS has no "peername".
+        # A broken TLS connection has no "peername".
         address, *_ = writer.get_extra_info("peername") or ("",)
         try:
             if not is_open:
                 await self._check_token(stream)
             self._check_crowd(address)
         except SyncError as error:
-            # Waiting until the peer has read this would keep memory in use.
+            # Waiting until the peer has read the refusal would keep memory in use.
             writer.write(bytes(self._refusal(error)))
             return
         self._listener.made(writer.transport)

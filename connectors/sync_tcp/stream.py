@@ -64,7 +64,7 @@ class FrameStream:
         """Return the next frame; None after an orderly end of the connection.
 
         Raises:
-            SyncError: The bytes are no frames, or end within a frame.
+            SyncError: The bytes are not frames, or end within a frame.
             TimeoutError: No part of the frame arrived in time.
             OSError: The connection broke.
         """
@@ -102,5 +102,5 @@ class FrameStream:
                 async with asyncio.timeout(self._step_s):
                     await self._writer.wait_closed()
         finally:
-            # Otherwise, unsent bytes for a peer that does not read stay in memory.
+            # Otherwise, if the peer does not read, the unsent bytes stay in memory.
             self._writer.transport.abort()

@@ -1,7 +1,7 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-An invalid message does not affect other messages of its page. Functions raise an error
-in `UNREADABLE` for bytes that are no answer of the API.
+An invalid message does not affect other messages of its page. For bytes that are not an
+answer of the API, functions raise an error in `UNREADABLE`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Undecodables:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: content of the node's cache for a topic, which the read has emptied.
+    """A page: what a node's cache had for a topic; the read has emptied the cache.
 
     Messages are in no particular order. If the end of the page is missing, `broken_off`
     has the reason; otherwise, `broken_off` is empty.

@@ -55,7 +55,7 @@ _LARGE_BYTES = 1024 * 1024
 _QUOTED_CHARACTERS = 200
 
 _BUSY = frozenset({429, 503, 504})
-"""Statuses of HTTP and of the store after which a retry may succeed."""
+"""Statuses (of HTTP, or of the store in its answer) after which a retry may succeed."""
 
 _TOTAL_TIMEOUTS = 6
 """Time limit of a whole answer, as a multiple of the timeout of one step."""
@@ -185,7 +185,7 @@ class NodeClient:
         return replace(page, broken_off=answer.broken_off or page.broken_off)
 
     async def _ask(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request whose answer can be lost without losing data."""
+        """Send a request; if its answer is lost, no data is lost."""
         answer = await self._exchange(method, path, **rest)
         if answer.status >= httpx.codes.BAD_REQUEST:
             raise self._refused(answer, answer.status, answer.detail)

@@ -144,11 +144,12 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
                 continue
             skipped.append(skip)
-            # Messages on other topics need no mark: stores never return them.
+            # Stores return no messages on other topics, so these hashes need not be
+            # stored.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
-        # Records get the time at which they are stored instead of read, so that record
-        # times never decrease.
+        # Records get the time at which they are stored, not read, so that record times
+        # never decrease.
         accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
             self._figures.skipped[skip] += 1

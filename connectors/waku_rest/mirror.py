@@ -39,8 +39,7 @@ A message is at most 150 kB (64/WAKU2-NETWORK), so the records have at most 75 M
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""Time for which a hash stays stored after the last read of a store that covers the
-message."""
+"""How long a hash stays stored after the last store read that covers its message."""
 
 _log = logging.getLogger("sds-monitor")
 
@@ -195,7 +194,7 @@ class Mirror:
             )
 
     def _report_end(self, written: int, refused: int) -> None:
-        """Log that Kafka answers again, when the waiting records have been written."""
+        """When the waiting records have been written, log that Kafka answers again."""
         if not self._kafka.is_on:
             return
         was_passing = self._kafka.is_passing

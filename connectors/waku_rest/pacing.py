@@ -26,7 +26,7 @@ _MOST_REQUESTED_S = 300.0
 
 
 class Trouble:
-    """Remembers since when an operation fails; a repeated call has no effect."""
+    """Remembers since when an operation fails; repeating a call changes nothing."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms

@@ -90,7 +90,7 @@ class Spooled(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """The interval of sender's times in which a node's store was read, Unix ms."""
+    """The interval of senders' times for which a node's store was read, Unix ms."""
 
     from_ms: int
     up_to_ms: int

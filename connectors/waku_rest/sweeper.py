@@ -46,7 +46,7 @@ _LONGEST_S = 30.0
 """Maximum wait between two attempts at a store that does not answer, s."""
 
 _AHEAD_MS = 60_000
-"""Maximum time by which a sender's time is later than the message's receipt.
+"""Maximum lead of a sender's time over the time at which its message is received.
 
 Stores accept live messages whose time is up to 20 s ahead of the store's clock.
 """
@@ -76,7 +76,7 @@ class Sweeper:
         self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
-        """Read until the mirror ends; first, read the time in which no mirror ran."""
+        """Read until the mirror ends; begin with the time in which no mirror ran."""
         swept = await self._intake.use(self._spool.swept, self._node.url)
         if swept is None:
             begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)

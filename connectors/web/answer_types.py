@@ -81,7 +81,7 @@ class JobObject(TypedDict):
         event_time_lag_seconds: Newest record time minus the event time of the figures.
         batch_duration_ms: Number, sum and percentiles of the durations of batches.
         state_bytes: Memory that Spark's state occupies.
-        restarts: How often the job was started again on this checkpoint.
+        restarts: How often the job was restarted with this checkpoint.
     """
 
     primed: bool
@@ -161,7 +161,7 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: How much the tap's clock is fast; null if this is unknown.
+        clock_offset_ms: By how much the tap's clock is fast; null if this is unknown.
         channel_count: Number of channels that the tap mirrored lately.
     """
 
@@ -175,8 +175,8 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: Error in ms of each tap's clock that is wrong by more than 30 s,
-            by tap. This includes taps of which the monitor refuses all records.
+        wrong_clocks: For each tap whose clock is wrong by more than 30 s, the error in
+            ms. This includes taps of which the monitor refuses all records.
     """
 
     clock: Clock

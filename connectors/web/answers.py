@@ -24,7 +24,7 @@ page."""
 
 
 def answer(content: Mapping[str, Any], status: int = 200) -> Response:
-    """Return an object as JSON, with each time also as text (`sds_core.times`)."""
+    """Return an object as JSON, with its times also as text (`sds_core.times`)."""
     return JSONResponse(with_utc(content), status_code=status, headers=HEADERS)
 
 

@@ -28,7 +28,7 @@ class _Answer(msgspec.Struct):
 
 
 class AuditPoll(Poll[MirrorAudit]):
-    """Polls the result of the newest audit; None if no audit's URL is configured."""
+    """Polls the result of the newest audit, unless `url` is None."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         ask = None if url is None else _Asking(url)

@@ -130,7 +130,7 @@ class HeatMap:
 
     @cached_property
     def shades(self) -> list[list[int]]:
-        """Shade of each cell, in [0, `_SHADES`]; 0 if it is minimal or missing."""
+        """Shade of each cell, in [0, `_SHADES`]; 0 for a minimal or missing value."""
         known = [v for _, values in self.rows for v in values if v is not None]
         least, most = min(known, default=0), max(known, default=0)
         span = (most - least) or 1

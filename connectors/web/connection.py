@@ -35,9 +35,8 @@ class ClientLimits:
             connection does not close.
         request_s: Maximum time in which a request must arrive, in seconds, from the
             start of the connection or from the request's first byte.
-        unread_s: Time for which a client may read nothing, in seconds. On slow
-            networks, a client may seem to pause for seconds, because the system buffers
-            much.
+        unread_s: How long a client may read nothing, in seconds. On slow networks, a
+            client may seem to pause for seconds, because the system buffers much.
         read_bytes_s: Minimum number of bytes per second that a client must read after
             `unread_s`.
         idle_s: Idle time after which a connection is closed, in seconds: longer than

@@ -46,11 +46,10 @@ MOST_WAITING_OF_ADDRESS = 8
 """Maximum number of waiting requests from one address: a browser sends six."""
 
 _FAILURE_S = 1.0
-"""Time after a wrong password in which its client's address cannot try again,
-seconds."""
+"""How long a client's address cannot try again after a wrong password, seconds."""
 
 ANONYMOUS = "sds-monitor.anonymous"
-"""Key in the ASGI scope of a request without login, whose answer has only a status."""
+"""Key in the ASGI scope: marks a request without login, which gets only a status."""
 
 _READINESS = "/readyz"
 """Path of the readiness probe. Clients without a login do not get the reason."""
@@ -94,7 +93,7 @@ class Passwords:
         Raises:
             TooManyLogins: Verifying the password now would cost too much.
         """
-        # For an unknown user, check another user's hash, to take as long.
+        # An unknown user's check must take as long, so use another user's hash.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")

@@ -30,7 +30,7 @@ class Extras:
         values: Returns the values of the section, from the totals of a view.
         json: Path of the section's content in the API, and the content's name.
         no_incident: Sentence on a view's page if the view has no incident.
-        lacks: Returns groups of lacked messages, updated with the newest figures. The
+        lacks: Returns groups of missing messages, updated with the newest figures. The
             first argument has the totals of all views by name.
         missed: Returns the messages that each tap missed in the last hour.
         routes: Further routes of the API.

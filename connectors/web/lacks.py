@@ -1,4 +1,4 @@
-"""Groups lacked messages by participant, with a count and the oldest time."""
+"""Groups missing messages by participant, with a count and the oldest time."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ class Lanes:
         events: The events in order of time.
         ticks: Time of each event as text.
         anchor: Prefix of the row ids, which end in the row number.
-        ZOOMS: Factors of the width. A text appears from the first factor at which it
-            fits.
+        ZOOMS: Zoom factors of the width. A text appears from the first factor at which
+            it fits.
         LANE_PX: Height of a lane, pixels.
     """
 

@@ -31,8 +31,8 @@ class Lately(NamedTuple):
     """The figures of a view since a point in time.
 
     Attributes:
-        figures: Totals that have grown since the point in time, see `GrowthSince`; None
-            if the earlier figures are unknown.
+        figures: Growth since the point in time (`GrowthSince`); None if earlier figures
+            are unknown.
         since_ms: The point in time, Unix ms of event time; None if it is unknown.
     """
 

@@ -21,8 +21,8 @@ from connectors.prometheus.exposition import encoder
 from connectors.web.operations import Operation
 
 _COMPRESSION = 3
-"""Compression level of zlib. The highest level takes ten times as long, and reduces the
-size by only a seventh more."""
+"""Compression level of zlib. The highest level takes ten times as long, but its result
+is only a seventh smaller."""
 
 
 @dataclass(frozen=True, kw_only=True)

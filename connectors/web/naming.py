@@ -65,8 +65,8 @@ def unresolved_href(
 ) -> str:
     """Return the address of the list of a view's unresolved incidents.
 
-    The list can be limited to a kind of incident, and to one participant's lacked
-    messages.
+    The list can be limited to a kind of incident, and to messages that a participant
+    lacks.
     """
     chosen = {"standing": "true"}
     if problem is not None:

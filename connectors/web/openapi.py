@@ -75,7 +75,7 @@ def _summary_of(text: str) -> str:
 
 
 def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schema:
-    # In the answer, the field `id` has the name in `label`.
+    # In the answer, the field `id` is renamed to `label`.
     _, _, name = schema["$ref"].rpartition("/")
     described = schemas[name]
     return described | {
@@ -88,8 +88,8 @@ def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schem
 
 
 def _explained(schema: Schema) -> Schema:
-    # The type's docstring describes each key. Each time is also given as text by
-    # `sds_core.times.with_utc`.
+    # The type's docstring describes each key. `sds_core.times.with_utc` adds each time
+    # as a text.
     text = schema.get("description", "")
     described = schema | ({"description": _summary_of(text)} if text else {})
     if "properties" not in schema:

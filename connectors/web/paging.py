@@ -1,7 +1,7 @@
 """Pages of the API's lists, and where the next page begins.
 
-A page begins after a given entry, not after a given number of entries. If other entries
-change between two requests, no entry is thus omitted or repeated.
+A page begins after a given entry, not after a given number of entries. So no entry is
+omitted or repeated if other entries change between two requests.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from connectors.web.connection import DEFAULT_LIMITS, ClientLimits, LimitedConne
 from connectors.web.door import Door
 
 _STOP_SECONDS = 2
-"""Time that running requests get to end when the server stops: any scrape takes
+"""How long running requests may continue when the server stops: any scrape takes
 less."""
 
 _SWITCH_S = 0.0005

@@ -29,8 +29,8 @@ class AuditObject(TypedDict):
         missing_before_begin: Number of messages in `missing_here` that are older than
             the mirror's first message.
         mirror_begin_ms: Time of the mirror's first message, Unix ms.
-        newest_missing_ms: Time of the newest message that the mirror lacks in each
-            channel, by channel id, Unix ms.
+        newest_missing_ms: By channel id, time of the newest message that the mirror
+            lacks, Unix ms.
     """
 
     ended_ms: int | None

@@ -205,7 +205,7 @@ class _Bar(NamedTuple):
 
 def _bars(spans: Sequence[Span], since_ms: int, step_ms: int, count: int) -> list[_Bar]:
     if step_ms == MINUTE_MS:
-        # Fast path, because the first page has hundreds of strips: each minute is in
+        # Fast path for the first page, which has hundreds of strips: each minute is in
         # only one row.
         return [
             _Bar((span.begin_ms - since_ms) // step_ms, _minutes(span), [span])

@@ -43,7 +43,7 @@ class Growth(Counter[str | tuple[str, int]]):
     def of_row(cls, table: FigureTable[Any], row: Mapping[str, Any]) -> Growth:
         """Return the figures in a row of the history, as growth from zero.
 
-        A figure that the row lacks is zero, because a row may be older than the figure.
+        A figure that the row lacks counts as zero: a row may be older than the figure.
         """
         growth = cls()
         for figure in table.grown:

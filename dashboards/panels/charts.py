@@ -41,7 +41,7 @@ def figure(
     shows_name: bool = False,
     absent: str = "nothing",
 ) -> stat.Panel:
-    """Return a panel of large numbers, at the end of the dashboard's time range.
+    """Return a panel of large numbers: values at the end of the dashboard's time range.
 
     Each query returns one number, and `mappings` has words for numbers. If no series
     exists, the panel shows `absent`. If `shows_name`, the panel shows the name of the

@@ -60,7 +60,7 @@ SERIES = {
 
 
 def at_least(objective: float, warning: float) -> Steps:
-    """Return thresholds: good from an SLO on, else suspect, bad below `warning`."""
+    """Return thresholds: bad, from `warning` on suspect, from the SLO on good."""
     return ((None, BAD), (warning, WARNING), (objective, GOOD))
 
 

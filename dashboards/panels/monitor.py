@@ -1,4 +1,4 @@
-"""Dashboard *Monitor itself*: can its figures be trusted? On job, taps and mirrors."""
+"""Dashboard *Monitor itself* (job, taps and mirrors): can its figures be trusted?"""
 
 from __future__ import annotations
 

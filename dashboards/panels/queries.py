@@ -138,7 +138,7 @@ def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
 
 
 def delivery_budget_used(scope: str) -> str:
-    """Return the share of the delivery error budget used in the range, by channel."""
+    """Return how much of its delivery error budget each channel used in the range."""
     failed = f"1 - {delivered(scope, 'channel', window=RANGE)}"
     return share(failed, f"1 - {objective('delivery', scope, 'channel')}")
 

@@ -49,8 +49,8 @@ class Alert:
         expression: PromQL. For each series in the result, an alert fires.
         summary: One sentence without figures.
         description: Template with figures and their units.
-        holds: Real time for which the expression must have a result before the alert
-            fires.
+        holds: How long, in real time, the expression must have a result before the
+            alert fires.
         subject: Alerts on a channel or group have the label ``channel``.
         dashboard: Uid of the dashboard to which the alert links.
     """

@@ -96,7 +96,7 @@ class Order:
         names: Sequence[str],
         lately: Callable[[str], Lately],
     ) -> Sequence[str]:
-        """Return names of views in this order; equal values are in trouble order.
+        """Return the names in this order; views with equal values are in trouble order.
 
         `lately` returns the figures of a view that the columns show.
         """

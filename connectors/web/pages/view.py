@@ -46,8 +46,9 @@ class History:
     Attributes:
         intervals: Length of the charts' intervals, and which period is unknown.
         no_charts: Why charts cannot be drawn; empty if they can.
-        lacks: Groups of lacked messages; None if incidents cannot be listed.
-        incidents: Single incidents: unresolved first, and the most severe first.
+        lacks: Groups of missing messages; None if incidents cannot be listed.
+        incidents: Single incidents: unresolved incidents by severity, then ended
+            incidents.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 

@@ -130,7 +130,7 @@ def section_values(snapshot: Snapshot, totals: ChannelTotals) -> Mapping[str, An
 def lacks_as_of_now(
     channels: Mapping[str, ChannelTotals], lacks: Iterable[Lack]
 ) -> Iterator[Lack]:
-    """Yield groups of lacked messages, updated with the participants' present figures.
+    """Yield groups of missing messages, updated with the participants' present figures.
 
     An incident does not name all participants that lack a message, and the monitor may
     no longer follow a message.
