@@ -66,8 +66,8 @@ def growth(
     before the window. If the series began in the window with a new subject, the base is
     0. If only the series is new, because Prometheus scrapes the monitor for the first
     time or because the channel got a label, the base is the lowest value. The base is
-    also the lowest value if the counter restarted, or if a figure that may fall fell
-    below the last value before the window.
+    also the lowest value if the counter restarted, or, with `may_fall`, if the figure
+    fell below the last value before the window.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"

@@ -84,7 +84,7 @@ class Participants:
     """Other participants that sent a frame lately.
 
     Their number sets the number of response groups. A participant that is silent for
-    too long is dropped; above the limit, that with the longest silence is dropped.
+    too long is dropped; above the limit, the longest silent participant is dropped.
     """
 
     __slots__ = ("_forgotten_after_ms", "_last_frame_ms", "_limit")

@@ -120,8 +120,8 @@ class Grouping(Generic[Totals, Part]):
         totals: Type of the totals of a group, which must satisfy
             `sds_core.observer.view_totals.ViewTotals`; `Kind.figures` is their table.
         split: Divides a view's totals into the totals of each group, by group name.
-        join: Joins the parts of a group in all views, at least one, in any order.
-            Counts are added, and the verdict is judged again.
+        join: Joins the parts of a group from all views: at least one part, in any
+            order. Counts are added, and the verdict is judged again.
         name_of: Returns the name of an event's group. Incidents must be
             `sds_core.observer.incidents.GroupIncident`, and minutes a subclass of
             `sds_core.observer.minutes.GroupMinute`. All views must emit their figures
@@ -179,7 +179,7 @@ class Kind(Generic[Digest, Totals, Event]):
         runbooks: Name of the runbook for each kind of incident.
         causes: Returns the likely causes of a bad verdict, from the totals of a view or
             group; empty if no cause is very likely.
-        personal: Kinds of incidents that name the single participants that they affect.
+        personal: Kinds of incidents that name each affected participant.
         at_root: Whether pages and API have the views at their root, such as `/` and
             `/api/v1/incidents`, instead of under `/views/<prefix>`. If so, they are
             also at the top level of the report, and the default of commands. At most
@@ -288,7 +288,7 @@ class FrameReader(Protocol):
 
         Returns:
             Approximate number of bytes that the digest keeps of the frame. The number
-            is 0 if the reader did not add the frame, although the frame may be valid.
+            is 0 if the reader did not add the frame, which may still be valid.
         """
 
 

@@ -15,7 +15,7 @@ from sds_core.text import counted
 
 
 class StandingIncident(NamedTuple):
-    """The part of an incident that such a group needs; see `Incident`.
+    """The part of an incident that `lacks_of` needs; see `Incident`.
 
     Attributes:
         followed: Whether frames may still end the incident.
@@ -122,8 +122,8 @@ def lacks_of(
 ) -> list[Lack]:
     """Group incidents by channel, kind, participant and `followed`.
 
-    If several participants lack a message, it counts for each of them. For `personal`,
-    see `Kind.personal`.
+    If several participants lack a message, the message counts for each of them. For
+    `personal`, see `Kind.personal`.
 
     Returns:
         The followed groups, then the others. Both are in the order of `IncidentKind`,
