@@ -96,8 +96,7 @@ class Transition(NamedTuple):
 
 
 class NoTransition(ValueError):
-    """An event occurred, but `TRANSITIONS` lacks the pair of its state and the
-    event."""
+    """An event occurred, but `TRANSITIONS` lacks the pair of state and event."""
 
     def __init__(self, state: GapState, event: GapEvent) -> None:
         super().__init__(
