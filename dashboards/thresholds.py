@@ -111,7 +111,7 @@ MONITOR_SEEN_WITHIN = timedelta(days=7)
 """If a monitor ran within this time, it is expected to run now."""
 
 STOPPED_WINDOW = timedelta(minutes=15)
-"""A batch takes much less time, and heartbeats alone cause a batch every few
+"""A batch takes much less time than this, and heartbeats alone cause a batch every few
 seconds."""
 
 STOPPED_SEEN_BEFORE = timedelta(minutes=10)

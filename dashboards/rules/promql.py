@@ -1,10 +1,10 @@
 """PromQL of the rules.
 
-Every operand keeps the labels of its subject and the target labels of the scrape
-configuration (``job``, perhaps ``cluster``). Labels that a restart may change are
-dropped. Operands thus usually match without `on` or `ignoring`. If a monitor restarts
-on another host, its series continue. Each monitor needs a ``job`` of its own: monitors
-with the same ``job`` look like one monitor that moves.
+Every operand keeps the labels that name its subject, and the target labels of the
+scrape configuration (``job``, perhaps ``cluster``). Labels that a restart may change
+are dropped. Operands thus usually match without `on` or `ignoring`. If a monitor
+restarts on another host, its series continue. Each monitor needs a ``job`` of its own:
+monitors with the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ class Repairer:
         """Queue a request for a missing message, which a history names now.
 
         If requests are repeated, T_req counts from when the message was first missing.
-        Otherwise, a full buffer could drop each request before its T_req.
+        If it counted from now, a full buffer could drop each request before its T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))

@@ -13,8 +13,8 @@ class RollingBloom:
     """A bloom filter that drops old ids when it reaches its limit.
 
     At the limit, the filter is rebuilt from the newest ids (SDS, "Participant state").
-    New ids are added together when the filter is needed, because a participant receives
-    far more frames than it sends.
+    New ids are added together when the filter is needed, which is seldom: a participant
+    receives far more frames than it sends.
     """
 
     __slots__ = ("_filter", "_ids", "_in_filter", "_profile", "_wire")

@@ -64,8 +64,8 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
             message, or if the tap reported no hash.
         hint: Retrieval hint of the message from a causal history; empty if none is
             known.
-        lacking_others: Minimum number of further participants that are known to lack
-            the message, because `lacking` names at most `MOST_LACKING` participants.
+        lacking_others: At least this many further participants are known to lack the
+            message; `lacking` names at most `MOST_LACKING` participants.
     """
 
     kind: IncidentKind

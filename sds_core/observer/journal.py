@@ -1,6 +1,6 @@
 """Records a view's conclusions about single messages as the view reaches them.
 
-If a view has a journal, it records each conclusion about the watched messages, in
+If a view has a journal, the view records each conclusion about the watched messages, in
 order. A trace of a message shows these conclusions, so the rules need no second
 implementation.
 """

@@ -1,4 +1,4 @@
-"""Groups the incidents that have not ended by the participant that lacks messages.
+"""Groups unresolved incidents by the participant that lacks messages.
 
 The monitor tracks a message only for the retention window. After that, it cannot know
 whether the message arrived, so a group states what was last known.
@@ -41,10 +41,9 @@ class Lack(NamedTuple):
         since_ms: Time of the first frame that showed that `participant` lacked one of
             the messages, Unix ms. If `participant` is None, the earliest
             `Incident.since_ms` of the messages.
-        tap_hole: Number of messages that may have arrived, but in a capture gap of all
-            taps.
-        at_least: Whether `messages` is only a minimum, because an incident may not name
-            all participants that lack its message.
+        tap_hole: Number of messages that may have arrived in a capture gap of all taps.
+        at_least: Whether `messages` is only a minimum, because an incident may omit
+            participants that lack its message.
         followed: Whether the monitor may still see the messages arrive.
     """
 

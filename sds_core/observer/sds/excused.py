@@ -1,4 +1,4 @@
-"""Finds a channel's findings that capture gaps or incomplete mirrors excuse."""
+"""Finds a channel's findings that are excused by capture gaps or incomplete mirrors."""
 
 from __future__ import annotations
 
