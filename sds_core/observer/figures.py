@@ -203,8 +203,8 @@ class Share:
     Attributes:
         part: Fields of the totals whose sum is the part.
         rest: Fields of the totals whose sum is the whole without the part.
-        retracted: Fields that count those events in `rest` that later proved wrong, so
-            they belong to the part.
+        retracted: Fields that count the events in `rest` that later proved wrong, so
+            these events belong to the part.
         more_is_better: Whether a larger share is better.
     """
 
