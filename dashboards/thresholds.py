@@ -91,8 +91,8 @@ TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
 
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_SEEN_WITHIN = timedelta(days=1)
-"""If a tap sent records within this time, it is expected to run now, even if the
-monitor forgot it."""
+"""If a tap sent records within this time, it is expected to run, even if the monitor
+forgot it."""
 
 TAP_CLOCK_SECONDS = WRONG_MS / 1000
 """If a tap's clock differs from Kafka's by twice this time, live records become dead

@@ -153,10 +153,10 @@ class Profile:
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
     # Received content can make a sync message earlier, but never later. Traffic delays
-    # a sync message at most to the time of our last frame + this factor x interval x
-    # number of participants. With None, the delay has no limit (js-waku). With the
-    # factor 3, nearly every participant sends a sync message before this limit, so the
-    # limit seldom makes several participants send at the same time.
+    # a sync message at most to our last frame's time + this factor x interval x number
+    # of participants. With None, the delay has no limit (js-waku). With the factor 3,
+    # nearly every participant sends a sync message before this limit, so the limit
+    # seldom makes several participants send at the same time.
     sync_put_off_limit: int | None = 3
     # While repair requests wait for a frame, the time until the next sync message is
     # multiplied by this factor (js-waku).

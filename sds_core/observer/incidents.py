@@ -24,7 +24,7 @@ _NAMES_AT_ONCE = 2_000
 """Approximate maximum number of participants that all incidents of one `drain` name.
 
 Hostile traffic can change 20,000 incidents in a batch, and one process of Spark
-collects them all.
+collects them.
 """
 _FEW_NAMES = 3
 """Maximum number of participants that each incident beyond `_NAMES_AT_ONCE` names."""
@@ -65,7 +65,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
         hint: Retrieval hint of the message from a causal history; empty if none is
             known.
         lacking_others: At least this many further participants are known to lack the
-            message; `lacking` names at most `MOST_LACKING` participants.
+            message; `lacking` names at most `MOST_LACKING`.
     """
 
     kind: IncidentKind

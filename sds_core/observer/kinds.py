@@ -306,9 +306,9 @@ class TrafficProtocol(Generic[Frame]):
         fits_key: Whether a record with this key may contain this frame.
         view_name: Returns the name of the view to which a frame belongs.
         new_digester: Creates a digester for one view and one Kafka partition.
-        new_reader: Creates the reader of one chunk. Its arguments are the Kafka
-            partition, and a dict of digesters by view name, to which the reader adds
-            new digesters. None if all frames must be decoded.
+        new_reader: Creates the reader of one chunk. Arguments: the Kafka partition, and
+            a dict of digesters by view name, to which the reader adds new digesters.
+            None if all frames must be decoded.
         split: Divides a frame among views: pairs of a view's name and the part for its
             digester. None if the whole frame belongs to `view_name`.
         tracing: How single messages are traced; None if the protocol has no tracing.
