@@ -91,7 +91,8 @@ TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
 
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_SEEN_WITHIN = timedelta(days=1)
-"""A tap with records within this time is expected, even if the monitor forgot it."""
+"""If a tap sent records within this time, it is expected to run, even if the monitor
+forgot it."""
 
 TAP_CLOCK_SECONDS = WRONG_MS / 1000
 """If a tap's clock differs from Kafka's by twice this time, live records become dead
@@ -102,14 +103,15 @@ TAP_CLOCK_FOR = timedelta(minutes=2)
 
 TAP_MISSING_WINDOW = timedelta(hours=1)
 TAP_MISSING_RECORDS = 10
-"""If a tap misses fewer records, other taps usually have the missing records."""
+"""If a tap misses fewer records than this, other taps usually have the missing
+records."""
 
 MONITOR_DOWN_FOR = timedelta(minutes=5)
 MONITOR_SEEN_WITHIN = timedelta(days=7)
 """If a monitor ran within this time, it is expected to run now."""
 
 STOPPED_WINDOW = timedelta(minutes=15)
-"""A batch takes much less time, and heartbeats alone cause a batch every few
+"""A batch takes much less time than this, and heartbeats alone cause a batch every few
 seconds."""
 
 STOPPED_SEEN_BEFORE = timedelta(minutes=10)
@@ -145,8 +147,8 @@ tap causes many."""
 RECORDS_LOST_WINDOW = timedelta(days=1)
 
 HISTORY_WINDOW = timedelta(minutes=10)
-"""Files accept pending rows once a minute, so the number of these rows falls within
-this window."""
+"""Pending rows are written to files once a minute, so their number falls within this
+window."""
 
 HISTORY_STUCK_FOR = timedelta(minutes=20)
 

@@ -1,10 +1,10 @@
 """PromQL of the rules.
 
-Every operand keeps the labels of its subject and the target labels of the scrape
-configuration (``job``, perhaps ``cluster``). Labels that a restart may change are
-dropped. Operands thus usually match without `on` or `ignoring`. If a monitor restarts
-on another host, its series continue. Each monitor needs a ``job`` of its own: monitors
-with the same ``job`` look like one monitor that moves.
+Every operand keeps the labels that name its subject, and the target labels of the
+scrape configuration (``job``, perhaps ``cluster``). Labels that a restart may change
+are dropped. Operands thus usually match without `on` or `ignoring`. If a monitor
+restarts on another host, its series continue. Each monitor needs a ``job`` of its own:
+monitors with the same ``job`` look like one monitor that moves.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def growth(
     before the window. If the series began in the window with a new subject, the base is
     0. If only the series is new, because Prometheus scrapes the monitor for the first
     time or because the channel got a label, the base is the lowest value. The base is
-    also the lowest value if the counter restarted, or if a figure that may fall fell
-    below the last value before the window.
+    also the lowest value if the counter restarted, or, with `may_fall`, if the figure
+    fell below the last value before the window.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"

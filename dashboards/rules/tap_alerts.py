@@ -48,7 +48,7 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.CRITICAL,
         f"{latest(each, 'observer')}\n"
         f"unless {newest}\n"
-        # Without a monitor that exports figures, silence of the taps is unknown.
+        # If no monitor exports figures, it is unknown whether taps are silent.
         f"and {latest('sds_channels', 'verdict')}",
         "A tap is silent.",
         "All taps are silent: the newest record is from "

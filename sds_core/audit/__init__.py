@@ -1,1 +1,1 @@
-"""Compares a mirror with a store or another mirror, to find messages that it lacks."""
+"""Compares a mirror with a store or another mirror, to find messages that one lacks."""

@@ -58,7 +58,7 @@ class AuditResult(NamedTuple):
     def missing_before_begin(self) -> int:
         """Number of missing messages that were sent before the mirror's first record.
 
-        When these messages were sent, the mirror did not run yet; or retention deleted
+        The mirror did not run yet when these messages were sent, or retention deleted
         their records.
         """
         if self.mirror_begin_ms is None:

@@ -1,4 +1,4 @@
-"""Change records: an application may store these after each call, not a whole snapshot.
+"""Change records, which an application may store after each call instead of a snapshot.
 
 A record holds one call that changed the state, and the call's arguments. If the
 recorded calls are repeated after the snapshot, they restore the same state: a

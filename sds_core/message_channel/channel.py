@@ -320,7 +320,7 @@ class MessageChannel(ParticipantView):
             profile: The participant's profile; it must fit the snapshot (see
                 `snapshot.check_fit`).
             was_off: Whether the process was off until the first call. If False, the
-                process was off until `resume` is called.
+                process counts as off until `resume` is called.
 
         Raises:
             SnapshotError: The blob or a change is invalid, a change is missing, or the

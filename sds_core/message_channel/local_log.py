@@ -68,7 +68,7 @@ class LocalLog:
             self.horizon = key if self.horizon is None else max(self.horizon, key)
 
     def note_hint(self, message_id: str, hint: bytes) -> bool:
-        """If the log holds an id, store its retrieval hint; return whether it does."""
+        """Store the hint of an id in the log; return False if the log lacks the id."""
         entry = self.entries.get(message_id)
         if entry is not None:
             self._put(entry._replace(retrieval_hint=hint))

@@ -112,8 +112,8 @@ class Profile:
     # false positives. But while fewer other participants than this number are known,
     # all filters count. js-waku always counts all filters; nim-sds requires one filter.
     possible_acks_threshold: int | None = 2
-    # While fewer other participants than `possible_acks_threshold` are known: whether
-    # one filter of each of them is enough for an acknowledgement.
+    # Whether one filter of each other participant is enough for an acknowledgement
+    # while fewer of them than `possible_acks_threshold` are known.
     possible_acks_capped: bool = False
     # If a filter's false-positive rate is above this limit, the filter does not count.
     # More filters do not help: all filters of a channel hold nearly the same ids, so
@@ -153,8 +153,8 @@ class Profile:
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
     # Received content can make a sync message earlier, but never later. Traffic delays
-    # a sync message at most until this factor x interval x number of participants after
-    # our last frame. With None, the delay has no limit (js-waku). With the factor 3,
+    # a sync message at most to our last frame's time + this factor x interval x number
+    # of participants. With None, the delay has no limit (js-waku). With the factor 3,
     # nearly every participant sends a sync message before this limit, so the limit
     # seldom makes several participants send at the same time.
     sync_put_off_limit: int | None = 3

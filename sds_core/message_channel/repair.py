@@ -220,7 +220,7 @@ class RepairRequests:
             self._evictable.remove(message_id)
 
     def requested_by_another(self, message_id: str, now_ms: int) -> None:
-        """Postpone or drop our request, because another participant sent the same."""
+        """Postpone or drop our request after another participant's equal request."""
         if message_id not in self._entries:
             return
         if self._profile.after_request is AfterRequest.ASK_AGAIN:

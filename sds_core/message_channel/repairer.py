@@ -84,7 +84,7 @@ class Participants:
     """Other participants that sent a frame lately.
 
     Their number sets the number of response groups. A participant that is silent for
-    too long is dropped; above the limit, that with the longest silence is dropped.
+    too long is dropped; above the limit, the longest silent participant is dropped.
     """
 
     __slots__ = ("_forgotten_after_ms", "_last_frame_ms", "_limit")
@@ -147,7 +147,7 @@ class Repairer:
         """Queue a request for a missing message, which a history names now.
 
         If requests are repeated, T_req counts from when the message was first missing.
-        Otherwise, a full buffer could drop each request before its T_req.
+        If it counted from now, a full buffer could drop each request before its T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))

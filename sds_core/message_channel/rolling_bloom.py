@@ -6,15 +6,15 @@ from sds_core.message_channel.profile import Profile
 from sds_core.wire import BloomFilter
 
 _MOST_PENDING = 1_024
-"""Maximum number of ids that wait to be added together, which saves calls."""
+"""Maximum number of ids that wait; adding them together saves calls."""
 
 
 class RollingBloom:
     """A bloom filter that drops old ids when it reaches its limit.
 
     At the limit, the filter is rebuilt from the newest ids (SDS, "Participant state").
-    New ids are added together when the filter is needed, because a participant receives
-    far more frames than it sends.
+    New ids are added together when the filter is needed, which is seldom: a participant
+    receives far more frames than it sends.
     """
 
     __slots__ = ("_filter", "_ids", "_in_filter", "_profile", "_wire")

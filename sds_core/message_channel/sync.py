@@ -24,9 +24,9 @@ class SyncTimer:
     """Plans sync messages; in a busy channel, few are sent (SDS, "Periodic Sync").
 
     A sync message acknowledges received content, so received content makes our next
-    sync message earlier. A sync message of another participant delays ours, unless only
-    this participant sent the content that ours would acknowledge. The delay by traffic
-    has a limit (`Profile.sync_put_off_limit`). While repair requests wait for a frame,
+    sync message earlier. A sync message of another participant delays ours, unless its
+    sender alone sent the content that ours would acknowledge. The delay by traffic has
+    a limit (`Profile.sync_put_off_limit`). While repair requests wait for a frame,
     nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
@@ -63,7 +63,7 @@ class SyncTimer:
         return self
 
     def content_sent(self, now_ms: int, *, requests_wait: bool) -> None:
-        """Plan the next sync message, because content that we sent replaces one."""
+        """Plan the next sync message after content that we sent."""
         self._own_frame(now_ms)
         self._plan(AFTER_CONTENT_SENT, now_ms, inf, requests_wait=requests_wait)
 
@@ -103,8 +103,8 @@ class SyncTimer:
     def _latest_ms(self, others: int) -> float:
         """Return the time until which traffic can delay the sync message, Unix ms.
 
-        It is proportional to the number of participants, so large groups do not send
-        more sync messages.
+        The delay is proportional to the number of participants, so large groups do not
+        send more sync messages.
         """
         if self._put_off_limit is None:
             return inf

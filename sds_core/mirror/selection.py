@@ -43,7 +43,7 @@ class Selection:
 
 
 def channel_of(payload: bytes) -> str | None:
-    """Return the channel id of an SDS message; None if the payload is none."""
+    """Return the channel id of an SDS message; None for other payloads."""
     try:
         return decode(payload).channel_id
     except UndecodableFrame:

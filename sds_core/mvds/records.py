@@ -1,6 +1,6 @@
 """The records that a node sends to its peers until they are answered.
 
-2/MVDS calls these records the state ("State").
+2/MVDS, "State", calls these records the state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""Up to this number of outdated entries in the schedule, none is removed early."""
+"""With at most this many outdated entries, the schedule keeps them until their
+epoch."""
 
 
 class RecordType(StrEnum):

@@ -116,8 +116,8 @@ class NodeState:
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
         self.foreign = ForeignMessages(options.max_requests)
-        # By peer, ids of refused messages that the node now requests, because their
-        # group is now shared.
+        # By peer, ids of refused messages that the node now requests, because it now
+        # shares their group with the peer.
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:

@@ -5,8 +5,8 @@ moment at which it was written to Kafka. Kafka does not store this moment, but o
 the records of a partition by it. Three facts limit it:
 
 - A record was written before the monitor read it.
-- If a record is not before the end of the partition at an earlier `Look`, it was
-    written after that look.
+- If a record's offset is at or after the end of the partition at an earlier `Look`, the
+    record was written after that look.
 - A record was written before all records at later offsets. If enough of these have
   earlier times, their times show when the record was written, even if the monitor
   reads late.
@@ -66,7 +66,7 @@ def is_at_odds(time_ms: int, behind_ms: int) -> bool:
 
 
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
-    """Return when a record was written at the latest, if later records show this.
+    """Return an upper bound of a record's writing time, if later records show one.
 
     A later record contradicts the record if its time is more than `MAX_AHEAD_MS`
     earlier. Then either the record is from the future, or the later record is late. If
@@ -150,7 +150,7 @@ class Foresight(Generic[_Record]):
         return self._settled(None)[:rest]
 
     def _settled(self, reached: int | None) -> list[tuple[_Record, int]]:
-        """Decide the waiting records that the offsets up to `reached` suffice for."""
+        """Decide each waiting record for which the offsets up to `reached` suffice."""
         settled = []
         while self._waiting:
             record = self._waiting[0]

@@ -42,16 +42,16 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     blindness ended, if this time is known.
 
     If no records arrive in the topic at all, every view is blind. Whether records
-    arrive is known only for the moment of `Snapshot.as_of`. In a report, which has no
-    such moment, and while Kafka does not answer or the topic does not exist, only event
-    time counts.
+    arrive is known only for the moment of `Snapshot.as_of`. Only event time counts in a
+    report, which has no such moment, while Kafka does not answer, and while the topic
+    does not exist.
     """
     settings = snapshot.observer
     silent = (
         snapshot.job.arrivals.is_silent
         and snapshot.clock_ms > 0
-        # If the topic's state is unknown, `records_behind` uses an old end of the
-        # topic.
+        # If the topic's state is unknown, `records_behind` is computed from an old end
+        # of the topic.
         and snapshot.job.knows_topic
         and not snapshot.job.records_behind
     )
@@ -194,8 +194,8 @@ def excuse_of(
 def causes_of(snapshot: Snapshot, totals: ViewTotals, kind: AnyKind) -> Sequence[Cause]:
     """Return the likely causes of a view's verdict, the most convincing first.
 
-    The verdict in `totals` must be the one after `judge_blindness`. The result is empty
-    if this verdict is not bad, or if the evidence shows no cause.
+    The verdict in `totals` must come from `judge_blindness`. The result is empty if
+    this verdict is not bad, or if the evidence shows no cause.
     """
     if totals.verdict not in _BAD:
         return ()
@@ -265,7 +265,7 @@ def _excused(
 
 
 def _common(found: Iterable[_Span | None]) -> _Span | None:
-    """Return the intersection of the periods; None if it is empty or one is None."""
+    """Return the periods' intersection; None if it is empty or a period is None."""
     every = list(found)
     spans = [one for one in every if one is not None]
     if not spans or len(spans) < len(every):

@@ -23,7 +23,7 @@ WRONG_MS = 30_000
 letters."""
 
 _CALM = 0.8
-"""A difference counts as normal again below this fraction of the exceeded limit."""
+"""A difference below this fraction of the exceeded limit counts as normal again."""
 
 _RECORDS = 3
 """Number of new records that must agree on a tap's clock, because single records may

@@ -265,7 +265,7 @@ def unpack_steps(data: bytes) -> Column:
 
 @native
 def pack_set(values: Collection[int]) -> tuple[int, bytes]:
-    """Encode a set of integers that are close together as their minimum and a bitmap.
+    """Encode a set of nearby integers as their minimum and a bitmap.
 
     Returns (0, empty) for an empty set.
     """

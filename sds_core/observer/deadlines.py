@@ -54,7 +54,7 @@ class Deadlines:
         Each of `entries` has a deadline, Unix ms, and a key. The queue keeps the list
         and changes it.
         """
-        # Many deadlines are equal; their keys are sorted only when the deadline passes.
+        # Many deadlines are equal; keys of one deadline are sorted when it passes.
         entries.sort(key=_deadline_of, reverse=True)
         self._lists.append((due, entries))
         self._push_list(len(self._lists) - 1)

@@ -31,16 +31,15 @@ None if the evidence counts."""
 
 
 Found = tuple[int, int, int]
-"""Time when findings of one kind began, time when they were found, both Unix ms, and
-their number."""
+"""Findings of one kind: when they began, when they were found, both Unix ms, and their
+number."""
 
 
 class ExcusedFindings(NamedTuple):
     """Findings of one kind in the window of a verdict; some of them are excused.
 
     Attributes:
-        excuse: Why they are excused; its period begins with the first excuse and ends
-            with the last.
+        excuse: Why they are excused, for the period from the first excuse to the last.
         excused: Number of excused findings, at least 1.
         counted: Number of findings that count.
         holds_back: Whether the alert would fire if the excused findings counted, but

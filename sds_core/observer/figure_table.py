@@ -78,8 +78,8 @@ class FigureTable(Generic[Totals]):
 
     Attributes:
         grown: Figures whose growth in each interval is shown by charts and by the API.
-        counted: Index of each field of the totals whose growth is shown: the fields of
-            `grown`, and fields of columns that only increase.
+        counted: Index, in the totals, of each field whose growth is shown: the fields
+            of `grown`, and fields of columns that only increase.
         metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
@@ -163,7 +163,7 @@ class FigureTable(Generic[Totals]):
 
     @property
     def detailed(self) -> Figure | None:
-        """Figure whose single durations a report may list; None if none has such."""
+        """Figure whose single durations a report may list; None if none has any."""
         return next((one for one in self.figures if one.detail), None)
 
     def page_entries(self, group: str) -> list[PageEntry]:

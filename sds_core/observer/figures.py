@@ -165,8 +165,8 @@ class Figure:
         """Return the figure's value minus the retracted events."""
         if not self.retracted:
             return self.read(totals)
-        # The difference may be negative, because an event may be retracted in a later
-        # interval than it is counted.
+        # The difference may be negative, because an event may be retracted in an
+        # interval after the one that counts it.
         return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
@@ -203,8 +203,8 @@ class Share:
     Attributes:
         part: Fields of the totals whose sum is the part.
         rest: Fields of the totals whose sum is the whole without the part.
-        retracted: Fields that count those events in `rest` that later proved wrong, so
-            they belong to the part.
+        retracted: Fields that count the events in `rest` that later proved wrong, so
+            these events belong to the part.
         more_is_better: Whether a larger share is better.
     """
 
@@ -235,7 +235,7 @@ class Share:
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
         )
-        # A loss may be retracted in a later interval than it is counted.
+        # A loss may be retracted in an interval after the one that counts it.
         return Proportion(part + min(retracted, rest), part + rest)
 
 
@@ -319,7 +319,7 @@ class Limit(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartShape:
-    """A chart on a view's page: it shows figures and shares whose `line` names it.
+    """A chart on a view's page: the figures and shares whose `line` names the chart.
 
     Attributes:
         note: One or two sentences that explain how to read the chart.

@@ -29,8 +29,8 @@ class Remainder(Generic[Totals]):
         totals: Sum over all forgotten views. Sums over all views include it, so that
             they never decrease.
         other: Sum over forgotten views without a metric label, part of the series
-            ``other``; None if all had a label. Counts of a view with a label would show
-            as a false increase of the series.
+            ``other``; None if all had a label. With counts of labelled views, the
+            series would show a false increase.
     """
 
     views: int

@@ -101,8 +101,8 @@ class Arrivals:
 
         Args:
             has_grown: Whether the topic has more records than in the previous answer.
-            before: The previous answer. If it is stale, it is unknown when the topic
-                last got a record, so the measurement begins again.
+            before: The previous answer. If that answer is stale, it is unknown when the
+                topic last got a record, so the measurement begins again.
             monotonic_s: Monotonic time at which the answer arrived, seconds.
         """
         if self.grew_s is None or has_grown or before.as_of(monotonic_s).is_stale:

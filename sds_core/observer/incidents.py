@@ -23,8 +23,8 @@ MOST_LACKING = 100
 _NAMES_AT_ONCE = 2_000
 """Approximate maximum number of participants that all incidents of one `drain` name.
 
-Hostile traffic can change 20,000 incidents in a batch, which one process of Spark
-collects.
+Hostile traffic can change 20,000 incidents in a batch, and one process of Spark
+collects them.
 """
 _FEW_NAMES = 3
 """Maximum number of participants that each incident beyond `_NAMES_AT_ONCE` names."""
@@ -64,8 +64,8 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
             message, or if the tap reported no hash.
         hint: Retrieval hint of the message from a causal history; empty if none is
             known.
-        lacking_others: Minimum number of further participants that are known to lack
-            the message, because `lacking` names at most `MOST_LACKING` participants.
+        lacking_others: At least this many further participants are known to lack the
+            message; `lacking` names at most `MOST_LACKING`.
     """
 
     kind: IncidentKind
@@ -106,7 +106,7 @@ class ChannelIncident(NamedTuple):
 
     Attributes:
         tap_hole: Whether every tap of the channel had a capture gap during the
-            incident, which may be the cause of the incident.
+            incident; these gaps may be its cause.
     """
 
     channel: str
@@ -130,7 +130,7 @@ class IncidentPlace(NamedTuple):
 
 
 class IncidentQuery(msgspec.Struct, frozen=True):
-    """The conditions that selected incidents fulfil; None is no condition.
+    """Conditions by which incidents are selected; None sets no condition.
 
     Attributes:
         since_ms: Event time, Unix ms; incidents that have ended are selected only if

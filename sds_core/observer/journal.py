@@ -1,6 +1,6 @@
-"""Records what a view concludes about single messages, when it concludes it.
+"""Records a view's conclusions about single messages as the view reaches them.
 
-If a view has a journal, it records each conclusion about the watched messages, in
+If a view has a journal, the view records each conclusion about the watched messages, in
 order. A trace of a message shows these conclusions, so the rules need no second
 implementation.
 """
@@ -14,8 +14,8 @@ class Note(NamedTuple):
     """One conclusion about one message.
 
     Attributes:
-        key: Fingerprint of the message's id, or of the payload whose segment the
-            message is.
+        key: Fingerprint of the message's id, or, if the message is a segment, of the
+            whole payload.
         what: The kind of the conclusion; it has the name of the figure that counts it.
         time_ms: Event time of the evidence, or the deadline that passed, Unix ms.
         who: Id of the participant that the conclusion concerns; empty if none.

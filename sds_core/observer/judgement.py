@@ -72,8 +72,8 @@ class Dead(NamedTuple):
     """A record that the monitor cannot use.
 
     Attributes:
-        headers: The record's headers. If one is invalid, only a valid tap and a valid
-            sequence number are kept.
+        headers: The record's headers. If any header is invalid, only a valid tap and a
+            valid sequence number are kept.
         error: The error that the failed check raised.
         is_future: Whether the record's time is too far in the future, whatever `error`
             is. Such a record moves no clock and does not count for its tap.

@@ -120,8 +120,8 @@ class Grouping(Generic[Totals, Part]):
         totals: Type of the totals of a group, which must satisfy
             `sds_core.observer.view_totals.ViewTotals`; `Kind.figures` is their table.
         split: Divides a view's totals into the totals of each group, by group name.
-        join: Joins the parts of a group in all views, at least one, in any order.
-            Counts are added, and the verdict is judged again.
+        join: Joins the parts of a group from all views: at least one part, in any
+            order. Counts are added, and the verdict is judged again.
         name_of: Returns the name of an event's group. Incidents must be
             `sds_core.observer.incidents.GroupIncident`, and minutes a subclass of
             `sds_core.observer.minutes.GroupMinute`. All views must emit their figures
@@ -170,8 +170,8 @@ class Kind(Generic[Digest, Totals, Event]):
         is_known: Whether a view with these totals is published.
         figures: The table of the views' figures; None if single views are not
             published. A protocol's kind must have a table.
-        remains: Returns those counts of a forgotten view that sums over all views keep.
-            None if views are never forgotten, or if no sum is published.
+        remains: Returns those counts of a forgotten view that remain in sums over all
+            views. None if views are never forgotten, or if no sum is published.
         grouping: How views are joined to groups. If set, labels, figures and incidents
             are those of groups, and views are never forgotten. None if the views
             themselves are published.
@@ -179,7 +179,7 @@ class Kind(Generic[Digest, Totals, Event]):
         runbooks: Name of the runbook for each kind of incident.
         causes: Returns the likely causes of a bad verdict, from the totals of a view or
             group; empty if no cause is very likely.
-        personal: Kinds of incidents that name the single participants that they affect.
+        personal: Kinds of incidents that name each affected participant.
         at_root: Whether pages and API have the views at their root, such as `/` and
             `/api/v1/incidents`, instead of under `/views/<prefix>`. If so, they are
             also at the top level of the report, and the default of commands. At most
@@ -288,7 +288,7 @@ class FrameReader(Protocol):
 
         Returns:
             Approximate number of bytes that the digest keeps of the frame. The number
-            is 0 if the reader did not add the frame, although the frame may be valid.
+            is 0 if the reader did not add the frame, which may still be valid.
         """
 
 
@@ -306,9 +306,9 @@ class TrafficProtocol(Generic[Frame]):
         fits_key: Whether a record with this key may contain this frame.
         view_name: Returns the name of the view to which a frame belongs.
         new_digester: Creates a digester for one view and one Kafka partition.
-        new_reader: Creates the reader of one chunk from the Kafka partition and a dict
-            of digesters by view name, to which the reader adds new digesters. None if
-            all frames must be decoded.
+        new_reader: Creates the reader of one chunk. Arguments: the Kafka partition, and
+            a dict of digesters by view name, to which the reader adds new digesters.
+            None if all frames must be decoded.
         split: Divides a frame among views: pairs of a view's name and the part for its
             digester. None if the whole frame belongs to `view_name`.
         tracing: How single messages are traced; None if the protocol has no tracing.

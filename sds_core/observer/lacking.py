@@ -1,4 +1,4 @@
-"""Groups the incidents that have not ended by the participant that lacks messages.
+"""Groups unresolved incidents by the participant that lacks messages.
 
 The monitor tracks a message only for the retention window. After that, it cannot know
 whether the message arrived, so a group states what was last known.
@@ -15,7 +15,7 @@ from sds_core.text import counted
 
 
 class StandingIncident(NamedTuple):
-    """The part of an incident that such a group needs; see `Incident`.
+    """The part of an incident that `lacks_of` needs; see `Incident`.
 
     Attributes:
         followed: Whether frames may still end the incident.
@@ -41,10 +41,9 @@ class Lack(NamedTuple):
         since_ms: Time of the first frame that showed that `participant` lacked one of
             the messages, Unix ms. If `participant` is None, the earliest
             `Incident.since_ms` of the messages.
-        tap_hole: Number of messages that may have arrived, but in a capture gap of all
-            taps.
-        at_least: Whether `messages` is only a minimum, because an incident may not name
-            all participants that lack its message.
+        tap_hole: Number of messages that may have arrived in a capture gap of all taps.
+        at_least: Whether `messages` is only a minimum, because an incident may omit
+            participants that lack its message.
         followed: Whether the monitor may still see the messages arrive.
     """
 
@@ -122,8 +121,8 @@ def lacks_of(
 ) -> list[Lack]:
     """Group incidents by channel, kind, participant and `followed`.
 
-    If several participants lack a message, it counts for each of them. For `personal`,
-    see `Kind.personal`.
+    If several participants lack a message, the message counts for each of them. For
+    `personal`, see `Kind.personal`.
 
     Returns:
         The followed groups, then the others. Both are in the order of `IncidentKind`,

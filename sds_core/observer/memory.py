@@ -72,7 +72,7 @@ class Memory:
         for column in (clocks, *self._facts):
             if len(column) != self._rows:
                 raise ValueError(DAMAGED)
-        # The rows of `_keys` before `_first` are dropped, and so are those in `_moved`.
+        # Rows of `_keys` are dropped if they are before `_first` or in `_moved`.
         self._first = 0
         self._moved = set()
         self._index = RowIndex(keys)

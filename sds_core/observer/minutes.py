@@ -1,9 +1,10 @@
 """Emits the figures of a view for each minute, for the history.
 
 A minute of event time is emitted if the view's figures have changed since the last
-emitted minute; for the first one, if they differ from those of a new view. All totals
-are figures, except the clock, the names of taps, and momentary values. Therefore, if
-only the clock changes, or if Kafka delivers records again, no minute is emitted.
+emitted minute; the first minute is emitted if they differ from those of a new view. All
+totals are figures, except the clock, the names of taps, and momentary values.
+Therefore, if only the clock changes, or if Kafka delivers records again, no minute is
+emitted.
 
 A minute includes every frame and every deadline before its end, but not those at its
 end or later.
@@ -127,8 +128,8 @@ class Minutes(Generic[Totals, MinuteOf]):
     def finish(self, clock_ms: int) -> None:
         """Emit the last figures of a view that ends before the current minute ends.
 
-        They are emitted as those of the previous minute. In the current minute, the
-        figures of a new view with the same name could replace them.
+        The previous minute gets these figures: in the current minute, the figures of a
+        new view with the same name could replace them.
         """
         self.check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)

@@ -11,8 +11,8 @@ from sds_core.observer.sds.kind import SDS
 from sds_core.observer.tap_kind import TAPS
 
 PROTOCOLS: tuple[AnyProtocol, ...] = (SDS, MVDS)
-"""All protocols. To add a protocol, no other module outside its packages must
-change."""
+"""All protocols. A new protocol needs no change to another module outside its
+packages."""
 
 
 ROOT_KIND = next(protocol.kind for protocol in PROTOCOLS if protocol.kind.at_root)

@@ -15,7 +15,7 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""Maximum time by which a record's time may be later than the moment of its writing.
+"""A record's time must not be later than its writing by more than this.
 
 If the difference is larger, the record is a dead letter.
 """
@@ -139,7 +139,7 @@ def header_name(raw: bytes) -> str:
 
 
 def header_name_bytes(name: str) -> bytes:
-    """Return the bytes for which `header_name` returned a name."""
+    """Return the bytes that `header_name` converted to this name."""
     return str.encode(name, errors="surrogateescape")
 
 
@@ -175,7 +175,7 @@ def read_headers(
 
 @native
 def _usual(values: _Values) -> TapHeaders | None:
-    """Read headers that have the usual form; None if they may have another."""
+    """Read headers in the usual form; None if a header may have another form."""
     get = values.get
     observer, seq, waku_hash = get("observer"), get("seq"), get("waku-hash")
     waku_time = get("waku-timestamp", b"0")

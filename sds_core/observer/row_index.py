@@ -11,8 +11,8 @@ _MANY = 4_096
 """If a column has fewer rows than this, the first search builds the index."""
 
 _ROWS_PER_SEARCH = 2_000
-"""In longer columns, searches scan the column until there has been one search for each
-2,000 rows. Then the index is built.
+"""Searches of a longer column scan it. After one search for each 2,000 rows, the index
+is built.
 
 Building the index takes as long as a few scans.
 """

@@ -52,7 +52,7 @@ class RuleSettings:
             setattr(self, one.name, getattr(settings, one.name))
 
     def repair_window_ms(self, dialect: Dialect) -> int:
-        """Time after a request of this dialect in which a response answers it, ms."""
+        """Time within which a response answers a request of this dialect, ms."""
         if dialect is Dialect.NIM:
             return self.repair_window_nim_ms
         return self.repair_window_spec_ms

@@ -16,7 +16,7 @@ from sds_core.observer.record import NO_SEQ
 from sds_core.observer.rule_settings import RuleSettings
 
 _SHOWN_MS = 10_000
-"""Time of the view's clock for which payloads are remembered.
+"""How long payloads are remembered, by the view's clock.
 
 A short time is enough, because the copies of a payload are near each other in a
 partition.

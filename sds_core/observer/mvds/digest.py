@@ -1,8 +1,8 @@
 """Encodes the parts of a chunk's payloads that one view needs, as one digest.
 
 A digest has a row for each payload with records of the view's ids. Rows of a second
-type state in which seconds each peer was active; every view gets all of these. Each id
-and each peer is stored once.
+type state in which seconds each peer was active; every view gets all these rows. Each
+id and each peer is stored once.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from sds_core.observer.verdict import Verdict
 from sds_core.text import counted
 
 LEAST = 5
-"""Minimum number of unacknowledged pairs of message and receiver for a cause."""
+"""A cause needs at least this many unacknowledged pairs of message and receiver."""
 
 
 def causes_of(totals: GroupTotals, around: Surroundings) -> Sequence[Cause]:

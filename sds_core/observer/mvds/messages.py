@@ -29,8 +29,8 @@ class Peer(msgspec.Struct, array_like=True):
         sent_clock_ms: Clock at the first MESSAGE to the peer; 0 if none was sent.
         sent_ms: Event time of the first MESSAGE to the peer.
         due_ms: Deadline of the ACK by the clock; 0 if no ACK is expected.
-        missed_ms: Deadline that passed while the ACK was missing, if it is still
-            missing; otherwise 0.
+        missed_ms: Deadline that passed without the ACK, if the ACK is still missing;
+            otherwise 0.
     """
 
     print: int
@@ -86,7 +86,7 @@ class Message:
         group: Name of the message's group; empty until a MESSAGE shows the group.
         found_ms: Clock at which the message's incident was found; 0 without an
             incident.
-        waiting: Counts by field of the totals, which wait until the message's group is
+        waiting: Counts, by field of the totals, that wait until the message's group is
             known.
         waiting_deliveries_ms: Durations of the message's deliveries, which wait until
             its group is known.

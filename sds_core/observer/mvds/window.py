@@ -21,13 +21,12 @@ class Rule(msgspec.Struct, array_like=True, frozen=True):
     The window stores them for the code that joins the parts of a group.
 
     Attributes:
-        warm_up_ms: Time after a group's first record for which the verdict is
-            `warming_up`.
+        warm_up_ms: How long after a group's first record the verdict is `warming_up`.
         percent: Percentage of unacknowledged pairs above which a group is failing.
         ack_deadline_ms: Time after which a MESSAGE without an ACK counts as
             unacknowledged.
-        horizon_ms: Time without traffic of a group after which a tap is no longer
-            listed for it.
+        horizon_ms: A tap that shows no traffic of a group for this time is no longer
+            listed for the group.
     """
 
     window_ms: int = 0
@@ -144,7 +143,7 @@ def step_after(time_ms: int) -> int:
 
 
 def count_in(steps: dict[int, int], time_ms: int, number: int = 1) -> None:
-    """Add to the count of the step that contains a time; remove the step at zero."""
+    """Add to the count of a time's step; if the count is then zero, remove the step."""
     step = step_after(time_ms)
     steps[step] = steps.get(step, 0) + number
     if not steps[step]:

@@ -57,8 +57,7 @@ class Acknowledgements:
     _definite: list[DefiniteAcknowledgement] = field(default_factory=list)
     # Recent messages that are not acknowledged, the newest last.
     _unacknowledged: dict[int, None] = field(default_factory=dict)
-    # Messages whose deadline has not passed and that had no opportunity yet, the newest
-    # last.
+    # Messages before their deadline that had no opportunity yet, the newest last.
     _unjudged: dict[int, None] = field(default_factory=dict)
     # Event times of messages whose deadline has not passed.
     _in_flight: dict[int, int] = field(default_factory=dict)
@@ -136,8 +135,7 @@ class Acknowledgements:
         Call `mentioned` for the frame's causal history first. If the filter holds a
         message, the message gets a witness. If the filter lacks it although the frame
         could have acknowledged it, the message had an opportunity. A frame cannot
-        acknowledge a message if, after the message, its sender returned from a long
-        silence.
+        acknowledge messages from before its sender's latest return from a long silence.
 
         Args:
             frame: The frame.
@@ -156,8 +154,8 @@ class Acknowledgements:
             if excess > 0:
                 self._totals.leave_out(LeftOut.SEARCH, excess)
         filter_, time_ms = frame.filter, frame.time_ms
-        # When messages before this time were sent, the participant may have been
-        # offline.
+        # The participant may have been offline when messages before this time were
+        # sent.
         returned_ms: int = self._deliveries.returned_ms(by)
         # Pairs of a message and whether the filter holds it.
         found: list[tuple[Message, bool]] = []

@@ -1,7 +1,7 @@
 """Tracks the delivery of each message to each participant (docs/figures.md, 5).
 
 A bloom filter has no false negatives. If a frame's filter does not hold a message that
-could have arrived before the frame, the participant lacks the message. Each pair of
+could have arrived before the frame, the frame's sender lacks the message. Each pair of
 message and participant is judged only when the participant sends a frame, and then from
 this frame alone.
 """
@@ -39,8 +39,8 @@ class DeliveriesState(msgspec.Struct, array_like=True):
     Attributes:
         receivers: Receivers by participant index.
         undelivered: For each message that was ever lost to a participant: the event
-            time of the first frame without it, and the clock when the loss was found.
-            The key is the message's order.
+            time of the first frame that showed the lack, and the clock when the loss
+            was found. The key is the message's order.
     """
 
     receivers: dict[int, PackedReceiver] = {}
@@ -116,8 +116,8 @@ class Deliveries:
     ) -> None:
         """Derive from a first copy which messages its sender has or lacks.
 
-        Call this before `Participants.spoke` for the same frame, because a participant
-        is expected to receive only messages before which it was active.
+        Call this before `Participants.spoke` records the frame as activity, because a
+        participant is expected to receive only messages before which it was active.
 
         Args:
             frame: The first copy.
@@ -195,8 +195,8 @@ class Deliveries:
             # before its second-latest return.
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
-        # Each loss is an incident. The participant's next frame shows the losses beyond
-        # this limit.
+        # Each loss is an incident, so the losses per frame are limited. The
+        # participant's next frame shows the others.
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):
@@ -246,13 +246,13 @@ class Deliveries:
         of_use: set[int] = set()
         for receiver in self.receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
-        # This adds the first message that is new to any receiver, and all later
+        # This adds the first message that is new to some receiver, and all later
         # messages.
         of_use.update(range(self._new_from(), self._totals.messages))
         return of_use
 
     def _new_from(self) -> int:
-        """Order of the first message that any receiver has not been checked for."""
+        """Order of the first message for which some receiver has not been checked."""
         end: int = self._totals.messages
         first: int = end
         receiver: Receiver

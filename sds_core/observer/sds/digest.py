@@ -1,4 +1,4 @@
-"""Encodes the frames that one channel has in a chunk of records as one compact digest.
+"""Encodes one channel's frames in a chunk of records as one compact digest.
 
 To move whole frames between processes would be expensive, because most of their bytes
 are a repeated history and an 18 kB bloom filter. A `ChannelDigest` contains each id

@@ -1,4 +1,4 @@
-"""Finds a channel's findings that capture gaps or incomplete mirrors excuse."""
+"""Finds a channel's findings that are excused by capture gaps or incomplete mirrors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALERTS = {
 def excused_findings(
     totals: ChannelTotals, excusing: Excusing, settings: ObserverSettings
 ) -> tuple[ExcusedFindings, ...]:
-    """Return a channel's findings of each kind of which some are excused.
+    """Return a channel's findings of each kind that has excused findings.
 
     For lost messages, earlier capture gaps count too, because a message may have been
     sent in a capture gap and first named later.

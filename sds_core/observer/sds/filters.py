@@ -28,8 +28,8 @@ class FilterTrace(msgspec.Struct, array_like=True):
         grown_from: Event time and estimated number of ids of the earlier frame from
             which growth is computed. This is the participant's first frame, or a frame
             that is one to two retention windows old.
-        grown_next: The same values of a later frame, which replace `grown_from` after a
-            retention window.
+        grown_next: These values for a later frame; after a retention window, they
+            replace `grown_from`.
     """
 
     dialect: Dialect
@@ -64,7 +64,7 @@ class Filters:
         return None if trace is None else trace.rolled_ms
 
     def rolled(self, by: int, frame: SeenFrame) -> None:
-        """Record that a frame shows that its sender's newest filter rolled over."""
+        """Record that a frame shows a roll-over of its sender's newest filter."""
         trace = self.traces[by]
         self.has_rolled = True
         trace.rolled_ms = frame.time_ms
@@ -72,7 +72,7 @@ class Filters:
         self._grow(trace)
 
     def first_copy_by(self, frame: SeenFrame, by: int) -> bool:
-        """Record the filter of a first copy; return whether it is its sender's newest.
+        """Record a first copy's filter; return whether the sender has no newer filter.
 
         If a first copy is seen late, its filter may be older than the newest filter.
         """

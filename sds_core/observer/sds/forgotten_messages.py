@@ -46,7 +46,7 @@ class ForgottenMessages:
         state.lamports[sender] = max(lamport, known or 0)
 
     def may_have(self, sender: int, lamport: Uint64) -> bool:
-        """Whether the sender's message with this timestamp may be forgotten."""
+        """Whether the sender's message with this timestamp may have been forgotten."""
         known = self._state.lamports.get(sender)
         return known is not None and lamport <= known
 

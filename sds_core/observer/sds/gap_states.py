@@ -44,9 +44,9 @@ class GapEvent(enum.IntEnum):
     NAMED_IN_WARM_UP = 0
     """A causal history names the id during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """A history names the id, but before it no message from after the start."""
+    """Up to the id, a history names no message that was sent after the start."""
     NAMED_AFTER_START = 2
-    """A history names the id, and before it a message from after the start."""
+    """Up to the id, a history names a message that was sent after the start."""
     SETTLE_TIME_PASSED = 3
     """The settle time passes."""
     DEADLINE_PASSED = 4
@@ -96,7 +96,7 @@ class Transition(NamedTuple):
 
 
 class NoTransition(ValueError):
-    """An event cannot occur in a state, because `TRANSITIONS` lacks the pair."""
+    """An event occurred, but `TRANSITIONS` lacks the pair of state and event."""
 
     def __init__(self, state: GapState, event: GapEvent) -> None:
         super().__init__(

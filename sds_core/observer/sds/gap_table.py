@@ -26,7 +26,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
         sender: Sender according to the history: participant index or `UNKNOWN`.
         mentions: The first two participants that named the id: participant index, and
             event time of the participant's first naming.
-        witnesses: Indices of the participants that had the message, without the named
+        witnesses: Indices of the participants that had the message, except the named
             sender.
         message_id: The id, while it waits or is lost; otherwise empty.
         naming: Dialect and Lamport timestamp of the frame at which the gap began. The

@@ -26,7 +26,7 @@ from sds_core.observer.sds.totals import ChannelTotals
 class Gaps:
     """Tracks each id that a causal history names but no tap has seen.
 
-    `gap_states.TRANSITIONS` defines their states and what is counted.
+    `gap_states.TRANSITIONS` defines the states of an id, and what is counted.
     """
 
     _settings: RuleSettings

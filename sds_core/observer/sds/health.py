@@ -34,7 +34,7 @@ _MOST_NAMED = 10
 """Maximum number of participants that the evidence of a verdict names."""
 
 _MOST_RETRIED = 200
-"""Maximum number of messages whose retries are counted: the latest retried ones."""
+"""Retries are counted for at most this many messages: those retried last."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
@@ -95,7 +95,7 @@ _LATEST = (
     "last_expired_ms",
     "last_recovered_ms",
 )
-"""Fields of `HealthState` that are None if the window has no such event."""
+"""Times of the latest events in `HealthState`; None if the window has no such event."""
 
 
 @native
@@ -122,8 +122,8 @@ class Health:
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
         self._pairs = sum(state.pairs.values())
-        # Number of lost deliveries, by the start and the end of the lack, both rounded
-        # to steps.
+        # Number of lost deliveries, by when the lack began and when the loss was found,
+        # both rounded to steps.
         self._undelivered = Counter(
             self._span_of(order, by, found_ms)
             for order, lost_to in state.undelivered.items()
@@ -195,7 +195,7 @@ class Health:
             del retries[oldest]
 
     def gap_opened(self, named_ms: int) -> None:
-        """Record that a gap has opened whose id was first named at `named_ms`."""
+        """Record that a gap has opened; its id was first named at `named_ms`."""
         self._state.newest_gap_ms = max(self._state.newest_gap_ms, named_ms)
 
     def pairs_ended(self, count: int, time_ms: int) -> None:
