@@ -43,7 +43,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """By prefix: views to publish next, and names of views that were set or dropped."""
+    """Views to publish next, and names of views that were set or dropped, by prefix."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]

@@ -57,7 +57,7 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay in the ledger; views forget them sooner."""
+"""How long, in event time, incidents stay in the ledger; views forget them sooner."""
 
 _KAFKA_TIMEOUT_S = 10.0
 """Maximum time that one write to the history's topics waits for Kafka, seconds."""

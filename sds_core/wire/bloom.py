@@ -294,7 +294,7 @@ def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
 def _split_nim(
     raw: bytes,
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
-    """Return the checked bits of a nim-sds filter, its header, and m_bits and k.
+    """Return the checked bits of a nim-sds filter, its header, m_bits and k.
 
     nim-sds writes the bits first, so only the rest needs to be parsed. Protobuf also
     allows a filter whose bits are not first, but such a filter costs a copy. The size
