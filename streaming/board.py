@@ -17,7 +17,7 @@ from streaming.position import Position
 
 
 class GroupParts:
-    """The newest part of each group's totals in each view."""
+    """Each view's newest part of each group's totals."""
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping

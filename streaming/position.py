@@ -89,7 +89,7 @@ class Position:
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return the position after a batch that begins at `start`, with requests."""
+        """Return this end with the batch's last request; the batch began at `start`."""
         if number <= start.requests:
             return self
         partitions = self.partitions

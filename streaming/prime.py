@@ -99,8 +99,8 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
     """Return a path of the checkpoint that Spark's reader accepts.
 
     The reader does not find a checkpoint whose path has a space or a percent sign, so a
-    temporary link replaces the path. Executors would not see the link; with executors,
-    such a path was refused before this call.
+    temporary link replaces the path. Executors would not see the link; if executors
+    exist, such a path was refused earlier.
     """
     if has_executors(spark):
         yield location(spark, checkpoint)

@@ -39,7 +39,7 @@ _log = logging.getLogger("sds-monitor")
 _EVERY_S = 1.0
 
 _SAMPLE_ANSWERS = 5
-"""New records are read once in this many requests: enough time for a heartbeat."""
+"""Requests between two reads of new records: enough time for a heartbeat."""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""

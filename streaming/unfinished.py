@@ -25,7 +25,7 @@ _PARTS = 8
 
 
 class Unfinished(msgspec.Struct, frozen=True):
-    """The planned batch that `starts` consecutive starts found without a commit."""
+    """A planned, uncommitted batch, and how many consecutive starts have found it."""
 
     batch: int
     starts: int

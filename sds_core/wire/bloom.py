@@ -47,8 +47,8 @@ _FEW = 32
 
 _SPEC = Dialect.SPEC
 
-# `hashN` in sds/bloom.nim of nim-sds is compiled without overflow checks, and the
-# minimum integer has no positive counterpart.
+# `hashN` in sds/bloom.nim of nim-sds is compiled without overflow checks, so the
+# minimum integer's absolute value stays negative.
 _INT64_MIN = -(1 << 63)
 
 # In `hashN` of both libraries, the second hash is the hash of the id with this suffix.

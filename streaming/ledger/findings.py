@@ -225,7 +225,7 @@ class Findings:
         limit: int | None = None,
         channel: str | None = None,
     ) -> list[OutboxRow]:
-        """The first rows of one or all channels that a destination has not confirmed.
+        """The first rows, of one or all channels, that a destination has not confirmed.
 
         A ``limit`` of None means no limit.
         """

@@ -79,7 +79,7 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
 
 
 def unseen_in(view: TapView) -> Iterator[Gap]:
-    """Yield a gap for each id that is named after the warm-up, before a tap shows it.
+    """Yield a gap for each id that, after the warm-up, is named before a tap shows it.
 
     If the named message was sent before the monitor's start, its id is ignored
     permanently.
