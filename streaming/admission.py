@@ -26,17 +26,17 @@ from streaming.record_times import IsRecord, Offsets, ReadTimes, RecordTimes
 from streaming.settings import BatchLimits, Window
 
 LATE_MS = 3_600_000
-"""A window's records are searched until this long after the window's end, ms.
+"""How long after a window's end its records are still searched, ms.
 
 The retention window has the same length (docs/figures.md, 4). By default, brokers
-refuse records that are more than this time ahead of the broker's clock. A record with a
-wrong clock thus does not hide the window's records.
+refuse records that are more than this time ahead of the broker's clock. Thus no record
+that was written in the window can end the search.
 """
 
 _MAX_LEAD_MS = 60_000
 
 _LEAST_LEAD_MS = 30_000
-"""A smaller lead counts as 0, because the taps' clocks nearly agree."""
+"""A smaller lead of the topic's clock over wall time counts as 0."""
 
 _UNSAMPLED_ROWS = 500
 """If at most this many records are unread, no size is sampled, to save a fetch."""
@@ -72,7 +72,7 @@ class Target:
     topic_id: str | None = None
 
     def ends_in(self, topic: Topic, ends: Mapping[int, int]) -> dict[int, int]:
-        """The end offsets of a topic's partitions, at most those of the target.
+        """The end of each partition of a topic, but not beyond the target's end.
 
         Partitions and topics that were created after startup are not read.
         """
@@ -85,7 +85,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Plans batches over the offsets of the topics of frames.
+    """Plans which offsets of the topics of frames each batch reads.
 
     Attributes:
         kafka: Names of the topics, for errors.
@@ -165,8 +165,8 @@ class Admission:
         if target is None:
             newest = self.offsets.newest(list(ends))
             # If a partition's newest record arrived after `ends` were read, the batch
-            # includes this record. Otherwise, a scan would have to find the newest
-            # record before `ends`.
+            # includes this record. Without this record, a scan would have to find the
+            # newest record before `ends`.
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
@@ -286,7 +286,7 @@ class Admission:
     def _placed(
         self, start: Position, topic: Topic, ends: Mapping[int, int]
     ) -> Position:
-        """Return the start with added partitions; positions skip deleted records."""
+        """Return the start, with new partitions added and deleted records skipped."""
         earliest = self.offsets.earliest(topic.partitions)
         if replaced := self._replaced(start, topic):
             start = _moved_to(start, topic, earliest, replaced)

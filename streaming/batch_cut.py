@@ -34,7 +34,7 @@ class Cut(NamedTuple):
 
 
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
-    """The cut at the maximum T, at most `latest_ms`, whose records fit the limit.
+    """The cut with the greatest T up to `latest_ms` whose records fit the limit.
 
     If the records of one time alone exceed the limit, the batch ends between these
     records, and T is their time. If late records alone exceed the limit, T does not
@@ -42,9 +42,9 @@ def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
     """
     while True:
         end = _aligned_end(times, latest_ms, row_limit)
-        # The search trusts Kafka's index until a scan shows that the index is wrong. If
-        # a partition's part ended at a record from the future, records before T would
-        # stay unread.
+        # The search trusts Kafka's index, which can end a partition's part at a record
+        # from the future. Records before T would then stay unread, so the cut is
+        # checked.
         checked = end.times.checked(end.clock_ms)
         if len(checked.scans) == len(times.scans):
             return end
@@ -131,7 +131,7 @@ def bisect(
 def part_of(
     low: Mapping[int, int], high: Mapping[int, int], rows: int
 ) -> dict[int, int]:
-    """Move offsets by `rows` in total from `low` to `high`; low partitions first."""
+    """Move offsets from `low` to `high`, by `rows` in total, partition by partition."""
     ends = dict(low)
     for partition in sorted(high):
         taken = min(rows, high[partition] - low[partition])

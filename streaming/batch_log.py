@@ -173,7 +173,7 @@ def _begin_of(end: Position) -> dict[str, Any]:
 
 
 def _newest_whole(directory: Path) -> tuple[int | None, Path | None]:
-    """Return the newest batch with a whole file, and the newer file if it is torn."""
+    """Return the newest batch with a whole file, and the newer torn file, if any."""
     numbers = (int(path.name) for path in directory.glob("*") if path.name.isdigit())
     newest = max(numbers, default=None)
     if newest is None or not _is_torn(path := directory / str(newest)):

@@ -17,7 +17,7 @@ from streaming.position import Position
 
 
 class GroupParts:
-    """The newest part of each group's totals in each view."""
+    """Each view's newest part of each group's totals."""
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping
@@ -43,7 +43,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """By prefix: views to publish next, and names of views that were set or dropped."""
+    """Views to publish next, and names of views that were set or dropped, by prefix."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]

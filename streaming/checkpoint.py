@@ -45,8 +45,7 @@ class CheckpointIdentity(msgspec.Struct):
             up to 0.15 refuse the checkpoint. Those releases do not know the ledger.
         starts: Number of jobs that were started on the checkpoint, including this one.
         files: Names of the files in ``monitor/``, except the file of this identity. A
-            release up to 0.6 writes an empty list; then all existing files count as
-            listed.
+            release up to 0.6 writes an empty list, which stands for all existing files.
         observer: All settings of the model. Empty if the release that wrote the
             checkpoint had only the defaults.
         unfinished: Unfinished batch that the newest start found; None if it found none.
@@ -114,7 +113,7 @@ def check_identity(
         identity.files = [
             path.name
             for path in own_files(checkpoint).iterdir()
-            # A killed start may have left a ledger that is not listed.
+            # If a start was killed, its ledger may exist without being listed.
             if path.suffix in (".json", ".sqlite")
             and path.name not in (IDENTITY, LEDGER)
         ]

@@ -16,7 +16,7 @@ _LONGEST_MS = 2_000
 """Maximum duration of a request, ms; the maximum error is half of this duration."""
 
 _VALID_S = 300.0
-"""Time for which an answer is used if later answers are too slow, seconds."""
+"""How long an answer is used if later answers are too slow, seconds."""
 
 ADVICE = "set both clocks by NTP"
 

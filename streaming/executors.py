@@ -116,7 +116,8 @@ def check_executors(
 ) -> None:
     """Check that executors exist, have the code, and can use Kafka and the checkpoint.
 
-    Executors that join later are not checked. The caller has locked the checkpoint.
+    Executors that join later are not checked. The caller must have locked the
+    checkpoint.
 
     Raises:
         JobFailed: No executor exists, or an executor cannot work.

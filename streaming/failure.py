@@ -121,7 +121,7 @@ class NoWorker(JobFailed):
 def hand_over(
     function: Callable[_Parameters, _Result],
 ) -> Callable[_Parameters, _Result]:
-    """Add a note, which `query_failure` reads, to errors of a function or generator."""
+    """Add a note for `query_failure` to errors of a function or generator."""
     if inspect.isgeneratorfunction(function):
 
         @wraps(function)
@@ -148,8 +148,8 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
-    An error outside our code has no mark, for example if a worker cannot load our code:
-    the cause is then the line of Spark's message that names the error.
+    An error outside our code, for example if a worker cannot load our code, has no
+    mark. Its cause is the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:

@@ -42,7 +42,7 @@ from streaming.ledger.stores import Stores
 from streaming.settings import HistorySettings
 
 _CHUNK_ROWS = 2_000
-"""Maximum number of rows in memory: a minute of a channel takes about 2 kB."""
+"""Maximum number of rows in memory; a channel's row of a minute takes about 2 kB."""
 
 _POLL_S = 1.0
 
@@ -57,7 +57,7 @@ _RETRY_S = 30.0
 _DAY_MS = 86_400_000
 
 RECENT_MS = _DAY_MS
-"""Event time for which incidents stay in the ledger; views forget them sooner."""
+"""How long, in event time, incidents stay in the ledger; views forget them sooner."""
 
 _KAFKA_TIMEOUT_S = 10.0
 """Maximum time that one write to the history's topics waits for Kafka, seconds."""
@@ -200,8 +200,8 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # Rows in the outbox may be older than the days that the history keeps, so the
-        # outbox expires first.
+        # The outbox expires before the files, because its rows may be older than all
+        # days that the history keeps.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)

@@ -37,7 +37,7 @@ class Stored:
     history: HistorySettings | None = None
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Matching incidents since the checkpoint's start, the last found first."""
+        """Matching incidents since the checkpoint's start, the newest finding first."""
         findings = self.store.findings
         recent = findings.find_incidents(query)
         before_ms = findings.forgotten_before_ms

@@ -41,7 +41,7 @@ class Order(msgspec.Struct):
     Attributes:
         hidden: Number of views without a forecast, in addition to `names`.
         epoch_messages: Budget of a participant in a rate-limit epoch.
-        seconds: Time after which no further view is started.
+        seconds: Time after which no further forecast is started.
     """
 
     directory: str

@@ -1,4 +1,4 @@
-"""Positions, which Spark stores as the offsets of each batch, and unread records."""
+"""Positions (which Spark stores as each batch's offsets) and unread records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sds_core.observer.ahead import NO_LOOK, Look
 Offset = Annotated[int, msgspec.Meta(ge=0)]
 
 IDLE_PARTITION_MS = 30_000
-"""Wall time without a record after which a partition no longer holds T back.
+"""After this wall time without a record, a partition no longer holds T back.
 
 Event time cannot decide this, because records may still be in transit
 (docs/architecture.md, decision 3).
@@ -55,9 +55,9 @@ class Position:
             deleted, at least the unread records up to this end are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time, Unix ms, of the last plan that found no unread records
-            before the previous batch was planned; 0 if no plan did. All records of the
-            previous batch were written after that plan.
+        quiet_ms: Wall time, Unix ms, of the last plan that found no unread records; 0
+            if no plan did. The previous batch was planned later, and all its records
+            were written after that plan.
     """
 
     clock_ms: int = 0
@@ -89,7 +89,7 @@ class Position:
         return cls(**msgspec.structs.asdict(stored))
 
     def with_requests(self, number: int, start: Position) -> Position:
-        """Return the position after a batch that begins at `start`, with requests."""
+        """Return this end with the batch's last request; the batch began at `start`."""
         if number <= start.requests:
             return self
         partitions = self.partitions

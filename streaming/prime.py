@@ -1,4 +1,4 @@
-"""Reads totals from the checkpoint, which the exporter publishes at startup."""
+"""Reads from the checkpoint the totals that the exporter publishes at startup."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streaming.failure import JobFailed, cause_of
 from streaming.state_files import find_damaged_snapshot, tables_without_checksum
 
 _LATE_MS = 3_600_000 * 12
-"""Half a day, because two different values of `forget_ms` differ by at least a day."""
+"""Half a day: half of the minimum difference between two values of `forget_ms`."""
 
 _DAMAGE = re.compile(
     "EOFException|FileNotFoundException|ChecksumException|ZipException|LZ4Exception|"
@@ -99,8 +99,8 @@ def _readable(spark: SparkSession, checkpoint: Path) -> Iterator[str]:
     """Return a path of the checkpoint that Spark's reader accepts.
 
     The reader does not find a checkpoint whose path has a space or a percent sign, so a
-    temporary link replaces the path. Executors would not see the link; with executors,
-    such a path was refused before this call.
+    temporary link replaces the path. Executors would not see the link; if executors
+    exist, such a path was refused earlier.
     """
     if has_executors(spark):
         yield location(spark, checkpoint)

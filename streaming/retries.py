@@ -31,7 +31,7 @@ class Retries:
     def __init__(self, longest_s: float | None = None) -> None:
         self._longest_s = float("inf") if longest_s is None else longest_s
         self._wait_s = _FIRST_S
-        # Before the first failure, this time is None.
+        # None before the first failure.
         self._give_up_s: float | None = None
         # Start of the newest query, and the last time at which the query was known to
         # work.

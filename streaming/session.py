@@ -212,8 +212,8 @@ def make_session(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.stateStore.providerClass": rocksdb,
         "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": True,
-        # A batch has few rows for the JVM. Spark would generate Java code for these
-        # rows in each task, and compile some code again in each batch.
+        # A batch has few rows for the JVM. By default, Spark generates Java code for
+        # these rows in each task, and compiles some code again in each batch.
         "spark.sql.codegen.wholeStage": False,
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.python.worker.faulthandler.enabled": True,

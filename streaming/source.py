@@ -49,7 +49,7 @@ _LEAST_PASSED_BYTES = 8 * 1024 * 1024
 """A worker's output in a batch may always be this large, so that any record fits."""
 
 _SMALL_BATCH_RECORDS = 64
-"""One worker reads a batch of at most this size: work of 10 ms, the cost of a task."""
+"""Largest batch that one worker reads: it takes 10 ms, the overhead of another task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets after the range, which limit when its records were written."""
+        """Offsets after the range; their records show by when the range was written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -268,7 +268,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield passed(chunk)
 
     def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
-        """Records of a share, each with the latest time of its possible writing."""
+        """Records of a share, each with the latest possible time of its writing."""
         foresights = {
             wanted.offsets.partition: Foresight[RawRecord](
                 wanted.clock_ms, task.admitted_ms, wanted.look
@@ -298,7 +298,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if record.timestamp_ms > window.last_ms and not is_future(
             record.timestamp_ms, written_ms
         ):
-            # Records of the window after this record are late, wherever a batch ends.
+            # If records of the window follow this record, they are late, wherever a
+            # batch ends.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
         return False
 

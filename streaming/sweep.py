@@ -33,7 +33,7 @@ def sweep(
 ) -> Iterator[Finished]:
     """Yield each run when it is finished, in any order.
 
-    The caller sorts `runs`: the longest runs are first, and start first.
+    The caller must sort `runs`, the longest first: they start in this order.
 
     If `ending` is set, runs that are not finished are cancelled.
 

@@ -32,14 +32,14 @@ from streaming.clock_check import ClockCheck
 from streaming.position import Position
 
 WITHHELD_S = 60.0
-"""Time after which an open transaction counts as hanging, s: its usual time limit."""
+"""Time after which an open transaction counts as hanging, s: the usual time limit."""
 
 _log = logging.getLogger("sds-monitor")
 
 _EVERY_S = 1.0
 
 _SAMPLE_ANSWERS = 5
-"""New records are read once in this many requests: enough time for a heartbeat."""
+"""Requests between two reads of new records: enough time for a heartbeat."""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""
@@ -123,7 +123,7 @@ class TopicEnds(NamedTuple):
 
 
 class TopicWatch:
-    """Asks Kafka until `close`, and publishes the time of each answer and the lag.
+    """Asks Kafka until `close`, and publishes the lag, and the time of each answer.
 
     The thread also compares this machine's clock with the clocks of Kafka and of the
     taps, and commits offsets. The thread closes `offsets` and `tail`, which no other

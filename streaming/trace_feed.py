@@ -10,7 +10,7 @@ from streaming.chunk import Chunk
 _DEFAULT = DEFAULT_PROTOCOL.encode()
 
 _PASSED_RECORDS = 500
-"""Number of records after which the reader gets the digests: 10 MB by default."""
+"""The reader gets the digests after this many records: 10 MB with default filters."""
 
 
 class TraceFeed:
@@ -66,7 +66,7 @@ class TraceFeed:
     def traces(self, clock_ms: int = 0) -> list[Trace]:
         """Return the traces as of all added records.
 
-        The caller has added all records up to `clock_ms`, event time in Unix ms.
+        The caller must have added all records up to `clock_ms`, event time in Unix ms.
         """
         for foresight in self._foresights.values():
             for settled, written_ms in foresight.finish():

@@ -25,7 +25,7 @@ _PARTS = 8
 
 
 class Unfinished(msgspec.Struct, frozen=True):
-    """The planned batch that `starts` consecutive starts found without a commit."""
+    """A planned, uncommitted batch, and how many consecutive starts have found it."""
 
     batch: int
     starts: int
@@ -55,7 +55,8 @@ def next_unfinished(log: BatchLog, before: Unfinished | None) -> Unfinished | No
 def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -> None:
     """Remove the plan of a batch that failed twice, if a smaller batch is possible.
 
-    The caller has locked the checkpoint, and stored the result of `next_unfinished`.
+    The caller must have locked the checkpoint, and stored the result of
+    `next_unfinished`.
     """
     if log.planned == log.committed or unfinished is None or unfinished.starts < 2:
         return

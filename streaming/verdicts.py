@@ -35,8 +35,8 @@ class VerdictRecorder:
         self._board = board
         self._logs: dict[str, VerdictLog] = {}
         self._waiting: dict[str, list[tuple[str, ShownVerdict]]] = {}
-        # Before the first observation, this time is the last observation of an earlier
-        # run.
+        # Before the first observation, this is the time of an earlier run's last
+        # observation.
         self._looked_ms: int | None = None
         for prefix, store in stores.items():
             observed_ms = store.observed_ms
@@ -79,7 +79,7 @@ class VerdictRecorder:
                 self._attempt(partial(store.expire, kept_since_ms(now_ms)))
 
     def close(self) -> None:
-        """Store the time of the last observation; then, `look` stores nothing more."""
+        """Store the time of the last observation; afterwards, `look` stores nothing."""
         if self._is_open and self._now_ms:
             self._store(also_without_rows=True)
         self._is_open = False

@@ -35,8 +35,8 @@ class Watchdog:
     """Measures how long a query has made no progress while Kafka answered.
 
     The watchdog also detects that the wall clock was set back. Before Spark plans the
-    next batch, it waits until a certain wall time, which a clock that was set back
-    reaches late. After `limit_s`, a query counts as stalled.
+    next batch, it waits until a certain wall time; if the clock was set back, the wait
+    is too long. After `limit_s`, a query counts as stalled.
     """
 
     def __init__(self, limit_s: float = STALL_S) -> None:

@@ -1,8 +1,8 @@
 """Simulates the participants of many channels on one network, in virtual time.
 
 `sds_core.message_channel` implements the participants. The simulator is each
-participant's application: it passes on messages to send and received frames, and calls
-the participant at `next_deadline_ms`.
+participant's application: it hands over outgoing messages and received frames, and
+calls the participant at `next_deadline_ms`.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ class _Simulation(World[Entry, Transmission]):
         self, member: Member, sds: MessageChannel, content: bytes, now_ms: int
     ) -> Step:
         # Ids decide who repairs a message, and when. If ids depended on the start time,
-        # a simulation with another start time would differ.
+        # a simulation with another start time would run differently.
         message_id = f"{member.channel.contents.getrandbits(256):064x}"
         reading_ms = member.clock.reading(now_ms)
         return sds.send(content, reading_ms, message_id=message_id)

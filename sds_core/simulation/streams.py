@@ -1,4 +1,4 @@
-"""Random streams: one for each purpose, so draws do not affect other purposes.
+"""Random streams, one per purpose: draws for one purpose do not affect others.
 
 For example, an additional tap does not change what the participants receive.
 """
@@ -20,7 +20,7 @@ Action = Callable[[int], None]
 
 
 class Agenda:
-    """A calendar queue: an entry holds all actions of a ms; only entries are sorted."""
+    """A calendar queue: an entry holds all actions of 1 ms; only entries are sorted."""
 
     __slots__ = ("_days", "_times")
 

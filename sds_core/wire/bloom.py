@@ -47,8 +47,8 @@ _FEW = 32
 
 _SPEC = Dialect.SPEC
 
-# `hashN` in sds/bloom.nim of nim-sds is compiled without overflow checks, and the
-# minimum integer has no positive counterpart.
+# `hashN` in sds/bloom.nim of nim-sds is compiled without overflow checks, so the
+# minimum integer's absolute value stays negative.
 _INT64_MIN = -(1 << 63)
 
 # In `hashN` of both libraries, the second hash is the hash of the id with this suffix.
@@ -294,7 +294,7 @@ def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
 def _split_nim(
     raw: bytes,
 ) -> tuple[bytes | memoryview, sds_nim_pb2.BloomFilter, int, int]:
-    """Return the checked bits of a nim-sds filter, its header, and m_bits and k.
+    """Return the checked bits of a nim-sds filter, its header, m_bits and k.
 
     nim-sds writes the bits first, so only the rest needs to be parsed. Protobuf also
     allows a filter whose bits are not first, but such a filter costs a copy. The size

@@ -20,7 +20,7 @@ from sds_core.wire.message import read_message, write_message
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 if api_implementation.Type() != "upb":
-    # The pure Python implementation is 18 times slower.
+    # Protobuf's pure Python implementation is 18 times slower.
     _message = (
         "sds_core.wire needs protobuf's upb implementation, but found "
         f"'{api_implementation.Type()}': install protobuf from a wheel and unset "

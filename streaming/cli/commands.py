@@ -25,7 +25,7 @@ class Command(RichCommand):
 class Group(RichGroup):
     """A command that has subcommands."""
 
-    # For the same reason as in `Command`.
+    # See `Command`.
     main: Any = click.Group.main
     command_class = Command
 

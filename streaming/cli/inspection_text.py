@@ -37,7 +37,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def inspection_facts(inspection: Inspection) -> Iterator[tuple[str, str]]:
-    """Yield what `inspect_record` found as words and values for `print_facts`."""
+    """Yield words and values for `print_facts`, from the result of `inspect_record`."""
     if inspection["reason"]:
         yield "undecodable", inspection["reason"]
         yield "error", printable(inspection["error"])

@@ -91,8 +91,7 @@ def requested_format(
 ) -> LogFormat:
     """Return the format that option or environment selects, by default text.
 
-    This format applies until a command has read its options, and if the options are
-    invalid.
+    This format applies until a command has read valid options.
     """
     requested = environment.get("SDS_MONITOR_LOG_FORMAT", "")
     for argument, following in pairwise([*arguments, ""]):

@@ -1,4 +1,4 @@
-"""Options that select Waku nodes or peers, traffic, and how to read the traffic."""
+"""Options for Waku nodes, peers, traffic, and how to read the traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Output of commands: JSON, pages, and progress of long work; and wall time."""
+"""Outputs of commands (JSON, pages, and progress of long work), and wall time."""
 
 from __future__ import annotations
 

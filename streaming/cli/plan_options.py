@@ -44,7 +44,7 @@ class PlanSource(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A channel, measured or described by a plan file, and changes of its settings.
+    """A channel from measurements or a plan file, and changes of its settings.
 
     `assumed` has the changes to the base. Each variant adds changes to the base, and
     each plan runs with each of the `seeds`.

@@ -45,7 +45,7 @@ def _changes_of(flag: str, texts: Iterable[str]) -> Changes:
 
 
 def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Changes]:
-    """Return the changes of each variant; `sets` are those of the first variant."""
+    """Return the changes of each variant; `sets` has those of the first variant."""
     named: dict[str, Changes] = {}
     if changes := _changes_of("--set", sets):
         named[_CHANGED] = changes
@@ -152,7 +152,7 @@ def what_if_command(
         message = f"--plan describes the channel: omit --{given[0]}"
         raise click.UsageError(message)
     if plan is None:
-        # The figures need a week, and one hour before the week.
+        # The figures need the data of a week and of the hour before it.
         source = nearest_source(history, api, None, channel, 8)
     question = Question(
         source,

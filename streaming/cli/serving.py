@@ -47,7 +47,7 @@ class JobView(Protocol):
 
 
 class PendingJob:
-    """What the server sees of the job; before the start, no history."""
+    """The job as the server sees it; before the start, it has no history."""
 
     def __init__(self) -> None:
         self.board = Board()
@@ -146,7 +146,8 @@ def status_server(
     `played`.
 
     Raises:
-        connectors.sockets.listener.AddressUnusable: The machine has no such address.
+        connectors.sockets.listener.AddressUnusable: The machine does not have the
+            address.
         connectors.sockets.listener.PortInUse: Another program listens on the port.
     """
     current = CurrentSnapshot(job, played=played)

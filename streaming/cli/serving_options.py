@@ -111,7 +111,7 @@ def _address(
 
 
 def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
-    """Check that only this machine can reach a host, or that others may reach it.
+    """Check that only this machine can reach a host, or that others are allowed to.
 
     Raises:
         click.UsageError: Other machines can read the server's answers. The message has

@@ -24,7 +24,7 @@ class TraceForm(enum.StrEnum):
 
 
 class TraceRequest(NamedTuple):
-    """Which messages to trace: by id or Waku hash, sender, or unresolved incidents.
+    """Which messages to trace: by id, Waku hash, sender, or unresolved incidents.
 
     `channel` is a channel or group; None if it is unknown. `window` has record times;
     an omitted bound means no bound.

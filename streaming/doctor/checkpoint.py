@@ -33,7 +33,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
     if not checkpoint.exists() or not any(checkpoint.iterdir()):
         return
     if foreign := [*_foreign_files(checkpoint)]:
-        # If this user created the lock file, the owner could not use the checkpoint.
+        # Further checks would create a lock file that the owner cannot use.
         yield from foreign
         return
     if history is not None and not history.directory.exists():
@@ -43,7 +43,7 @@ def find_in_checkpoint(settings: JobSettings) -> Iterator[str]:
 
 def _foreign_files(checkpoint: Path) -> Iterator[str]:
     for path in (checkpoint, *checkpoint.rglob("*")):
-        # A running job may remove the file meanwhile.
+        # A running job may remove the file after it was listed.
         with suppress(FileNotFoundError):
             owner = path.lstat().st_uid
             if owner != os.geteuid():

@@ -103,7 +103,7 @@ def _full_disk(place: Path, option: str, needed: int) -> Iterator[str]:
 
 
 def find_few_descriptors() -> Iterator[str]:
-    """Yield a finding if a process may not open the files that a job needs."""
+    """Yield a finding if a process cannot open as many files as a job needs."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < _DESCRIPTORS:
         yield (

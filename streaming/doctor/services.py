@@ -38,7 +38,7 @@ def find_in_alertmanager(url: str) -> Iterator[str]:
 
 
 def find_expiring(files: Mapping[str, str | None], now_ms: int) -> Iterator[str]:
-    """Yield a finding for each file with a certificate that has expired, or soon will.
+    """Yield a finding for each file whose certificate has expired or soon expires.
 
     `files` has the PEM file of each option.
 

@@ -175,7 +175,7 @@ class Findings:
             self.ledger.write_all(_QUEUE_INCIDENT, keys)
 
     def find_incidents(self, query: IncidentQuery) -> list[ChannelIncident]:
-        """Incidents that match a query, the last found first."""
+        """Incidents that match a query, the newest finding first."""
         values = query.sql_values | {"prefix": self.prefix}
         who = query.participant
         if who is not None:
@@ -225,7 +225,7 @@ class Findings:
         limit: int | None = None,
         channel: str | None = None,
     ) -> list[OutboxRow]:
-        """The first rows of one or all channels that a destination has not confirmed.
+        """The first rows, of one or all channels, that a destination has not confirmed.
 
         A ``limit`` of None means no limit.
         """

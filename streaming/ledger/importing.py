@@ -92,9 +92,9 @@ def open_ledger(
 ) -> tuple[CheckpointIdentity, Ledger]:
     """Open the ledger of a checkpoint, create it if it is missing, and count a start.
 
-    The caller has locked the checkpoint. `first_sequence` is the first sequence number
-    of a new outbox. The number must exceed all numbers that another job has written to
-    the same history, so that the rows of the new job count.
+    The caller must have locked the checkpoint. `first_sequence` is the first sequence
+    number of a new outbox. The number must exceed all numbers that another job has
+    written to the same history, so that the rows of the new job count.
 
     Raises:
         DamagedCheckpoint: A file is damaged.

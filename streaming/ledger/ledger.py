@@ -53,10 +53,10 @@ _LOG_BYTES = 4 * 1024 * 1024
 
 
 class Ledger:
-    """The file of one checkpoint; it and its directory are created if they are missing.
+    """The file of one checkpoint; the file and its directory are created if missing.
 
     The changes of a block of `transaction` or `batch` are durable when the block ends.
-    If the file is `expected`, an earlier start created it, so it must have its tables.
+    If the file is `expected`, an earlier start created it, so the tables must exist.
 
     Raises:
         DirectoryUnwritable: The file or its directory cannot be written to.
@@ -114,9 +114,10 @@ class Ledger:
             yield connection
 
     def after_commit(self, call: Callable[[], None]) -> None:
-        """Call a function after this thread's transaction is committed; if none, now.
+        """Call a function after this thread's transaction is committed.
 
-        Other threads see the old content until the commit, so caches are dropped then.
+        Without a transaction, call it now. Other threads see the old content until the
+        commit, so caches are dropped after it.
         """
         committed: list[Callable[[], None]] | None
         committed = getattr(self._thread, "committed", None)
@@ -157,8 +158,8 @@ class Ledger:
         The `position` has all values that determine the batch's rows, as text.
 
         Raises:
-            ValueError: A later batch is stored, or the batch is stored with another
-                position, because `begin` was not called.
+            ValueError: `begin` was not called, and a later batch, or this batch with
+                another position, is stored.
         """
         with self._lock, told_damage(self._path):
             connection = self._open_writer()
@@ -202,9 +203,9 @@ class Ledger:
         batch that Spark has committed. `position` is the position of the next batch;
         None if no batch is planned.
 
-        If views were forgotten in the batch, it is also undone: until Spark repeats the
-        batch, the state contains these views, so sums over forgotten views must omit
-        them.
+        If views were forgotten in the batch, it is undone in any case. Until Spark
+        repeats the batch, the state contains these views, so sums over forgotten views
+        must omit them.
 
         Raises:
             DamagedCheckpoint: Spark has lost several batches, but only one batch can be

@@ -22,7 +22,7 @@ from sds_core.observer.minutes import MINUTE_MS, Minute
 from streaming.ledger.ledger import Ledger
 
 RECENT_MS = 66 * MINUTE_MS
-"""Time for which minutes are stored: an hour, and 5 minutes for the page's rounding."""
+"""How long minutes are stored: an hour, and 5 minutes for the page's rounding."""
 
 _KEPT = 1_000
 """Number of channels whose steps are cached, about 10 kB each."""

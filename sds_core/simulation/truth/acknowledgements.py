@@ -110,9 +110,8 @@ def fate_of(
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
     """Return whether a frame could have acknowledged a message, but does not.
 
-    Neither the frame's filter nor its history holds the message. If the frame's sender
-    returned from a long silence between the message and the frame, the frame does not
-    count.
+    Neither the frame's filter nor its history holds the message. If, after the message,
+    the frame's sender returned from a long silence, the frame does not count.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (

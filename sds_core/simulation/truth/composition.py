@@ -67,8 +67,8 @@ class Filter(NamedTuple):
     """The ids in a participant's filter at one moment.
 
     Attributes:
-        places: the position, from 0, of each id that the participant ever added. Ids
-            that are added after this moment can follow.
+        places: the position, from 0, of each id that the participant ever added. The
+            mapping may also have ids that were added later.
         begin: the position of the oldest id in the filter.
         end: one more than the position of the newest id.
     """

@@ -159,8 +159,8 @@ def returns_ms_of(frames: Iterable[SeenFrame]) -> Iterator[tuple[int, int]]:
 def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
     """Return whether a frame was composed late enough to show receipt of a message.
 
-    The caller passes two frames of the same dialect. For ephemeral frames, which have
-    no Lamport timestamp, the function returns False.
+    Both frames must have the same dialect. For ephemeral frames, which have no Lamport
+    timestamp, the function returns False.
     """
     return (
         frame.composition.lamport > message.composition.lamport

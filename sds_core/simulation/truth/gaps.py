@@ -79,7 +79,7 @@ def gaps_in(gaps: Mapping[Gap, Outcome]) -> dict[str, Any]:
 
 
 def unseen_in(view: TapView) -> Iterator[Gap]:
-    """Yield a gap for each id that is named after the warm-up, before a tap shows it.
+    """Yield a gap for each id that, after the warm-up, is named before a tap shows it.
 
     If the named message was sent before the monitor's start, its id is ignored
     permanently.
@@ -133,7 +133,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return, by index of a first copy, a usable earlier history of its sender.
+    """Return usable earlier histories of senders, by the index of a first copy.
 
     A participant's log only grows. A usable history is older than the history of the
     first copy, and has at most as many entries. Both histories have the same dialect,
@@ -191,7 +191,7 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # All histories that name a sender of the message name the same one, so the first
+    # If histories name the message's sender, all name the same one, so the first
     # suffices.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)

@@ -26,7 +26,7 @@ REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
 
 
 class Copy(enum.Enum):
-    """Relation of a frame, which is not a replica, to the previous frames."""
+    """How a frame that is not a replica relates to previous frames."""
 
     FIRST = enum.auto()
     REBROADCAST = enum.auto()
@@ -87,8 +87,8 @@ class TapView:
         first_copies: for each known sender, the first copies of its frames of all
             kinds.
         copies: for each id, the first copy and its rebroadcasts.
-        namings: for each id, the frames whose causal history names the id, without old
-            frames.
+        namings: for each id, the frames, except old ones, whose causal history names
+            the id.
         requests: for each id, the frames that request the id.
     """
 

@@ -95,8 +95,8 @@ def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 class Truth:
     """Processes log entries in order, and returns what a correct monitor reports.
 
-    The caller passes exactly the sightings whose records are in the topic, in the order
-    of the topic. A heartbeat counts as written to all partitions.
+    The caller must pass exactly the sightings whose records are in the topic, in the
+    topic's order. A heartbeat counts as written to all partitions.
     """
 
     def __init__(self, scenario: str, seed: int) -> None:

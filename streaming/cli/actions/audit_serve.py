@@ -45,7 +45,7 @@ _REFRESH_S = 2.0
 """Time between two reads of new records, seconds."""
 
 _READ_AT_ONCE = 50_000
-"""Records of a partition that are read before the progress is stored."""
+"""Number of records that are read from a partition before the progress is stored."""
 
 _DAY_MS = 86_400_000
 _PLACE = struct.Struct(">iq")

@@ -68,7 +68,7 @@ class Traffic(NamedTuple):
 
 
 def recorded_traffic() -> Traffic:
-    """Return the recording of real participants; its times are moved to end now."""
+    """Return the recording of real participants, moved in time so that it ends now."""
     return Traffic(
         "Recording of real SDS traffic",
         list(restamped(load_recording(), end_ms=wall_ms())),
@@ -116,8 +116,8 @@ class Demo:
         """Play the traffic, and print the truth beside the job's findings.
 
         Raises:
-            click.ClickException: The port or the history is in use or cannot be used,
-                or the job failed.
+            click.ClickException: The port or the history cannot be used, or the job
+                failed.
         """
         if self.history is not None:
             # A directory that cannot be used is refused before anything starts.
@@ -212,7 +212,7 @@ class Demo:
             if writing.done():
                 writing.result()
             snapshot = current_snapshot(job.board, played=True)
-            # The page shows the time of the traffic, which may be faster than real
+            # The page shows the time of the traffic, which may pass faster than real
             # time.
             job.verdicts.look(snapshot, snapshot.clock_ms, wall_ms())
             display(snapshot)

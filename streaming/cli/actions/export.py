@@ -33,7 +33,7 @@ from streaming.settings import Window
 def export(
     kafka: KafkaSettings, channels: tuple[str, ...], window: Window, file: Path
 ) -> None:
-    """Write the records of some or all channels, and all heartbeats, or write nothing.
+    """Write heartbeats and records of channels to a file, completely or not at all.
 
     Raises:
         click.ClickException: The file cannot be written, a signal came, or Kafka

@@ -67,7 +67,7 @@ class Cause(msgspec.Struct):
 
 
 class ReadIncidents(NamedTuple):
-    """Incidents of a source, the last found first.
+    """Incidents of a source, the newest finding first.
 
     Attributes:
         causes: Likely causes by channel; a history and monitors up to 0.12 have none.

@@ -38,7 +38,7 @@ def list_incidents(
     table: ChannelTable,
     as_json: bool,
 ) -> None:
-    """Print incidents, the last found first; names come from `table` or `source`."""
+    """Print incidents, the newest finding first; `table` or `source` gives names."""
     read = read_incidents(source, selection)
     incidents = read.incidents
     for incident in incidents:

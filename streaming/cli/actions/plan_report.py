@@ -87,7 +87,7 @@ def size_report(
     """Return the page about the needs of the monitor.
 
     Each row contains a need of the monitor, the amount, and the error of the amount.
-    The lines are about machines and clusters.
+    `lines` has texts about machines and clusters.
     """
     most = model.size(load, history_days=history_days).limits[-1].channels
     # The step between two loads is a round number of channels.

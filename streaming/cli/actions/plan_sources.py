@@ -40,7 +40,7 @@ class ReadHours(NamedTuple):
     """The hours of views: rows by view, and names of views that the source gives.
 
     `end_ms` is the end of the last whole hour of any view, Unix ms. `measures` are the
-    columns of the rows; `names` has the words for a view and for views.
+    columns of the rows; `names` has the words for one view and for several views.
     """
 
     rows: HourlyRows

@@ -78,8 +78,8 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
     """Read a scenario that comes with sds-monitor, or a TOML file.
 
     Raises:
-        click.UsageError: No such scenario exists, the scenario cannot be read, or the
-            duration is too long.
+        click.UsageError: The scenario does not exist or cannot be read, or the duration
+            is too long.
     """
     with wrong_use(UnreadableScenario):
         scenario = load_scenario(name)

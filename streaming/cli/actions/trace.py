@@ -167,8 +167,8 @@ class _Reading:
 def _window(searched: Search, follow: bool) -> Window:
     """Return the record times that can concern the messages.
 
-    The receivers of a message are the participants that sent in the retention window
-    before the message. The figures of a message also depend on frames in the retention
+    The receivers of a message are the participants that sent frames in the retention
+    window before it. The figures of a message also depend on frames in the retention
     window after the message.
     """
     asked = searched.request.window

@@ -31,7 +31,7 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 
 SEARCH_MS = 24 * 3_600_000
-"""If no time is given, the newest records are searched, over this period, ms."""
+"""If no time is given, this period of the newest records is searched, ms."""
 
 MOST_MESSAGES = 20
 """Maximum number of messages that one call traces; the newest messages are chosen."""
@@ -84,7 +84,7 @@ def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
     """Begin a search with what incidents and options state about the messages.
 
     Raises:
-        click.ClickException: The source cannot be read, or has no such incident.
+        click.ClickException: The source cannot be read, or has no requested incident.
     """
     has_source = source != IncidentSource() or request.incidents
     incidents: list[Incident] = []
@@ -138,8 +138,8 @@ def search(
     """Find the messages in the topic, using Kafka's time index, and return the search.
 
     Raises:
-        click.UsageError: No searched record names such a message, or several channels
-            have a message with the id.
+        click.UsageError: No searched record names a requested message, or several
+            channels have messages with the id.
     """
     partitions = offsets.partitions()
     span = _span(begun, offsets, partitions, wall_ms)

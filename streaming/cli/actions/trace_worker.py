@@ -44,7 +44,7 @@ class TraceOrder(NamedTuple):
 
 
 class MadeTrace(msgspec.Struct):
-    """A trace, or why it is not possible, and whether Kafka is the reason."""
+    """A trace; or why it is not possible, and whether Kafka is the reason."""
 
     trace: Trace | None = None
     problem: str = ""

@@ -176,7 +176,8 @@ def test_run_without_a_row_is_one_line(tmp_path: Path) -> None:
     path.write_text(json.dumps(run))
     result = invoke(performance=str(path))
     assert result.exit_code == 2
-    assert "the measurements do not contain an hour: catch-up of 60 min" in result.output
+    lacking = "the measurements do not contain an hour: catch-up of 60 min"
+    assert lacking in result.output
 
 
 def test_required_options_are_named() -> None:
