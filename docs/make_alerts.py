@@ -66,7 +66,7 @@ The factors and windows are from The Site Reliability Workbook (Google), chapter
 The row with the window of a day is from the tool slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If some failures of a slice do not count because of a capture gap, the slice counts at most as many failures as there are other findings in the last ten minutes.
+If a capture gap excuses some findings of a slice, the slice counts at most one failure for each other finding of the last ten minutes.
 A window contains no data from before Prometheus first saw the monitor, and no data from outages of more than five minutes in which Prometheus could not reach the monitor.
 """  # noqa: E501 - one sentence per line
 
