@@ -108,7 +108,7 @@ class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz"):
     @property
     def length(self) -> float:
         """Measure by which runs are compared."""
-        return self.minutes
+        return self.inputs
 
     @property
     def found(self) -> int:
