@@ -15,8 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks.topics import Writer
 from connectors.broker.broker import EmbeddedBroker
+from connectors.kafka.producer import write
 from connectors.kafka.settings import KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 from connectors.simulator.records import simulation_of
@@ -146,15 +146,7 @@ class Play:
         """
         start_ms = time.time_ns() // 1_000_000
         records, _ = simulation_of(groups(), self._seed, start_ms, partitions=1)
-        writer, written = Writer(self._groups), 0
-        for record in records:
-            ahead_s = (record.timestamp_ms - time.time_ns() / 1e6) / 1e3
-            if ending.wait(max(0.0, ahead_s)):
-                break
-            writer.write(record)
-            written += 1
-        writer.flush()
-        return written
+        return write(records, self._groups, 1.0, ending)
 
     def _strike_all(self, kills: int, job: Job, mirror: Command) -> None:
         begun_s = time.monotonic()
