@@ -257,8 +257,8 @@ def _causes(results: Results) -> Grid:
             (
                 "right, wrong",
                 "number of statements. All statements about one participant or tap of "
-                "a channel count as one statement, which is wrong if one of them is "
-                "wrong",
+                "a channel count once: as wrong if any of them was wrong, otherwise as "
+                "right",
             ),
             (
                 "made",
