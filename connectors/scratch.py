@@ -45,7 +45,7 @@ def claim_scratch(root: Path | None = None) -> Path:
         root.mkdir(mode=0o700)
     if not _is_own(root):
         _log.warning(
-            "other users can write to %s, so files of killed JVMs remain there",
+            "other users can write to %s, so files of killed JVMs are not deleted",
             root,
         )
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))

@@ -118,8 +118,8 @@ def read_sweep(directory: Path) -> SweepResults:
         description = _described(directory)
         if description is None:
             message = (
-                f"{directory} contains no results of a sweep: give the directory that "
-                "a sweep had as --out"
+                f"{directory} contains no results of a sweep: give the --out "
+                "directory of a sweep"
             )
             raise SweepRefused(message)
         return _results(directory, description)[0]

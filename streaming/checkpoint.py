@@ -105,7 +105,7 @@ def check_identity(
     if report_detail and not identity.report_detail:
         message = (
             f"checkpoint {checkpoint} was begun without --report-detail, which cannot "
-            "be added later: omit it, or use another --checkpoint"
+            "be added later: omit this option, or use another --checkpoint"
         )
         raise CheckpointMismatch(message)
     identity.observer = _observer_of(checkpoint, identity, observer, has_batches)

@@ -25,7 +25,8 @@ class DirectoryInUse(RuntimeError):
     def __init__(self, what: str, directory: Path) -> None:
         verb = "writes to" if what == "history" else "runs on"
         super().__init__(
-            f"another job {verb} {what} {directory}: end it, or use another --{what}"
+            f"another job {verb} {what} {directory}: end that job, or use "
+            f"another --{what}"
         )
 
 

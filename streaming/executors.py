@@ -156,8 +156,8 @@ def check_executors(
     hosts = {host for host, is_compiled in found if not is_compiled}
     if hosts and compiled.is_compiled():
         _log.warning(
-            "executors run interpreted rules instead of compiled ones, because their "
-            "Python or machine differs from the driver's: %s",
+            "these executors run interpreted rules instead of compiled ones, because "
+            "their Python or machine differs from the driver's: %s",
             ", ".join(sorted(hosts)),
         )
 

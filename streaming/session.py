@@ -185,7 +185,7 @@ def make_session(
     """
     master = settings.master
     if master is not None and (reason := find_unreachable(master)) is not None:
-        message = f"no Spark master at {master} ({reason}): check --master"
+        message = f"no Spark master answers at {master} ({reason}): check --master"
         raise JobFailed(message, unreachable=True)
     java = find_java()
     scratch = claim_scratch()

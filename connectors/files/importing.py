@@ -105,7 +105,7 @@ def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
         detail = (
             f"the timestamp {last_ms} of a record would be {ahead_ms // 1000:,} s in "
             f"the future, but Kafka allows at most {_MAX_AHEAD_MS // 1000:,} s: shift "
-            "all times with --restamp, or set this machine's clock"
+            "all times with --restamp, or correct this machine's clock"
         )
         raise UnreadableFile(path, 0, detail)
 

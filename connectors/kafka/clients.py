@@ -191,7 +191,7 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
     except OSError as error:
         message = (
             f"{security.ca_file} contains no readable certificates "
-            f"({reason_of(error)}): give the authority's certificate in PEM as "
+            f"({reason_of(error)}): give the certificate of a CA in PEM as "
             "--kafka-ca-file"
         )
         raise SecurityUnusable(message) from error

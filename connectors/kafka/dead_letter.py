@@ -168,8 +168,8 @@ class DeadLetterWriter(LazyProducer):
             if not self._has_logged:
                 self._has_logged = True
                 _log.error(
-                    "the dead letter of %s:%d:%d cannot be written (%s): from now "
-                    "on, dead letters are counted, but not written",
+                    "the dead letter of %s:%d:%d cannot be written (%s): "
+                    "further such errors are only counted, not logged",
                     *self._settings.place_of(one.record.partition),
                     one.record.offset,
                     refusal,

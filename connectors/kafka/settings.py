@@ -196,7 +196,7 @@ class RecordsLost(_Picklable, LookupError):
         super().__init__(
             f"{topic}:{partition} no longer has the unread offsets {first} to "
             f"{end - 1}, because their retention ended or the topic was recreated: "
-            "use --on-lost-records skip to continue without them, or a new "
+            "to continue without them, use --on-lost-records skip; otherwise use a new "
             "--checkpoint"
         )
 

@@ -67,7 +67,7 @@ class _ChosenClient(ssl.SSLObject):
                 shown or "it has none",
             )
             raise ssl.SSLCertVerificationError(
-                "the certificate has no name in client_allowed_sans"
+                "client_allowed_sans has none of the certificate's names"
             )
 
 

@@ -122,7 +122,7 @@ class Peer:
         limit = self._limits.records_bytes
         if sum(record.ByteSize() for record in records) > limit:
             text = (
-                f"the records have more than {limit} bytes together: request fewer "
+                f"the records have more than {limit} bytes in total: request fewer "
                 "records at once"
             )
             raise LimitExceeded(text)

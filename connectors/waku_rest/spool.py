@@ -130,8 +130,8 @@ class Spool:
                 opened.enter_context(locked(directory / "lock"))
             except BlockingIOError:
                 message = (
-                    f"another mirror runs on {directory}: end it, or use another "
-                    "--state"
+                    f"another mirror runs on {directory}: end that mirror, or use "
+                    "another --state"
                 )
                 raise StateUnusable(message) from None
             except OSError as error:

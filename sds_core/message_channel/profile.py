@@ -241,8 +241,8 @@ class Profile:
         check_least(self, optional, " or None")
         if self.bloom_rolled is not None and self.dialect is Dialect.SPEC:
             message = (
-                "bloom_rolled is only for the dialect 'nim', because all filters "
-                "have the same size in the dialect 'spec'"
+                "bloom_rolled is only for the dialect 'nim': in the dialect "
+                "'spec', all filters have the same size"
             )
             raise ValueError(message)
 

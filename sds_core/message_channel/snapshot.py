@@ -285,7 +285,7 @@ def check_fit(state: State, profile: Profile) -> None:
         limit = getattr(profile, option)
         if size > limit:
             detail = (
-                f"the snapshot needs {option} = {size}, but the profile has {limit}"
+                f"the snapshot needs {option} >= {size}, but the profile has {limit}"
             )
             raise SnapshotError(detail)
 

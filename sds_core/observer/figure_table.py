@@ -283,7 +283,7 @@ def _only_grows(figure: Figure) -> bool:
 def _check_figure(figure: Figure) -> None:
     is_float = figure.unit in (Unit.RATIO, Unit.NUMBER)
     if is_float and (figure.report or figure.history):
-        problem = "a figure with floats cannot be in the report or in the history"
+        problem = "a figure of unit RATIO or NUMBER cannot be in the report or history"
         raise FigureError(figure.field, problem)
     if figure.unit is Unit.WORD and (figure.series or figure.group):
         problem = "a figure of unit WORD cannot be in a metric or on a page"

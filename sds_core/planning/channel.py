@@ -232,8 +232,8 @@ def _value(plan: ChannelPlan, key: str, text: str) -> object:
         present = plan.setting(key)
         if isinstance(present, bool) or not isinstance(present, int | float):
             problem = (
-                f"is the factor {shown(text)}, but the present value is not a number: "
-                "give a new value"
+                f"has the factor {shown(text)}, but its present value is not a number: "
+                "give a value instead of a factor"
             )
             raise TableError(key, problem)
         number *= present

@@ -125,7 +125,7 @@ def check_size(plan: ChannelPlan) -> None:
     receptions = messages * _receptions_each(plan, times.interval_s)
     if receptions > MAX_RECEPTIONS:
         problem = (
-            f"has about {receptions:,.0f} receptions of frames in a run, but at most "
+            f"has about {receptions:,.0f} received frames in a run, but at most "
             f"{MAX_RECEPTIONS:,} are allowed: give fewer participants or messages"
         )
         raise TableError("the plan", problem)

@@ -79,7 +79,9 @@ class BloomParameters:
             message = f"capacity is {self.capacity}, but must be at least 1"
             raise ValueError(message)
         if not 0 < self.error_rate < 1:
-            message = f"error_rate is {self.error_rate}, but must be between 0 and 1"
+            message = (
+                f"error_rate is {self.error_rate}, but must be above 0 and below 1"
+            )
             raise ValueError(message)
         bits_per_element = math.ceil(-math.log(self.error_rate) / math.log(2) ** 2)
         m_bits = self.capacity * bits_per_element

@@ -62,7 +62,7 @@ class ChannelTableFile:
             if not entries:
                 # If the file is only half written, the muted channels must stay muted.
                 raise BadChannelTable(
-                    self._path, "the file has no entry for a channel: add an entry"
+                    self._path, "the file has no entries: add an entry for a channel"
                 )
         except BadChannelTable as error:
             logger.error("the channel table remains unchanged: %s", error)

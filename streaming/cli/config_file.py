@@ -167,7 +167,7 @@ def _given(path: Path, name: str, option: click.Option, value: Any) -> Any:
         kind = "only for flags"
     elif any(isinstance(item, str) and "\0" in item for item in given):
         # The operating system ends a text at a null character.
-        kind = "no text without a null character"
+        kind = "a text with a null character"
     elif not any(isinstance(item, list | dict) for item in given):
         return [str(item) for item in given] if option.multiple else str(value)
     quoted = "something" if isinstance(option, Secret) else shown(value)

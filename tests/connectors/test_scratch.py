@@ -106,7 +106,9 @@ def test_root_that_others_may_write_to_is_not_used(
     own = claim_scratch()
     assert own.parent == tmp_path
     assert list(root.iterdir()) == []
-    assert f"can write to {root}, so files of killed JVMs remain there" in caplog.text
+    assert (
+        f"can write to {root}, so files of killed JVMs are not deleted" in caplog.text
+    )
 
 
 def test_link_in_the_place_of_the_root_is_not_followed(

@@ -354,8 +354,8 @@ def test_executors_run_the_rules_in_the_form_that_they_can_load(
         assert not Path(place).is_relative_to(ROOT)
         assert Path(place).suffix == (".so" if form == "compiled" else ".py")
     said = (
-        "executors run interpreted rules instead of compiled ones, because their "
-        "Python or machine"
+        "these executors run interpreted rules instead of compiled ones, because "
+        "their Python or machine"
     )
     assert (said in done.stderr) == (form == "interpreted")
 
@@ -389,7 +389,9 @@ def test_unreachable_master_ends_the_job_in_one_line(
     ) as process:
         code, error = refusal(process)
     assert code == 3
-    assert "no Spark master at spark://127.0.0.1:1 (Connection refused)" in error
+    assert (
+        "no Spark master answers at spark://127.0.0.1:1 (Connection refused)" in error
+    )
 
 
 @pytest.mark.long

@@ -289,7 +289,5 @@ def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
 @native
 def _check(index: int, of: Collection[object]) -> None:
     if not 0 <= index < len(of):
-        message = (
-            f"an index is outside a list of an MVDS digest, which has {len(of)} entries"
-        )
+        message = f"an MVDS digest has an index outside a list of {len(of)} entries"
         raise DamagedDigest(message)

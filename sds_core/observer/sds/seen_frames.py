@@ -20,7 +20,7 @@ COUNTED = tuple(
 )
 """Keys of `ChannelTotals.frames`."""
 
-_BEYOND = "an index is outside its list in the channel's digest"
+_BEYOND = "a channel's digest has an index outside a list"
 
 _KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECTS)
 

@@ -157,7 +157,8 @@ class BatchedClient:
         if self._list is None:
             if not message.HasField("root") or message.level > MAX_LEVEL + 1:
                 text = (
-                    f"an answer has no root, or its level {message.level} is too high"
+                    f"an answer has no root, or has a level above {MAX_LEVEL + 1}: "
+                    f"{message.level}"
                 )
                 raise BadFrame(text)
             self._root = message.root
@@ -185,9 +186,7 @@ class BatchedClient:
         theirs = self._tree.changed(insert=self._received, delete=lacking)
         sent, own = self._root, theirs.root
         if sent is None or (sent.height, sent.root) != (own.level, own.merkle):
-            text = (
-                "the messages that the server sent do not match the root that it sent"
-            )
+            text = "the server's messages do not match the root that it sent"
             raise WrongHash(text)
         only_there = {item for item in received if item not in self._own}
         if self._tree is not self._own:

@@ -116,8 +116,8 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     hashes = message.message_hashes
     if len(hashes) != HASH_BYTES * len(message.time_differences):
         text = (
-            f"a message with {len(message.time_differences)} times has {len(hashes)} "
-            f"bytes of hashes, but must have {HASH_BYTES} bytes for each time"
+            f"a message has {len(message.time_differences)} times and {len(hashes)} "
+            f"bytes of hashes, but each time needs a hash of {HASH_BYTES} bytes"
         )
         raise BadFrame(text)
     times_ns = list(accumulate(message.time_differences))
@@ -132,7 +132,7 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
             raise BadNode(text)
     if items and not (start_ns <= times_ns[0] <= times_ns[-1] < end_ns):
         text = (
-            f"messages from {times_ns[0]} to {times_ns[-1]} ns are outside the "
+            f"messages from {times_ns[0]} to {times_ns[-1]} ns are not all in the "
             "compared range"
         )
         raise BadNode(text)

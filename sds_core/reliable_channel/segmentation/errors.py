@@ -80,7 +80,7 @@ class PayloadHashMismatch(SegmentationError):
 
     def __init__(self, payload_hash: bytes) -> None:
         super().__init__(
-            "the payload made of the segments does not have the hash "
+            "the payload that was joined from segments does not have the hash "
             f"{payload_hash.hex()}"
         )
         self.payload_hash = payload_hash

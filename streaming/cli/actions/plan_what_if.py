@@ -91,7 +91,7 @@ def _measured(source: PlanSource) -> MeasuredChannel:
     if len(hours.rows) > 1:
         names = ", ".join(printable(name) for name in list(hours.rows)[:_MOST_NAMED])
         message = (
-            f"the history has {len(hours.rows)} channels such as {names}: give one "
+            f"the history has {len(hours.rows)} channels, such as {names}: give one "
             "with --channel"
         )
         raise click.UsageError(message)

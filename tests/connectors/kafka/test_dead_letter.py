@@ -197,4 +197,4 @@ def test_letter_that_kafka_refuses_is_counted_and_the_others_are_written(
     (line,) = (one.getMessage() for one in caplog.records if one.name == "sds-monitor")
     assert f"{topic.settings.topic}:0:1 cannot be written (" in line
     assert "cleanup.policy" in line
-    assert line.endswith("from now on, dead letters are counted, but not written")
+    assert line.endswith("further such errors are only counted, not logged")

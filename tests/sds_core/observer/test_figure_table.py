@@ -241,7 +241,7 @@ def test_share_counts_what_was_retracted_up_to_the_rest(
         ),
         (
             Figure("fill", "F.", Unit.RATIO, report=("fill",)),
-            "fill: a figure with floats cannot be in the report or in the history",
+            "fill: a figure of unit RATIO or NUMBER cannot be in the report or history",
         ),
         (
             Figure("mood", "M.", Unit.WORD, series=(gauge("rooms_mood").of(),)),

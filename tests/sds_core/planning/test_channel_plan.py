@@ -107,8 +107,8 @@ def test_long_payload_has_segments() -> None:
         (
             "sds_r",
             "2x",
-            "sds_r is the factor '2x', but the present value is not a number: give a "
-            "new value",
+            "sds_r has the factor '2x', but its present value is not a number: give a "
+            "value instead of a factor",
         ),
         (
             "t_min_s",

@@ -44,8 +44,8 @@ def test_hangup_reloads_the_channel_table(
     assert caplog.messages == [
         "the channel table was read again: 1 entry",
         f"the channel table remains unchanged: {file}: entry 1 lacks the key 'match'",
-        f"the channel table remains unchanged: {file}: the file has no entry for a "
-        "channel: add an entry",
+        f"the channel table remains unchanged: {file}: the file has no entries: add "
+        "an entry for a channel",
     ]
 
 

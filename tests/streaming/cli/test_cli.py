@@ -242,7 +242,7 @@ def test_a_file_that_is_no_toml_is_named(config: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [("true", "only for flags"), (r'"a\u0000b"', "without a null character")],
+    [("true", "only for flags"), (r'"a\u0000b"', "a text with a null character")],
 )
 def test_value_that_no_path_can_have_is_refused(
     config: Path, value: str, said: str

@@ -128,8 +128,8 @@ def test_wrong_use_says_what_to_give(tmp_path: Path) -> None:
         invoke("--out", tmp_path), "give GRID (a TOML file), --summary or --html"
     )
     told = (
-        f"{tmp_path} contains no results of a sweep: give the directory that a sweep "
-        "had as --out"
+        f"{tmp_path} contains no results of a sweep: give the --out directory of a "
+        "sweep"
     )
     assert_refused(invoke("--summary", "--out", tmp_path), told)
     unknown = invoke("--summary", "--out", tmp_path, "--figure", "eventul")

@@ -216,7 +216,7 @@ def test_history_without_a_plan_is_one_line(history: Path, tmp_path: Path) -> No
     """Too little traffic, no channel, or several."""
     given = ("--history", str(history))
     assert _error(*given) == (
-        "the history has 2 channels such as town, village: give one with --channel"
+        "the history has 2 channels, such as town, village: give one with --channel"
     )
     assert _error(*given, "--channel", "village").startswith(
         "no plan for 'village': 0 messages of 2 participants in 2 hours of history, "
