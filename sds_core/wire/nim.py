@@ -64,8 +64,8 @@ def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
     """Decode one entry: a HistoryEntry, or the bare message id of an older peer.
 
     A HistoryEntry and a bare id are both length-delimited field 3. Bytes count as an
-    entry if they parse as one that has a message id; unknown fields are skipped. A bare id could
-    be mistaken for an entry only if it contained a line feed.
+    entry if they parse as one that has a message id; unknown fields are
+    skipped. A bare id could be mistaken for an entry only if it contained a line feed.
     """
     if _MESSAGE_ID_TAG in raw:
         try:
