@@ -26,8 +26,8 @@ class Coverage:
     """Records since when each node has returned all messages without interruption.
 
     Args:
-        patience_ms: Maximum age at which the last answer of a node counts as current,
-            because nodes are read at different times.
+        patience_ms: Maximum age at which the last answer of a node counts as current.
+            It allows for nodes that are read at different times.
         goes_on: Whether the mirror ran before. If so, messages that nodes received
             after that run can also be lost.
     """

@@ -29,9 +29,9 @@ class Unit(enum.Enum):
     TIME = "time"
     """Event time in Unix milliseconds, or None; the metric is in seconds."""
     RATIO = "ratio"
-    """A float in [0, 1], or None. Report and history omit figures of this unit."""
+    """A float in [0, 1], or None. The report and the history omit these figures."""
     NUMBER = "number"
-    """A float, or None. Report and history omit figures of this unit."""
+    """A float, or None. The report and the history omit these figures."""
     WORD = "word"
     """A text. Texts are not exported, and have no sum over several views."""
 

@@ -192,7 +192,7 @@ class Table(Generic[Entry]):
         return self._opened(key, row) if entry is None else entry
 
     def many(self, keys: Iterable[int]) -> list[Entry]:
-        """The entries with these keys, which must exist, in the given order."""
+        """The entries with these keys, in the order of the keys; all must exist."""
         return [self[key] for key in keys]
 
     def at(self, row: int) -> Entry | None:

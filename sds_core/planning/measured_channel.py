@@ -92,7 +92,7 @@ def measured_channel(
 
 
 class _Week(NamedTuple):
-    """Figures of the used days. `repeated` is the number of retransmitted bytes."""
+    """Figures of the days that are used. `repeated`: number of retransmitted bytes."""
 
     grown: Mapping[str, float]
     gauges: Mapping[str, Floats]

@@ -63,9 +63,9 @@ def decode(value: bytes) -> Frame:
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
     """Decode one entry: a HistoryEntry, or the bare message id of an older peer.
 
-    A HistoryEntry and a bare id are both length-delimited field 3. Bytes that parse as
-    an entry with a message id are an entry; unknown fields are skipped. A bare id could
-    be mistaken for an entry only if it contained a line feed.
+    A HistoryEntry and a bare id are both length-delimited field 3. Bytes count as an
+    entry if they parse as one that has a message id; unknown fields are
+    skipped. A bare id could be mistaken for an entry only if it contained a line feed.
     """
     if _MESSAGE_ID_TAG in raw:
         try:

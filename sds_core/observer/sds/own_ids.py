@@ -141,7 +141,7 @@ class OwnIds:
         ):
             return False
         else:
-            # The table of gaps may list the id as sent before the start.
+            # The table of gaps may hold the id in the state BEFORE_START.
             self._gaps.arrived(frame, clock_ms)
             self._seen_ids[key] = SeenId(
                 0,
