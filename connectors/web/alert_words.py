@@ -140,9 +140,7 @@ HeldObject = TypedDict(
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
     },
 )
-HeldObject.__doc__ = (
-    "An alert that does not fire, because taps may have missed messages."
-)
+HeldObject.__doc__ = "An alert that is held back because taps may have missed messages."
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:

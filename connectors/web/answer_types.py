@@ -211,7 +211,7 @@ SpanObject = TypedDict(
         ],
     },
 )
-SpanObject.__doc__ = "A period in which the view had the same verdict."
+SpanObject.__doc__ = "A period in which the view's verdict and reason did not change."
 
 VerdictsPage = TypedDict(
     "VerdictsPage",

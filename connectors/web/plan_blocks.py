@@ -59,7 +59,7 @@ class PlanBlocks(NamedTuple):
         rows = [self._limit_row(*entry) for entry in shown[:most]]
         note = (
             f"With {self.plan.interval} % probability, a limit is reached between its "
-            "earliest and its latest time. A dash means that this time is more than "
+            "earliest and its latest time. A dash stands for a time more than "
             f"{self.plan.days} days away. The bar shows how much of the limit is used "
             "now."
         )
@@ -88,7 +88,7 @@ class PlanBlocks(NamedTuple):
                 "Interval", "Messages a day, next 7 days", "Least epoch headroom",
             ),
             [_view_row(self.called(name), views[name]) for name in shown],
-            "Figures are means of seven days. Rows with the most bytes are first.",
+            "Each figure is a seven-day mean. Rows with the most bytes are first.",
             links=self._links(shown),
         )  # fmt: skip
 

@@ -56,7 +56,7 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
             )
             for number, (time, step) in enumerate(zip(after, steps, strict=True), 1)
         ],
-        "Events with a tap were recorded by this tap. All other events are "
+        "If an event has a tap, the tap recorded it. All other events are "
         "conclusions of the monitor.",
         words=6,
         anchor=anchor,

@@ -44,7 +44,7 @@ def command(port: int, directory: Path | None, fetch_only: bool) -> None:
 @commands.command("prepare", "sds-monitor prepare")
 @log_option()
 def prepare_command() -> None:
-    """Prepare this machine, so that other commands take half the time to start.
+    """Prepare this machine, so that other commands start in half the time.
 
     The command downloads the embedded broker, and makes an archive of the Java classes
     that the broker and Spark load at startup. The files need 250 MB of disk space.

@@ -30,7 +30,7 @@ def command(**options: Any) -> None:
     """Forget channels now, without waiting until they are silent for --forget-days.
 
     CHANNEL is the id of a channel. A running monitor forgets the channel within
-    seconds. If no monitor runs, the monitor forgets the channel at its next startup.
+    seconds. A stopped monitor forgets the channel at its next startup.
 
     The channel disappears from the page and the metrics. The history keeps the
     channel's incidents and per-minute aggregates. Sums over all channels still include

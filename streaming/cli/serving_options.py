@@ -47,7 +47,7 @@ def serving_options(
 ) -> Decorator:
     """Add the options of a server; the command gets ``address``, a `WebAddress`.
 
-    Help texts name the `content`. The command also gets the options `shared`.
+    The help texts contain `content`. The command also gets the options `shared`.
     """
     return option_group(
         "address",

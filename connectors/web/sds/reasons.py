@@ -53,7 +53,8 @@ def _undelivered(evidence: Evidence, excused: Excused, count: int) -> str:
         if (number := count_without(found, excused))
     }
     if not counts:
-        return f"{words.counted(count, 'message')} did not reach a participant"
+        what = "delivery was" if count == 1 else "deliveries were"
+        return f"{words.number(count)} {what} lost"
     worst = max(counts, key=lambda name: counts[name])
     to_worst = words.counted(counts[worst], "message")
     text = f"{to_worst} did not reach {words.short(worst)}"

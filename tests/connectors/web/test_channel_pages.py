@@ -121,7 +121,7 @@ def test_channel_page_has_verdict_objectives_and_figures(
     stage.snapshot = snapshot({"c": figures}).with_table(ChannelTable([entry]), 0)
     text = text_of(client, "/channel?id=c")
     for part in (
-        "Degraded participants received missing messages in the last 10 min "
+        "Degraded messages were missing in the last 10 min "
         "degraded since 2026-08-09 12:00:00 UTC",
         "Acknowledged in time 95 % 94.90 % missed",
         "Delivered 99.5 % 100 % met",

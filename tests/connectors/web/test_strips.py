@@ -74,7 +74,7 @@ def test_first_page_has_a_strip_of_the_last_hour(client: httpx.Client) -> None:
         ("ok", "11:46 UTC to 12:03 UTC: OK, nothing amiss"),
         (
             "degraded",
-            "12:03 UTC to 12:04 UTC: Degraded, participants received missing messages",
+            "12:03 UTC to 12:04 UTC: Degraded, messages were missing",
         ),
     ]
     label = (
