@@ -22,7 +22,7 @@ RUNS = Path(__file__).with_name("guarantees.json")
 _BROKEN = (
     "",
     "For each test that a promise names, `docs/promises.toml` has a change of the "
-    "program that breaks the promise on purpose.",
+    "program that breaks the promise.",
     "`make promise-mutation` makes each change in a copy of the program, and runs only "
     "the test that the change names.",
     "A change counts as found if this test fails with the change, and passes without "

@@ -154,9 +154,9 @@ def about() -> str:
             f"Each row has {len(SEEDS)} simulations with different seeds.",
             "",
             "- *p50*, *p95*: epochs from `append` until a receiver has the message; "
-            "undelivered pairs count as slower than all others.",
-            "- *undelivered*: share of the pairs that are not delivered within "
-            f"{HORIZON_EPOCHS:,} epochs.",
+            "undelivered messages count as slower than all others.",
+            "- *undelivered*: share of the pairs of a message and a receiver without a "
+            f"delivery within {HORIZON_EPOCHS:,} epochs.",
             "- *payloads*, *records*, *bytes*: total that all nodes send until the "
             "end, including acknowledgements, divided by the number of deliveries.",
             "- back-off *document*: waits of 2, 4, …, 128 epochs, then again from 2 "
@@ -186,7 +186,7 @@ def block(rows: Iterable[Row]) -> str:
     rows = list(rows)
     # All settings have the same seeds, and so the same messages.
     due = max(_due(results) for _, results in rows)
-    pairs = f"Each row has {due:,} pairs of a message and a receiver."
+    pairs = f"Each row has {due:,} of these pairs."
     lines = table(heads, map(_cells, rows))
     return "\n".join([PART.begin, "", about(), "", pairs, "", *lines, "", PART.end])
 
