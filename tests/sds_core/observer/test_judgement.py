@@ -57,7 +57,7 @@ FAULTS: list[tuple[dict[str, Any], Reason, str]] = [
     (
         {"timestamp_ms": FUTURE_MS},
         Reason.FUTURE_TIMESTAMP,
-        "the record has the time 2025-",
+        "the record's time is 2025-",
     ),
 ]
 """Parts of a record that are wrong, in the order of the checks (docs/records.md)."""
@@ -130,7 +130,7 @@ def test_future_heartbeat_is_a_dead_letter() -> None:
     found = judged(value=b"", headers=HEARTBEAT, timestamp_ms=FUTURE_MS)
     assert isinstance(found, Dead)
     assert found.reason == Reason.FUTURE_TIMESTAMP
-    assert "the record has the time" in found.explanation
+    assert "the record's time is" in found.explanation
 
 
 def test_record_with_a_header_name_that_is_not_utf8_is_dead() -> None:

@@ -197,7 +197,7 @@ def test_a_line_of_an_exported_file_is_inspected_with_its_record(
         (
             {"timestamp_ms": 9_000_000_000_000_000},
             "future_timestamp",
-            "has the time 9000",
+            "time is 9000",
         ),
     ],
 )
