@@ -337,7 +337,7 @@ def test_future_record_can_be_replayed_later(
         writer.close()
     result = letters.run("replay", "--reason", "future_timestamp")
     assert result.exit_code == 1
-    assert "future_timestamp: the record has the time" in caplog.text
+    assert "future_timestamp: the record's time is" in caplog.text
 
 
 @pytest.mark.parametrize("age_ms", [10 * MINUTE, 120 * MINUTE])
