@@ -92,7 +92,7 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Content",
-        "Share of content in all bytes of frames, in the chosen range. The other "
+        "Share of content in the bytes of all frames in the chosen range. The other "
         "bytes are the cost of reliability.",
         queries.share_in_range(_BYTES, _BYTES, CHANNELS, part="content"),
         absent="no traffic",
@@ -105,7 +105,7 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Fullest filter",
-        "False-positive rate of the fullest bloom filter of all channels. Yellow: an "
+        "False-positive rate of the fullest bloom filter in any channel. Yellow: an "
         "alert fires on the filter's channel. Red: this channel is degraded.",
         queries.greatest("sds_bloom_false_positive_ratio", CHANNELS),
         steps=_FILTER_STEPS,
@@ -117,7 +117,7 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Bytes by part",
         "Bytes of frames per second, by part of the frame. Every frame contains a "
-        "whole bloom filter, so frames with short messages are mostly filter.",
+        "whole bloom filter, so the filter is most of a frame with a short message.",
         per_second(_BYTES, CHANNELS, "{{part}}"),
         unit="Bps",
         stacked=True,
@@ -131,7 +131,7 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Frames by kind",
         "Frames per second, by kind and dialect. Quiet channels send sync frames as "
-        "heartbeats. Many sync frames with few content frames are overhead.",
+        "heartbeats. If content frames are few, many sync frames are overhead.",
         per_second("sds_frames_total", CHANNELS, "{{kind}} {{dialect}}"),
         unit="pps",
         stacked=True,
@@ -273,8 +273,8 @@ _OWN_LIMITS: list[Panel] = [
     ),
     lines(
         "Entries evicted by channel",
-        "Entries per graph step that the monitor evicted from memory early, because a "
-        "channel reached its memory limit. Shows the ten channels with the highest "
+        "Entries that the monitor evicted from memory early because a channel reached "
+        "its memory limit, per graph step. Shows the ten channels with the highest "
         "values. If a value is above 0, the channel's figures are too low.",
         _ten_worst(
             queries.increase("sds_remembered_evicted_total", CHANNELS, "channel"),
@@ -295,8 +295,8 @@ _SEGMENTS: list[Panel] = [
     lines(
         "Started and incomplete",
         "Begun: new segmented messages per graph step. Open: messages that wait for "
-        "segments now. If many messages wait for long, these messages are large or "
-        "lose segments.",
+        "segments now. If many messages wait for a long time, they are large, or their "
+        "segments are lost.",
         per_step("sds_segmented_messages_total", CHANNELS, "begun"),
         sums("sds_segmented_messages_open", CHANNELS, "open"),
     ),

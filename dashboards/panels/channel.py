@@ -62,7 +62,7 @@ _NOW: list[Panel] = [
         "Missing now",
         "Number of messages that no tap has seen yet, although frames name these "
         "messages. Each missing message arrives or counts as lost within five "
-        "minutes. If the number stays above 0, further messages go missing.",
+        "minutes. If the number stays above 0, new messages keep going missing.",
         queries.total("sds_dependencies_missing", CHANNEL),
         steps=colours.ANY_IS_SUSPECT,
     ),
@@ -94,8 +94,9 @@ _NOW: list[Panel] = [
     ),
     lines(
         "Findings that do not count",
-        "Number of findings in the last ten minutes, such as lost messages. A finding "
-        "does not count if the taps or the mirror may have caused it. While the "
+        "Findings in the last ten minutes, such as lost messages, that count and that "
+        "do not. If the taps or the mirror may have caused a finding, it does not "
+        "count. While the "
         "monitor holds back an alert because of a capture gap, the line 'held back' is "
         "above 0. The status page shows why the monitor holds back the alert.",
         *(
@@ -180,8 +181,8 @@ _DELIVERY: list[Panel] = [
     ratios(
         "Eventual delivery",
         "Share of deliveries that succeeded in the end, and this channel's SLO. Below "
-        "the SLO, the channel uses up its error budget too fast. The share exceeds "
-        "100 % if the monitor retracts losses that it counted earlier.",
+        "the SLO, the channel uses up its error budget too fast. The share can "
+        "exceed 100 % if the monitor retracts losses that it counted earlier.",
         Query(queries.delivered(CHANNEL, window="1h"), "last hour"),
         Query(queries.delivered(CHANNEL), "now"),
         Query(queries.objective("delivery", CHANNEL), "SLO"),
@@ -203,16 +204,16 @@ _GAPS: list[Panel] = [
         "message that no tap has seen. Outcomes 'late', 'repaired' and "
         "'recovered_late': the message arrived. Outcome 'lost': only the sender has "
         "the message. Outcome 'tap_gap': other participants have the message, but the "
-        "taps missed it, so check the taps. The monitor finds losses after five "
-        "minutes.",
+        "taps missed it, so check the taps. A missing message counts as lost after "
+        "five minutes.",
         per_step("sds_dependency_gaps_closed_total", CHANNEL, "{{outcome}}"),
         per_step("sds_dependency_losses_retracted_total", CHANNEL, "retracted"),
     ),
     lines(
         "Gaps opened and open",
         "Gaps that opened per graph step, and gaps that are open now. A gap is a "
-        "message that frames name, but no tap has seen. If open gaps increase, "
-        "messages go missing faster than participants repair them.",
+        "message that frames name, but no tap has seen. If the number of open gaps "
+        "rises, messages go missing faster than participants repair them.",
         per_step("sds_dependency_gaps_opened_total", CHANNEL, "opened"),
         sums("sds_dependencies_missing", CHANNEL, "open now"),
     ),
@@ -220,7 +221,7 @@ _GAPS: list[Panel] = [
         "Gap duration",
         "Duration of gaps whose message arrived. A gap begins when a frame names an "
         "unseen message, and ends with the first copy of this message. If no "
-        "message of a gap arrived, the panel is empty.",
+        "missing message arrived, the panel is empty.",
         *quantiles("sds_dependency_gap_seconds", CHANNEL),
         unit="s",
     ),
@@ -313,8 +314,8 @@ _TRAFFIC: list[Panel] = [
         "Id collisions: a frame has a known message id, but contains another message, "
         "for example because a client computes ids from the text alone. Evicted: the "
         "channel exceeds the monitor's memory limits, so the channel's figures are "
-        "too low. Dropped: the monitor ignored parts of frames that exceed its "
-        "limits, because a participant sends hostile frames.",
+        "too low. Dropped: hostile frames exceeded the monitor's limits, so the "
+        "monitor ignored parts of these frames.",
         per_step("sds_message_id_collisions_total", CHANNEL, "id collisions"),
         per_step("sds_remembered_evicted_total", CHANNEL, "evicted"),
         per_step("sds_left_out_total", CHANNEL, "dropped: {{reason}}"),

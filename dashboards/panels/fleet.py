@@ -106,8 +106,8 @@ _FIGURES: list[Panel] = [
     figure(
         "Is everything fine?",
         "'Everything is fine' means that the monitor runs, Kafka answers, and figures "
-        "are at most a minute old. Also, a channel must have a verdict, and no "
-        "channel may be failing or blind. Muted channels do not count. 'No figures' "
+        "are at most a minute old. Also, at least one channel has a verdict, and no "
+        "channel is failing or blind. Muted channels do not count. 'No figures' "
         "is as bad as 'Look below', because no monitor is watching.",
         queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1),
         width=6,
@@ -130,8 +130,8 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Messages lost",
-        "Number of messages in the chosen range that only the sender has, although "
-        "other messages name these messages. A lost message that arrives later does "
+        "Number of messages in the chosen range that other messages name, but only the "
+        "sender has. A lost message that arrives later does "
         "not count. Investigate any value above 0.",
         queries.or_else(queries.lost_messages(JOB)),
         steps=colours.ANY_IS_BAD,
@@ -139,8 +139,8 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Deliveries lost",
-        "Number of pairs of a message and a participant that still lacked this "
-        "message after five minutes. If the message arrives later, the pair does not "
+        "Number of deliveries in which the participant still lacked the message after "
+        "five minutes. If the message arrives later, the delivery does not "
         "count. A single disconnected participant can lack many messages.",
         queries.or_else(queries.lost_deliveries(JOB)),
         steps=colours.ANY_IS_BAD,
@@ -235,9 +235,9 @@ _OVER_TIME: list[Panel] = [
     ),
     lines(
         "Lost and unacknowledged",
-        "Failures per graph step, by kind. The line 'lost' includes lost messages "
-        "that arrived later; the line 'retracted' shows these messages. The monitor "
-        "finds losses after five minutes.",
+        "Failures per graph step, by kind. The line 'lost' includes messages that "
+        "arrived later; the line 'retracted' shows only these messages. A message "
+        "counts as lost after five minutes.",
         per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
         per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
         per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
@@ -247,7 +247,7 @@ _OVER_TIME: list[Panel] = [
         "Eventual delivery and the default SLO",
         "Share of deliveries that succeeded, over the last hour and now. The dashed "
         "line is the default SLO. Below this SLO, failures use up the error budget "
-        "too fast. The share exceeds 100 % if the monitor retracts losses that it "
+        "too fast. The share can exceed 100 % if the monitor retracts losses that it "
         "counted earlier.",
         Query(queries.delivered(JOB, window="1h"), "last hour"),
         Query(queries.delivered(JOB), "now"),

@@ -77,9 +77,8 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Forecasts",
-            f"Number of {many} by forecast. Yes: with a forecast. No: without a "
-            "forecast, usually because the history is too short. Not computed: beyond "
-            "the maximum number of forecasts.",
+            f"Number of {many} with and without a forecast. No: usually, the history "
+            "is too short. Not computed: the maximum number of forecasts is reached.",
             *(
                 Query(queries.total(number, JOB, forecast=kind), kind.replace("_", " "))
                 for kind in kinds
@@ -87,9 +86,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Staleness of the forecasts",
-            "Time since the monitor last computed the forecasts. More than two hours "
-            "mean that the computation fails. The page Planning of the status page "
-            "shows the reason.",
+            "Time since the monitor last computed the forecasts. A time above two "
+            "hours means that the computation fails. The page Planning of the status "
+            "page shows the reason.",
             f"time() - {computed}",
             unit="s",
         ),

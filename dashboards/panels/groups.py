@@ -142,7 +142,7 @@ _VERDICTS: list[Panel] = [
 _ACKNOWLEDGEMENT: list[Panel] = [
     lines(
         "Acknowledgement latency",
-        "Time from the first MESSAGE to a receiver until the receiver's "
+        "Time between the first MESSAGE to a receiver and the receiver's "
         "acknowledgement. The dashed line is the deadline.",
         *quantiles("mvds_ack_latency_seconds", CHANNELS),
         unit="s",
@@ -169,8 +169,9 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     lines(
         "Addressed pairs and pairs in flight",
         "Pairs of a message and a receiver. Addressed: new pairs per graph step. In "
-        "flight: unacknowledged pairs whose deadline has not passed. If the pairs in "
-        "flight increase although the traffic does not, receivers are offline.",
+        "flight: unacknowledged pairs whose deadline has not passed. If the number "
+        "of pairs in flight rises although the traffic does not, receivers are "
+        "offline.",
         per_step("mvds_addressed_total", CHANNELS, "addressed"),
         now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
     ),
@@ -234,8 +235,8 @@ _COST: list[Panel] = [
     ),
     lines(
         "Payloads",
-        "Payloads per second of all groups, empty and not empty. Copies: payloads "
-        "that a second tap recorded again.",
+        "Payloads per second of all groups, by whether they are empty. Copies: "
+        "payloads that a second tap recorded again.",
         per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
         per_second("mvds_replicas_total", JOB, "copies"),
         unit="pps",
@@ -276,8 +277,8 @@ _MEMORY: list[Panel] = [
     ),
     lines(
         "Evicted from memory",
-        "Entries per graph step that the monitor evicted from memory early, because a "
-        "limit was reached. After an eviction, figures may be too low.",
+        "Entries that the monitor evicted from memory early because a limit was "
+        "reached, per graph step. After an eviction, figures may be too low.",
         per_step("mvds_remembered_evicted_total", JOB, "entries"),
     ),
 ]

@@ -64,7 +64,7 @@ _CHARTS: list[Panel] = [
     lines(
         "Messages received",
         "Messages per second that mirrors received for the first time, by source. If "
-        "many messages come from the store, the relay or filter misses messages.",
+        "many messages have the source 'store', relay or filter misses messages.",
         per_second("sds_mirror_messages_total", _ANY, "{{source}}"),
         unit="mps",
     ),
@@ -130,7 +130,8 @@ AUDITS: list[Panel] = [
     ),
     _of_audits(
         "Not compared",
-        "Number of the mirror's records without the hash or the time of their message.",
+        "Number of the mirror's records that lack the hash or the time of their "
+        "message.",
         queries.total("sds_audit_unidentified_records", _ANY),
     ),
     moment(
@@ -166,14 +167,14 @@ AUDITS: list[Panel] = [
     lines(
         "Served to other mirrors",
         "Number of messages that each audit server offers to other mirrors for "
-        "comparison. Records copied: records per graph step that audit servers sent "
-        "to other mirrors.",
+        "comparison. Records copied: records that audit servers sent to other mirrors, "
+        "per graph step.",
         now("sds_audit_serve_messages", _ANY, "{{instance}} messages"),
         per_step("sds_audit_serve_records_total", _ANY, "records copied"),
     ),
     lines(
         "Peers of served mirrors",
-        "Number of connections to audit servers, and of synchronisations, per graph "
+        "Numbers of connections to audit servers and of synchronisations, per graph "
         "step. Refused: connections that exceeded the limit, had no valid token, or "
         "ended because of a fault of the peer. Differing: synchronisations in which "
         "two mirrors had different messages.",

@@ -166,8 +166,8 @@ _OF_JOB: list[Panel] = [
         "Clock",
         "Seconds by which the monitor's clock is behind Kafka's clock, and behind the "
         "times of new records. If the value of 'behind Kafka' is negative, the "
-        "monitor's clock is ahead. Ignore negative values of 'records ahead': they may "
-        "only mean that new records are late. The dashed line is the alert's limit.",
+        "monitor's clock is ahead. Ignore negative values of 'records ahead': new "
+        "records may be late. The dashed line is the alert's limit.",
         now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
         now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
         unit="s",
@@ -213,7 +213,7 @@ _TAPS: list[Panel] = [
     ),
     lines(
         "Dead letters by reason",
-        "Records per graph step that the monitor could not decode, by reason. If a "
+        "Records that the monitor could not decode, per graph step and reason. If a "
         "reason persists, a tap violates the record format. If the only reason is "
         "'protobuf_error', the topic may contain traffic other than SDS. Not written: "
         "Kafka refused the dead letters.",

@@ -98,7 +98,7 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Bytes for repair",
-        "Share of repair in the bytes of all frames, in the chosen range. Repair "
+        "Share of repair in the bytes of all frames in the chosen range. Repair "
         "includes requests, and frames that respond to requests. If the share grows "
         "although no messages are lost, the repair traffic is useless.",
         queries.share_in_range(
@@ -111,7 +111,7 @@ _FIGURES: list[Panel] = [
 _ANSWERS: list[Panel] = [
     lines(
         "Episodes by outcome",
-        "Repair episodes that ended per second, by outcome. Answered: a participant "
+        "Ended repair episodes per second, by outcome. Answered: a participant "
         "broadcast the message within the repair window. Expired: no participant "
         "answered within the repair window.",
         per_second(_EPISODES, CHANNELS, "{{outcome}}"),
@@ -120,7 +120,7 @@ _ANSWERS: list[Panel] = [
     ),
     heat(
         "Response time over time",
-        "Number of answered episodes by the time from the first request to the "
+        "Number of answered episodes by response time, from the first request to the "
         "answer. Answers after 5 to 6 s mostly come from the message's sender. While "
         "the sender is offline, other participants answer later.",
         "sds_repair_response_seconds",

@@ -53,8 +53,8 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         shown(unless_excused(expired, "repair_expired", at.LEAST_EXPIRED, hour)),
         "Most repair requests get no answer.",
-        "{{ $labels.name }}: {{ $value | humanizePercentage }} of the repair episodes "
-        f"that ended in the last {LIFE(at.REPAIR_WINDOW)} expired without an answer.",
+        f"{{{{ $labels.name }}}}: in the last {LIFE(at.REPAIR_WINDOW)}, "
+        "{{ $value | humanizePercentage }} of the ended repair episodes got no answer.",
         dashboard=REPAIR,
     )
     redundant = _share(
@@ -80,8 +80,8 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         shown(f"{fullest} >= {at.NEAR_SATURATION_RATIO:g}"),
         "A bloom filter is nearly saturated.",
         "{{ $labels.name }}: the fullest filter has a false-positive rate of "
-        f"{{{{ $value | humanizePercentage }}}}; above {at.SATURATED_RATIO:.0%} it "
-        "counts as saturated.",
+        f"{{{{ $value | humanizePercentage }}}}; above {at.SATURATED_RATIO:.0%}, a "
+        "filter counts as saturated.",
         at.NEAR_SATURATION_FOR,
         dashboard=CAPACITY,
     )
