@@ -112,7 +112,7 @@ RULES: Mapping[str, Rule] = {
     "gaps_before_start": Rule(
         "",
         "6",
-        "a message that was named before the start never counts as a gap",
+        "a message that counts as sent before the start of the view is never a gap",
     ),
     "repair_answered": Rule("repair.answered", "7", "answers the repair request"),
     "repair_redundant": Rule(
