@@ -248,8 +248,8 @@ def about() -> str:
             f"Each figure is the mean of {len(SEEDS)} simulations, with minimum and "
             "maximum in brackets.",
             "",
-            f"- *{_SOON}* and *{_LATE}*: percentage of the deliveries that happen "
-            "within this time after the payload was sent, in causal order.",
+            f"- *{_SOON}* and *{_LATE}*: percentage of all deliveries that "
+            "happened in causal order, within this time after the payload was sent.",
             "  A delivery is a pair of a payload and a participant who did not send "
             "it.",
             "- *bytes*: overhead in bytes. The bytes of segments, parity, retries and "
@@ -277,9 +277,9 @@ def block(cells: Iterable[Cell]) -> str:
     )
     lines += [
         "",
-        f"The bytes exclude sync messages: participants send {min(rates):.1f} to "
-        f"{max(rates):.1f} sync messages a minute, with {mean_bytes:,.0f} bytes on "
-        "average.",
+        f"The bytes exclude sync messages: all participants together send "
+        f"{min(rates):.1f} to {max(rates):.1f} sync messages a minute, of "
+        f"{mean_bytes:,.0f} bytes on average.",
         "",
         PART.end,
     ]

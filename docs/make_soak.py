@@ -34,9 +34,9 @@ def block(run: Soak) -> str:
         f"for {minutes:,.0f} minutes. The first {warm_up:,.0f} minutes do not count.",
         f"The monitor read {run.records:,} records. At the end, the monitor followed "
         f"{run.channels:,} channels and had forgotten {run.forgotten:,} channels. Of "
-        f"{run.requests:,} requests, {len(run.failures):,} failed. The figures had "
-        f"{len(run.differences):,} differences from the figures of the undisturbed "
-        "job.",
+        f"{run.requests:,} requests, {len(run.failures):,} failed. The final figures "
+        f"had {len(run.differences):,} differences from those of a job that reads the "
+        "whole topic at once.",
         "",
         *table(HEAD, rows(run)),
         "",
