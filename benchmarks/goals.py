@@ -26,7 +26,7 @@ _NOT_MEASURED = "not measured"
 _RULES = "the rules and the reader run in Python, and use most of the CPU time"
 _STATE = "every batch reads and writes the state of each channel with new frames"
 _PYTHON = "the monitor's rules run in Python; the naive process has hardly any rules"
-_WAITS = "a frame waits until the previous batch and then its own batch have ended"
+_WAITS = "a frame waits for the end of the previous batch, then for the end of its own"
 _START = "the JVM, Spark and the first Python workers start one after the other"
 
 
