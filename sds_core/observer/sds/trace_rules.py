@@ -102,7 +102,8 @@ RULES: Mapping[str, Rule] = {
     "first_pass": Rule(
         "deliveries.first_pass",
         "5",
-        "the message was delivered, and no earlier frame of the participant lacked the message",
+        "the message was delivered, and no earlier frame of the participant lacked "
+        "the message",
     ),
     "gaps_opened": Rule(
         "gaps.opened",
