@@ -24,8 +24,8 @@ from streaming.cli.streams import survive_closed_output
 
 COMMANDS = {
     "Try it out": {
-        "prepare": "Make later starts of other commands faster.",
-        "demo": "Run everything on this machine, and compare truth and findings.",
+        "prepare": "Make other commands start faster.",
+        "demo": "Run everything on this machine, and compare findings with the truth.",
         "simulate": "Write traffic of simulated participants to Kafka.",
         "broker": "Run the embedded Kafka broker.",
     },
@@ -44,7 +44,7 @@ COMMANDS = {
     "Find the reason": {
         "incidents": "List the messages behind the figures, and why they are reported.",
         "trace": "Print what happened to a message.",
-        "replay": "Report on a past window, apart from the live job.",
+        "replay": "Report on a past window, independently of the live job.",
         "inspect": "Decode one frame.",
         "dead-letter": "List, print and replay records that could not be decoded.",
     },

@@ -117,7 +117,7 @@ source_options = option_group(
             # minimum is 15 days.
             type=Duration("d", 15, 365, is_whole=True),
             default=56,
-            help="How far back the history is used for the forecast.",
+            help="Length of the history that the forecast uses.",
         ),
     ),
     nearest_source,
