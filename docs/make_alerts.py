@@ -41,7 +41,7 @@ _BEHAVIOUR = """\
   `SdsMonitorClockWrong` is the exception: it compares record times with the wall clock, but counts only record times in the future.
   `SdsMonitorKafkaAway` compares the monitor's wall clock with the clock of Prometheus.
 - Use a separate Prometheus job for each monitor: in one job, two monitors look like one monitor that moved to another address and kept its figures.
-- If Prometheus cannot reach the monitor for a day or less, the events of the outage count afterwards.
+- If Prometheus cannot reach the monitor for a day or less, the events of the outage count afterwards; [SLOs](#objectives) differ.
   When Prometheus sees a monitor or channel for the first time, figures from before this moment cause no alert.
 - The channel `other`, which sums all channels beyond the [cardinality limit](glossary.md), does not count findings that taps may have caused, but counts findings of muted channels.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.

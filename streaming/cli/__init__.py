@@ -37,12 +37,12 @@ COMMANDS = {
     },
     "Run the monitor": {
         "run": "Run the monitor.",
-        "doctor": "Check what the monitor needs, and name the remedies.",
+        "doctor": "Check that the monitor has what it needs, and name remedies.",
         "rebuild": "Make a new checkpoint from all records of the topic.",
         "forget": "Forget channels that are no longer used.",
     },
     "Find the reason": {
-        "incidents": "List the messages behind the figures, and why they are reported.",
+        "incidents": "List the messages behind the figures, with the reason for each.",
         "trace": "Print what happened to a message.",
         "replay": "Report on a past window, independently of the live job.",
         "inspect": "Decode one frame.",
