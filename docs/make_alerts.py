@@ -33,15 +33,15 @@ _BEHAVIOUR = """\
 
 - **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last event.
 - **If taps may have caused a finding, the finding causes no alert.**
-  Findings from before a [capture gap](glossary.md), or independent of the gap, still cause alerts.
-  The status page and `sds_alert_held_back` show alerts that are [held back](figures.md#alerts-that-are-held-back); for a group of MVDS, they show this only while the group is blind.
+  Findings that precede a [capture gap](glossary.md), or do not depend on it, still cause alerts.
+  The status page and `sds_alert_held_back` show alerts that are [held back](figures.md#alerts-that-are-held-back), but alerts of MVDS groups only while the group is blind.
 - **Retracted losses cause no alert.**
 - **A muted channel causes no alert** until its muting ends.
 - Rules compare event times only with other event times, so neither a replay nor a monitor that catches up causes an alert.
   `SdsMonitorClockWrong` is the exception: it compares record times with the wall clock, but counts only record times in the future.
   `SdsMonitorKafkaAway` compares the monitor's wall clock with the clock of Prometheus.
-- Use a separate Prometheus job for each monitor: in one job, two monitors look like a single monitor that moves to another address and continues its figures there.
-- If Prometheus cannot reach the monitor for a day or less, the events of this time count afterwards.
+- Use a separate Prometheus job for each monitor: in one job, two monitors look like one monitor that moved to another address and kept its figures.
+- If Prometheus cannot reach the monitor for a day or less, the events of the outage count afterwards; [SLOs](#objectives) differ.
   When Prometheus sees a monitor or channel for the first time, figures from before this moment cause no alert.
 - The channel `other`, which sums all channels beyond the [cardinality limit](glossary.md), does not count findings that taps may have caused, but counts findings of muted channels.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.
@@ -56,18 +56,18 @@ Each channel has two SLOs (service level objectives), exported as `sds_channel_o
 - **acknowledgement**, {acknowledgement:.0%}: among the messages that others could have acknowledged, the share acknowledged within {deadline_s} s ([figures.md](figures.md#4-acknowledgement)).
 
 The share of failures that an SLO allows is the [error budget](glossary.md).
-An alert on an error budget fires if, in both time windows of a row, the [burn rate](glossary.md) exceeds the row's factor:
+An alert on an error budget fires if the [burn rate](glossary.md) exceeds the factor of a table row in both windows of this row:
 
 | severity | factor | long window | short window | minimum number of events in the long window |
 |---|---|---|---|---|
 {burn_rates}
 
 The factors and windows are from The Site Reliability Workbook (Google), chapter 5, and apply to a period of 30 days.
-The row with the window of a day is from the tool slok/sloth.
+The row with the long window `1d` is from the tool slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If a capture gap excuses some findings of a slice, the slice counts at most one failure for each other finding of the last ten minutes.
-A window contains no data from before Prometheus first saw the monitor, and no data from outages of more than five minutes in which Prometheus could not reach the monitor.
+If a capture gap excuses some findings of a slice, the slice counts at most one failure for each finding of the last ten minutes that no gap excuses.
+A window contains no data from before Prometheus first saw the monitor, or from outages of more than five minutes in which Prometheus could not reach the monitor.
 """  # noqa: E501 - one sentence per line
 
 _INHIBITIONS = """\

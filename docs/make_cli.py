@@ -116,8 +116,8 @@ def block() -> str:
         *_overview(),
         "## Options of several commands",
         f"All commands take {', '.join(_first_flag(one.flags) for one in every)}.\n"
-        "*Also* lists further options of a command; a table's title there means all "
-        "its options.",
+        "*Also* lists further options of a command; the title of a table there stands "
+        "for all options of the table.",
         *_panels(shared),
     ]
     limited = [one for one in shared if one not in every]
@@ -130,7 +130,9 @@ def block() -> str:
             link = "[Also](#options-of-several-commands)"
             parts.append(f"{link}: {', '.join(_names(common, limited))}.")
         if (other := TABLE_OF.get(name.removeprefix(f"{PROGRAM} "))) is not None:
-            parts.append(f"It also has all options of [{other}](#{PROGRAM}-{other}).")
+            parts.append(
+                f"The command also has all options of [{other}](#{PROGRAM}-{other})."
+            )
     return "\n\n".join([PART.begin, *parts, PART.end])
 
 

@@ -24,8 +24,8 @@ from streaming.cli.streams import survive_closed_output
 
 COMMANDS = {
     "Try it out": {
-        "prepare": "Make later starts of other commands faster.",
-        "demo": "Run everything on this machine, and compare truth and findings.",
+        "prepare": "Make other commands start faster.",
+        "demo": "Run everything on this machine, and compare findings with the truth.",
         "simulate": "Write traffic of simulated participants to Kafka.",
         "broker": "Run the embedded Kafka broker.",
     },
@@ -37,14 +37,14 @@ COMMANDS = {
     },
     "Run the monitor": {
         "run": "Run the monitor.",
-        "doctor": "Check what the monitor needs, and name the remedies.",
+        "doctor": "Check that the monitor has what it needs, and name remedies.",
         "rebuild": "Make a new checkpoint from all records of the topic.",
         "forget": "Forget channels that are no longer used.",
     },
     "Find the reason": {
-        "incidents": "List the messages behind the figures, and why they are reported.",
+        "incidents": "List the messages behind the figures, with the reason for each.",
         "trace": "Print what happened to a message.",
-        "replay": "Report on a past window, apart from the live job.",
+        "replay": "Report on a past window, independently of the live job.",
         "inspect": "Decode one frame.",
         "dead-letter": "List, print and replay records that could not be decoded.",
     },

@@ -81,9 +81,9 @@ def compare_command(**options: Any) -> None:
     """Check that a mirror has all messages of a store or of another mirror.
 
     The command compares the hash and the sender's time of each message. It prints each
-    message that the mirror, the store or the other mirror lacks. If --rest names a
-    store, the command compares the messages on the given topics. If --peer names
-    another mirror, it compares all messages that have a hash.
+    message that is missing on one of the two sides. If --rest names a store, the
+    command compares the messages on the given topics. If --peer names another mirror,
+    it compares all messages that have a hash.
 
     If the mirror lacks a message when the command ends, the exit code is 1.
     """

@@ -23,7 +23,7 @@ class ExitCode(enum.IntEnum):
         return member
 
     FINE = 0, "The command did what it was asked, or a signal ended it."
-    FINDING = 1, "The command worked, and found what it looks for."
+    FINDING = 1, "The command worked, and found a problem."
     WRONG_USE = 2, "The same command fails again until a person changes something."
     UNREACHABLE = 3, "Something that the command needs does not answer."
     FAILED = 4, "The work failed, or ended too early; the message names the remedy."

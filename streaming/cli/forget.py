@@ -27,14 +27,14 @@ from streaming.cli.values import DIRECTORY
 @setting("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.argument("channels", metavar="CHANNEL...", nargs=-1, required=True)
 def command(**options: Any) -> None:
-    """Forget channels now, without waiting until they are silent for --forget-days.
+    """Forget channels now, without waiting for --forget-days of silence.
 
     CHANNEL is the id of a channel. A running monitor forgets the channel within
     seconds. A stopped monitor forgets the channel at its next startup.
 
     The channel disappears from the page and the metrics. The history keeps the
     channel's incidents and per-minute aggregates. Sums over all channels still include
-    the channel's counts. If the channel sends again, it counts as a new channel.
+    the channel's counts. If the channel has traffic again, it counts as a new channel.
     """
     from streaming.cli.actions.forget import forget
 

@@ -98,8 +98,7 @@ filter_options = option_group(
             "--since",
             "since_ms",
             type=Time(),
-            help="Show all unresolved incidents, but resolved incidents only if they "
-            "were found at this time or later.",
+            help="Omit resolved incidents that were found before this time.",
         ),
         setting("--standing", is_flag=True, help="Show only unresolved incidents."),
     ),

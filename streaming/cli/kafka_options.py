@@ -160,7 +160,7 @@ _OPTIONS: tuple[Decorator, ...] = (
     secret_setting(
         "--kafka-key-password",
         panel=Panel.SECURITY,
-        help="Password of the file of --kafka-key-file.",
+        help="Password of the --kafka-key-file.",
     ),
     setting(
         "--kafka-mechanism",

@@ -67,8 +67,8 @@ def command(**options: Any) -> None:
     them from the nodes' stores. While Kafka is unreachable, records wait on disk.
 
     You can kill the command at any moment. If you restart the mirror with the same
-    --state, it continues where it stopped. If the mirror may have missed messages, it
-    leaves a capture gap.
+    --state, it continues where it stopped. If the mirror may have missed messages, its
+    records show a capture gap.
     """
     from streaming.cli.actions.mirror import mirror
 

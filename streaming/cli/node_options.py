@@ -134,8 +134,8 @@ traffic_options = option_group(
             "pubsub_topics",
             multiple=True,
             help="Pubsub topic whose SDS messages are mirrored. If --content-topic "
-            "is given too, a message is mirrored if both of its topics are given. "
-            "Repeatable.",
+            "is given too, every message (SDS or not) on a given pubsub topic and a "
+            "given content topic is mirrored. Repeatable.",
         ),
         setting(
             "--content-topic",

@@ -88,7 +88,7 @@ reading_options = option_group(
             type=MemberOf(Client),
             default=Client.CONFLUENT.value,
             panel=Panel.KAFKA,
-            help="Kafka client library that the job reads frames with.",
+            help="Kafka client library with which the job reads frames.",
         ),
         setting(
             "--max-batch-records",

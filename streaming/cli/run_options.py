@@ -205,7 +205,7 @@ job_options = option_group(
             is_flag=True,
             panel=Panel.OUTPUT,
             help="Add all incidents and all definite acknowledgements to the report. "
-            "The option only applies to new checkpoints.",
+            "The option applies only to new checkpoints.",
         ),
     ),
     _job_settings,

@@ -69,7 +69,7 @@ def serving_options(
                 "allowed_hosts",
                 multiple=True,
                 metavar="NAME",
-                help="Host name that requests may use, besides localhost, --host and "
+                help="Host name to accept in requests, besides localhost, --host and "
                 "IP addresses. Repeatable.",
             ),
             setting(
