@@ -228,8 +228,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_records_ahead_seconds",
-            "By how much the times of the taps' new records are ahead of this machine's "
-            "clock (median of the taps); negative if they are behind.",
+            "By how much the times of the taps' new records are ahead of this "
+            "machine's clock (median of the taps); negative if they are behind.",
             lambda s: in_seconds(s.job.clock.records_ahead_ms),
         ),
         one_sample(

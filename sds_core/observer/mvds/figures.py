@@ -116,7 +116,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "replicas",
-        'Copies of payloads that another tap captured; only group "unknown" has this count.',
+        'Copies of payloads that another tap captured; only group "unknown" has this '
+        "count.",
         report=("replicas",),
         series=(counter("mvds_replicas_total").of(),),
         heading="Replicas",

@@ -97,7 +97,9 @@ _TRAFFIC = under(
     ),
     Figure("bloom_bits", "Number of bits of the fullest filter in use.", history=True),
     Figure(
-        "bloom_hashes", "Number of hash functions of the fullest filter in use.", history=True
+        "bloom_hashes",
+        "Number of hash functions of the fullest filter in use.",
+        history=True,
     ),
     Figure(
         "epoch_messages_max",
