@@ -107,7 +107,7 @@ class FleetPage(TypedDict):
         ok: True if nothing needs attention.
         summary: The overall verdict in one sentence.
         undecodable: Number of dead letters by reason.
-        held_back: Alerts of all channels that are held back.
+        held_back: Held-back alerts of all channels.
     """
 
     ok: bool

@@ -146,7 +146,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         """Return a page of the newest forecasts, sorted by name.
 
         The forecast of a selected channel or group has a value for each day. Without a
-        selection, each forecast has only one value, for the next seven days.
+        selection, each forecast has only the value for the next seven days.
         """
         place = query.place(Reference)
         snapshot = read_figures(sources)
