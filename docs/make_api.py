@@ -43,7 +43,7 @@ These rules hold since version 0.18.0, until the monitor stops serving addresses
   If the definition of a [figure](figures.md) changes, the changelog names the figure.
 - **Deprecated** addresses, parameters and keys are marked on this page, in the OpenAPI description and in the changelog.
   Deprecated parts of the API work [for a limited time](compatibility.md#deprecation).
-- An incompatible change adds addresses below `/api/v2`. The addresses that they replace become deprecated.
+- An incompatible change adds addresses below `/api/v2`. The replaced addresses become deprecated.
 
 The same rules hold for `/metrics`, `/healthz` and `/readyz`; [metrics.md](metrics.md) lists the metrics.
 

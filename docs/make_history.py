@@ -49,10 +49,10 @@ history/channel_minutes/day=2026-08-10/0000000000.parquet
 history/channel_verdicts/day=2026-08-10/0000000000.parquet
 ```
 
-The day is the UTC day of the field `found` or `minute`: in wall time for verdicts, and in event time otherwise.
+The day is the UTC day of the field `found` or `minute`, which has wall time for verdicts, and event time otherwise.
 A file is complete when it appears, and never changes; files whose names begin with a dot are unfinished or about to be deleted.
 
-The files of a day are merged if a day has more than {file_limit} files, or if a day has several files and the last file is {quiet_minutes} minutes old.
+The files of a day are merged if the day has more than {file_limit} files, or has several files of which the last is {quiet_minutes} minutes old.
 The merged file has only the valid row of each key; a crash during a merge loses no rows, but may duplicate some rows.
 Expired days are deleted as a whole, even if some of their incidents have not ended.
 
@@ -64,7 +64,7 @@ Each change of an incident adds a complete row.
 
 A minute's figures are totals from the checkpoint's first batch to the end of the minute.
 A minute without a change has no row: the preceding row applies.
-To get the figures between two minutes, subtract the rows of both minutes, including the buckets of histograms.
+To get the figures between two minutes, subtract the earlier row from the later row, including the buckets of histograms.
 If a forgotten channel has returned, its totals begin again at 0.
 
 A [shown verdict](figures.md#verdict-over-time) applies from its minute until the next row of the channel, at most until the end of the day (UTC).
@@ -137,7 +137,7 @@ ORDER BY channel, hour;
 The query also reads days before the two days, because each channel's first row is compared with the channel's previous row.
 If a channel has no earlier row, the channel's figures begin at 0.
 If a [forgotten](figures.md#forgotten-channels) channel has returned and its totals are smaller than before, the channel's figures begin at 0 too.
-If earlier rows of a channel have expired, the channel's first hour includes all earlier figures, so query only days after the oldest day.
+If earlier rows of a channel have expired, the channel's first hour includes the expired figures, so query only days after the oldest stored day.
 If a file disappears during your query because of a merge, repeat the query.
 
 This query returns for how many minutes of two days a channel had each [shown verdict](figures.md#verdict-over-time):

@@ -40,7 +40,7 @@ _HEAD = """\
 `sds-monitor run` serves the metrics at `/metrics`, except those of mirrors and audits.
 Counters and histograms of channels, taps and dead letters continue after a restart, because the checkpoint holds them.
 The buckets of histograms have the upper bounds {bounds} seconds.
-Until the monitor has read the checkpoint, it exports only gauges, and the histogram of the job's batches.
+Until the monitor has read the checkpoint, it exports only gauges and the histogram of the job's batches.
 """  # noqa: E501 - one sentence per line
 
 

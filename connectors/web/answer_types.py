@@ -71,7 +71,7 @@ class JobObject(TypedDict):
         error: Why the job failed, in one line; empty if it did not fail.
         retrying: Whether the monitor will restart the job.
         kafka_answered: When Kafka answered last, wall time, Unix ms.
-        topic_missing_since: Wall time, Unix ms, since which the topic does not exist;
+        topic_missing_since: Wall time, Unix ms, from which the topic has been missing;
             null if it exists.
         version: Version of the monitor.
         rules: Whether the rules are `compiled` or `interpreted`.
@@ -107,7 +107,7 @@ class FleetPage(TypedDict):
         ok: True if nothing needs attention.
         summary: The overall verdict in one sentence.
         undecodable: Number of dead letters by reason.
-        held_back: Alerts that are held back, of all channels.
+        held_back: Held-back alerts of all channels.
     """
 
     ok: bool
@@ -161,7 +161,7 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: By how much the tap's clock is fast; null if this is unknown.
+        clock_offset_ms: By how much the tap's clock is ahead; null if unknown.
         channel_count: Number of channels that the tap mirrored lately.
     """
 
@@ -176,7 +176,7 @@ class TapsPage(TypedDict):
 
     Attributes:
         wrong_clocks: For each tap whose clock is wrong by more than 30 s, the error in
-            ms. This includes taps of which the monitor refuses all records.
+            ms. Taps whose records are all refused are included.
     """
 
     clock: Clock
@@ -191,7 +191,7 @@ class ViewMinutes(TypedDict):
     incomplete: it contains the current event time.
 
     Attributes:
-        hours: Number of hours before now that the answer covers.
+        hours: Number of past hours that the answer covers.
         interval_ms: Length of an interval.
     """
 
@@ -211,7 +211,7 @@ SpanObject = TypedDict(
         ],
     },
 )
-SpanObject.__doc__ = "A period in which the view's verdict and reason did not change."
+SpanObject.__doc__ = "A period in which the view kept the same verdict."
 
 VerdictsPage = TypedDict(
     "VerdictsPage",

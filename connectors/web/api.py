@@ -86,7 +86,7 @@ class VerdictsQuery(ViewsQuery):
     """Selects a page of a view's shown verdicts.
 
     Attributes:
-        begin: Begin of the period, wall time, Unix ms; by default 24 hours before its
+        begin: Start of the period, wall time, Unix ms; by default 24 hours before its
             end.
         end: End of the period, wall time, Unix ms; by default now.
     """
@@ -107,7 +107,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """Return the routes of the API."""
 
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
-        """Return a page of channels or groups, or the one that `id` or `key` names.
+        """Return a page of channels or groups; `id` or `key` selects a single one.
 
         `/api/v1/channels` adds the state of the job, and lists the channels with the
         most severe verdicts first. The list under `/api/v1/views` is sorted by name.

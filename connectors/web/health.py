@@ -37,8 +37,7 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     async def readyz(request: Request) -> Response:
         """Answer with status 200 while figures are complete and fresh, else with 503.
 
-        The text of a 503 has the reason, unless a login is required and the request
-        has none.
+        The text of a 503 has the reason, unless the request lacks a required login.
         """
         # A thread runs `obstacle`, because `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):

@@ -70,7 +70,7 @@ class Metrics:
         return Operation("/metrics", self.answer, form=MetricsQuery)
 
     async def answer(self, request: Request) -> Response:
-        """Return the metrics as Prometheus text, or OpenMetrics if `Accept` asks."""
+        """Return metrics as Prometheus text, or as OpenMetrics if `Accept` asks."""
         wanted = _Wanted(
             ",".join(request.headers.getlist("accept")),
             tuple(request.query_params.getlist("name[]")),

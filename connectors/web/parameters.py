@@ -47,7 +47,7 @@ class ViewQuery:
 
     Attributes:
         id: Id of the channel or group.
-        key: 16 hexadecimal digits that replace an id that is too long for an address.
+        key: 16 hexadecimal digits in place of an id that is too long for an address.
     """
 
     id: str | None = None
@@ -104,7 +104,7 @@ class HoursQuery(ViewQuery):
     """Selects a view and a period.
 
     Attributes:
-        hours: Number of hours before now that the answer covers.
+        hours: Number of past hours that the answer covers.
     """
 
     hours: Hours = DEFAULT_HOURS

@@ -42,7 +42,7 @@ class DaysQuery(ViewsQuery):
     """Selects a page of a view's hourly figures.
 
     Attributes:
-        days: Number of days before now that the answer covers.
+        days: Number of past days that the answer covers.
     """
 
     days: Annotated[int, Meta(ge=1, le=MAX_DAYS)] = DEFAULT_DAYS
@@ -146,7 +146,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         """Return a page of the newest forecasts, sorted by name.
 
         The forecast of a selected channel or group has a value for each day. Without a
-        selection, forecasts have only a value for the next seven days.
+        selection, each forecast has only the value for the next seven days.
         """
         place = query.place(Reference)
         snapshot = read_figures(sources)
@@ -201,7 +201,7 @@ def _hours_type(kind: AnyKind) -> type:
     }
     minute = Annotated[
         int,
-        Meta(description="Start of the hour's last minute: event time, Unix ms."),
+        Meta(description="Start of the hour's last minute, event time, Unix ms."),
     ]
     hour = record(f"{name}Hour", {"minute": minute, **fields})
     return extended(f"{name}Hours", ViewHours, {"hours": list_of(hour)})

@@ -82,7 +82,7 @@ class NoTrace(Refusal):
 
 
 class TracesBusy(Refusal):
-    """This client is already waiting for a trace, or too many other clients are."""
+    """This client or too many other clients are already waiting for a trace."""
 
     status = 429
     message = "the monitor is making another trace: try again in a few seconds"
@@ -96,7 +96,7 @@ class TraceFailed(Refusal):
 
 
 class NotReady(Refusal):
-    """Figures are not complete and fresh."""
+    """The figures are incomplete or not fresh."""
 
     status = 503
 

@@ -78,7 +78,7 @@ AUDIT_METRICS: tuple[Metric[AuditFigures], ...] = (
     ),
     one_sample(
         "sds_audit_unidentified_records",
-        "Records of the mirror in the newest audit that lack the hash or the time of "
+        "Records of the mirror, in the newest audit, without a valid hash or time of "
         "their message.",
         lambda a: None if a.result is None else a.result.unidentified,
     ),

@@ -36,7 +36,7 @@ SERVING_METRICS: tuple[Metric[ServingFigures], ...] = tuple(
         ("sessions_total", "Synchronisations that other mirrors started."),
         (
             "differing_roots_total",
-            "Synchronisations by 75/WAKU2-SYNC with a mirror that has other messages.",
+            "Synchronisations by 75/WAKU2-SYNC with a mirror whose messages differ.",
         ),
         ("records_total", "Records that were sent to other mirrors."),
     )

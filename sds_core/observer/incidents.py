@@ -207,11 +207,11 @@ class IncidentObject(TypedDict):
         kind: Kind of the problem.
         message_id: Id of the message.
         sender: Participant id of the message's sender; null if it is unknown.
-        since: Time since which the problem exists.
+        since: Time at which the problem began.
         found: When the monitor found the problem.
         ended: When the incident ended; null if it has not ended.
         lacking: Participants that are known to lack the message, each with the time
-            since which it lacks the message.
+            of the first frame that showed this.
         lacking_others: Number of participants that are known to lack the message, but
             are not in `lacking`.
         named_by: If the message is lost, participants whose causal history named it.

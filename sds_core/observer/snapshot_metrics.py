@@ -217,7 +217,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_topic_missing_since_timestamp_seconds",
-            "Wall time since which the topic does not exist; absent while it exists.",
+            "Wall time from which the topic has been missing; absent while it exists.",
             lambda s: in_seconds(s.job.topic_missing_since_ms),
         ),
         one_sample(
@@ -228,8 +228,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_records_ahead_seconds",
-            "How much the times of the taps' new records are ahead of this machine's "
-            "clock (median of the taps); negative if they are behind.",
+            "By how much the times of the taps' new records are ahead of this "
+            "machine's clock (median of the taps); negative if they are behind.",
             lambda s: in_seconds(s.job.clock.records_ahead_ms),
         ),
         one_sample(
@@ -256,8 +256,8 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         ),
         one_sample(
             "sds_monitor_stalls_total",
-            "Restarts of the query, since the process started, because it made no "
-            "progress although Kafka answered.",
+            "Restarts, since the process started, of a query that made no progress "
+            "although Kafka answered.",
             lambda s: s.job.stalls,
         ),
         *map(_without_label, kinds),

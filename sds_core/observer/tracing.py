@@ -66,7 +66,7 @@ class Step(msgspec.Struct, frozen=True):
         by: Participant that the step concerns; empty if no participant is known.
         to: Receiving peer, if the protocol has peers.
         tap: Tap that captured the step; empty for a conclusion of the view.
-        names: Participants whose names follow after the text.
+        names: Participants whose names are shown after the text.
     """
 
     at_ms: int
@@ -92,7 +92,7 @@ class Person(msgspec.Struct):
         named: Number of the participant's frames whose history names the message.
         held_ms: Time of the participant's first frame whose filter holds the message.
         lacked_ms, lacked_last_ms: Times of the participant's first and latest frame
-            whose filter lacks the message. Frames from before the message do not count.
+            whose filter lacks the message. Frames before `appeared_ms` do not count.
         requests: Number of the participant's repair requests for the message.
         outcomes: Conclusions of the view about the participant, in order of time.
     """

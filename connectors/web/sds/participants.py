@@ -50,8 +50,7 @@ class ParticipantObject(TypedDict):
     Attributes:
         heard: When the participant was last heard, event time, Unix ms.
         lacks: Number of messages that the participant lacks now.
-        lacks_since: Event time, Unix ms, at which a frame first showed that the
-            participant lacks one of these messages.
+        lacks_since: Event time, Unix ms, from which the participant lacks a message.
         undelivered: Number of messages that the participant still lacks after their
             deadline.
         delivered: Number of successful deliveries to the participant.

@@ -116,7 +116,8 @@ _TRAFFIC = under(
     ),
     Figure(
         "replicas",
-        'Copies of a payload by another tap; only group "unknown" has this count.',
+        'Copies of payloads that another tap captured; only group "unknown" has this '
+        "count.",
         report=("replicas",),
         series=(counter("mvds_replicas_total").of(),),
         heading="Replicas",
@@ -334,7 +335,7 @@ _HEALTH = (
     ),
     left_out_counter(
         "mvds_left_out_total",
-        "Entries of large groups or of hostile traffic that limits discarded; only "
+        "Entries that limits discarded, in large groups or hostile traffic; only "
         'group "unknown" has this count.',
         LeftOut,
     ),

@@ -101,7 +101,7 @@ ENTRIES = under(
     ),
     Figure(
         "in_flight",
-        "Messages not yet acknowledged whose deadline has not passed.",
+        "Messages that await acknowledgement and whose deadline has not passed.",
         report=("in_flight",),
         series=(gauge("sds_messages_in_flight").of(),),
         heading="In flight",

@@ -88,16 +88,18 @@ _TRAFFIC = under(
     Figure(
         "bloom_one_percent_ms",
         "Time at which the fullest filter will exceed a false-positive rate of 1 %, "
-        "if it keeps growing as now.",
+        "if the filter keeps growing as now.",
         Unit.TIME,
         series=(gauge("sds_bloom_one_percent_timestamp_seconds").of(),),
     ),
     Figure(
-        "bloom_bits_set", "Bits that are 1 in the fullest filter in use.", history=True
+        "bloom_bits_set", "Number of 1 bits in the fullest filter in use.", history=True
     ),
-    Figure("bloom_bits", "Bits of the fullest filter in use.", history=True),
+    Figure("bloom_bits", "Number of bits of the fullest filter in use.", history=True),
     Figure(
-        "bloom_hashes", "Hash functions of the fullest filter in use.", history=True
+        "bloom_hashes",
+        "Number of hash functions of the fullest filter in use.",
+        history=True,
     ),
     Figure(
         "epoch_messages_max",

@@ -21,8 +21,8 @@ _RESPONSES = counter(
 )
 _TIMING = counter(
     "sds_repair_timing_total",
-    "First requests and first responses of repairs whose earliest time SDS-R derives "
-    "from a hash.",
+    "Responses and participants' first requests, checked against the times that SDS-R "
+    "derives from hashes.",
     "step",
     "conformant",
 )

@@ -6,8 +6,8 @@ from sds_core.observer.figures import Figure, Share, counter, gauge, under
 
 _ENDED = counter(
     "sds_segmented_messages_ended_total",
-    "Segmented messages that ended, by outcome: enough segments for the payload "
-    "arrived, or too few.",
+    "Segmented messages that ended: complete if enough segments for the payload "
+    "arrived, else incomplete.",
     "outcome",
 )
 _SEGMENTS = counter(
