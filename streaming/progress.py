@@ -106,7 +106,7 @@ class Progress:
 def newest_first(query: StreamingQuery) -> Iterator[dict[str, Any]]:
     """Yield Spark's reports on triggers, the newest first.
 
-    `StreamingQuery.recentProgress` would make some hundred calls to the JVM for each
+    `StreamingQuery.recentProgress` would call the JVM about a hundred times for each
     report.
     """
     recent: Any = query._jsq.recentProgress()  # noqa: SLF001 - see above

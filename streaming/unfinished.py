@@ -63,8 +63,8 @@ def plan_again(checkpoint: Path, log: BatchLog, unfinished: Unfinished | None) -
     if log.planned_records < 2 or unfinished.parts is None:
         return
     if log.committed is None:
-        # If this start is killed, a state without a planned batch would count as
-        # damage.
+        # The state is removed before the plan. If the process were killed in between, a
+        # state without a planned batch would count as damage.
         shutil.rmtree(checkpoint / "state", ignore_errors=True)
     (checkpoint / "offsets" / str(log.planned)).unlink()
     _log.warning(

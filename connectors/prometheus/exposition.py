@@ -69,7 +69,7 @@ def openmetrics(registry: Registry) -> bytes:
 
 
 _TEXT = {"counter": ("_total", "counter"), "info": ("_info", "gauge")}
-"""Type in OpenMetrics -> suffix of the name, and type in the text format."""
+"""OpenMetrics type -> suffix of a metric's name and type, both in the text format."""
 
 
 def _add_samples(lines: list[str], family: Metric, known: dict[Labels, str]) -> None:

@@ -130,10 +130,10 @@ _VERDICTS: list[Panel] = [
     ),
     states(
         "Verdict",
-        f"Verdict of each chosen group. Failing: in the last ten minutes, more than "
-        f"{UNACKNOWLEDGED_SHARE:.0%} of the pairs of a message and a receiver ended "
-        "without an acknowledgement. Group `unknown` contains records whose group is "
-        "unknown.",
+        "Verdict of each chosen group. Failing: of the deliveries that ended in the "
+        f"last ten minutes, more than {UNACKNOWLEDGED_SHARE:.0%} were not "
+        "acknowledged. A delivery is one message to one receiver. Group `unknown` contains records "
+        "whose group is unknown.",
         Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
         colours.VERDICT_MAPPINGS,
     ),

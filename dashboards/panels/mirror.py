@@ -174,10 +174,10 @@ AUDITS: list[Panel] = [
     ),
     lines(
         "Peers of served mirrors",
-        "Numbers of connections to audit servers and of synchronisations, per graph "
-        "step. Refused: connections that exceeded the limit, had no valid token, or "
-        "ended because of a fault of the peer. Differing: synchronisations in which "
-        "two mirrors had different messages.",
+        "Connections to audit servers, and synchronisations, per graph step. Refused: "
+        "connections that exceeded the limit, had no valid token, or ended because of "
+        "a fault of the peer. Differing: synchronisations in which two mirrors had "
+        "different messages.",
         per_step("sds_audit_serve_connections_total", _ANY, "connections"),
         per_step("sds_audit_serve_refused_total", _ANY, "refused"),
         per_step("sds_audit_serve_sessions_total", _ANY, "synchronisations"),

@@ -259,7 +259,7 @@ class RepairRequests:
             self._rank(message_id, is_held=False)
 
     def state(self) -> list[tuple[HistoryEntry, int, int | None]]:
-        """Return (entry, T_req, time from which it may be repeated) of all requests."""
+        """Return each request: its entry, T_req, and when it may be repeated."""
         return [
             (entry, t_req, self._held.get(message_id))
             for message_id, (entry, t_req) in self._entries.items()

@@ -40,7 +40,7 @@ class ReachedObject(TypedDict):
         now: Value at the end of the history.
         reached: Time at which half of the possible futures have reached the limit,
             Unix ms.
-        note: If the figure grows but `reached` is null, the reason.
+        note: Why `reached` is null although the figure grows.
     """
 
     figure: str
