@@ -119,6 +119,7 @@ docs-tables: install ## Pages and parts of pages that are made from the code
 	$(PYTHON) -m docs.make_packages
 	$(PYTHON) -m docs.make_guarantees
 	$(PYTHON) -m docs.make_performance
+	$(PYTHON) -m docs.make_commands
 
 # Broken links and pages that the navigation lacks end it.
 .PHONY: docs

@@ -20,7 +20,7 @@ def part() -> str:
     by_need: dict[str, list[str]] = {}
     for first_words, need in named.items():
         by_need.setdefault(need, []).append(f"`{first_words.strip()}`")
-    lines = [f"- {', '.join(words)}: need {need}" for need, words in by_need.items()]
+    lines = [f"- {', '.join(words)}: {need}" for need, words in by_need.items()]
     return "\n".join([PART.begin, *sorted(lines), PART.end])
 
 

@@ -134,7 +134,7 @@ Run = Chaos | Fuzz | FuzzAsan
 
 
 class Runs(msgspec.Struct):
-    """The longest run of each command; None before the first."""
+    """The largest run of each command; None before the first."""
 
     chaos: Chaos | None = None
     fuzz: Fuzz | None = None
@@ -169,14 +169,14 @@ def read_run(path: Path) -> Run:
 
 
 def read_runs(path: Path = RUNS) -> Runs:
-    """Read the longest runs so far."""
+    """Read the largest runs so far."""
     return msgspec.json.decode(path.read_bytes(), type=Runs)
 
 
 def block(runs: Runs) -> str:
     """Return the tables of runs and mutants with the marks around them."""
     heads = (
-        "longest run without a finding",
+        "largest run without a finding",
         "duration",
         "size",
         "findings",

@@ -49,7 +49,8 @@ def wait_until_listening(settings: KafkaSettings) -> None:
     broker leaves a thread and open sockets behind.
 
     Raises:
-        KafkaRefused: A broker refuses the client. This error is raised immediately.
+        KafkaRefused: A broker refuses the client. This error does not wait for the
+            timeout.
         KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file in the security settings cannot be used.
     """
@@ -64,7 +65,7 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 
 
 def check_admission(settings: KafkaSettings) -> Exception | None:
-    """Connect once; return None if a broker accepts, else a possibly temporary error.
+    """Try each broker; return None if one accepts, else a possibly temporary error.
 
     Raises:
         KafkaRefused: No broker accepts the client, and at least one broker refuses the
@@ -97,6 +98,7 @@ def _greet(
     port: int,
     is_repeated: bool = False,
 ) -> None:
+    # `is_repeated`: a connection before this one was closed after its first answer.
     address = f"{host}:{port}"
     try:
         with socket.create_connection((host, port), _patience(settings)) as connection:

@@ -26,15 +26,15 @@ _REQUEST_TIMEOUT_MS = 30_000
 
 _GREATEST_TIMESTAMP_NS = 2**63 - 1
 
-_MOST_WAITING_BYTES = 16 * 1024 * 1024
-"""Bytes of waiting records above which `write` waits until Kafka has acknowledged all.
+_MOST_UNFLUSHED_BYTES = 16 * 1024 * 1024
+"""Size of unflushed records above which `write` waits until Kafka has them all.
 
 kafka-python has no limit: its thread can be slower than ours. Without a wait, a long
 file would fill the memory, and records would exceed the delivery timeout.
 """
 
 _RECORD_BYTES = 1_000
-"""Memory for a record that waits in the producer, besides its value."""
+"""Memory for a record that waits in the producer, besides its bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,12 @@ class TopicRecord:
     key: bytes | None
     value: bytes
     headers: Headers
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of key, value and headers."""
+        headers = sum(len(name) + len(value) for name, value in self.headers)
+        return len(self.key or b"") + len(self.value) + headers
 
 
 def partitions_of(records: Iterable[TopicRecord]) -> int:
@@ -193,7 +199,7 @@ def write(
         )
         try:
             pace: _Pace | None = None
-            waiting_bytes = 0
+            unflushed_bytes = 0
             for record in records:
                 pace = pace or _Pace(record.timestamp_ms, speed)
                 if failures or stop.wait(pace.wait_s(record.timestamp_ms)):
@@ -201,10 +207,10 @@ def write(
                 sent = send(producer, settings.topic, record)
                 sent.add_callback(acknowledged.add)
                 sent.add_errback(failures.append)
-                waiting_bytes += len(record.value) + _RECORD_BYTES
-                if waiting_bytes > _MOST_WAITING_BYTES:
+                unflushed_bytes += record.size_bytes + _RECORD_BYTES
+                if unflushed_bytes > _MOST_UNFLUSHED_BYTES:
                     _flush(producer, acknowledged, failures, settings.timeout_s)
-                    waiting_bytes = 0
+                    unflushed_bytes = 0
             _flush(producer, acknowledged, failures, settings.timeout_s)
         finally:
             # `close` would wait forever for dropped records.

@@ -138,7 +138,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def single_view(request: Request, query: NoQuery) -> Mapping[str, Any]:
-        """Return the channel whose id is in the path."""
+        """Return the channel whose id, percent-encoded, is in the path."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         name = _known(views, request.path_params["id"])

@@ -132,8 +132,8 @@ _VERDICTS: list[Panel] = [
         "Verdict",
         "Verdict of each chosen group. Failing: of the deliveries that ended in the "
         f"last ten minutes, more than {UNACKNOWLEDGED_SHARE:.0%} were not "
-        "acknowledged. A delivery is one message to one receiver. Group `unknown` contains records "
-        "whose group is unknown.",
+        "acknowledged. A delivery is one message to one receiver. Group `unknown` "
+        "contains records whose group is unknown.",
         Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
         colours.VERDICT_MAPPINGS,
     ),

@@ -25,7 +25,7 @@ from streaming.cli.streams import survive_closed_output
 COMMANDS = {
     "Try it out": {
         "prepare": "Make other commands start faster.",
-        "demo": "Run everything on this machine, and compare findings with the truth.",
+        "demo": "Run everything on this machine, and compare truth and findings.",
         "simulate": "Write traffic of simulated participants to Kafka.",
         "broker": "Run the embedded Kafka broker.",
     },

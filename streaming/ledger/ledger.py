@@ -315,7 +315,7 @@ def told_damage(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         code = primary_code(error)
         # Python raises an error without a code if stored text is not UTF-8.
-        is_text = code is None and isinstance(error, sqlite3.OperationalError)
+        is_text = code is None and "decode to UTF-8" in str(error)
         if is_text or code in _DAMAGE:
             raise damaged_database(path, error) from error
         if code in _UNUSABLE and not is_writable(path):

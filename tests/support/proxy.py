@@ -111,13 +111,15 @@ def network(port: int, target: int) -> Iterator[Network]:
         ) -> None:
             serving = asyncio.create_task(between.serve(target, reader, writer))
             connections.add(serving)
+            serving.add_done_callback(connections.discard)
             await asyncio.shield(serving)
 
         async with await asyncio.start_server(connected, "127.0.0.1", port):
             begun.set()
             await ending.wait()
             # Connections that clients have ended close their sockets first.
-            await asyncio.wait(connections, timeout=1)
+            if connections:
+                await asyncio.wait(connections, timeout=1)
 
     def run() -> None:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:

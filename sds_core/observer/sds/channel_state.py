@@ -19,8 +19,8 @@ from sds_core.observer.table import PackedTable
 from sds_core.wire import Dialect
 
 BLOB_VERSION = 7
-"""Version of the blobs that `ChannelView.to_blob` returns; older versions can be
-decoded.
+"""Version of the blobs that `ChannelView.to_blob` returns; all versions
+from 1 on can be decoded.
 
 Version 3 adds a field at the end of the state; it has a new number because a release
 that ignores the field would lose minutes. Version 4 adds the checksum. Version 5 stores

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from connectors.kafka.handshake import check_admission
-from connectors.kafka.settings import KafkaRefused
+from connectors.kafka.settings import KafkaRefused, KafkaSettings
 from tests.support.kafka import TopicMaker, free_port
-from tests.support.proxy import network
+from tests.support.proxy import Network, network
 
 pytestmark = pytest.mark.kafka
 
@@ -17,19 +19,33 @@ _FIRST_ANSWER_BYTES = 480
 """More than the answer to the first request (464 bytes), less than both (505)."""
 
 
-@pytest.mark.parametrize("cuts", [1, 2])
-def test_broker_that_stops_after_its_first_answer_requires_no_login(
-    kafka_topic: TopicMaker, cuts: int
+def test_broker_that_closes_one_connection_requires_no_login(
+    kafka_topic: TopicMaker,
 ) -> None:
-    """A broker that requires a login ends each connection so, not only one."""
-    settings = kafka_topic(partitions=50).settings
+    """A broker that stops does so after any of its answers."""
+    with _cutting(kafka_topic().settings, 1) as (cut, between):
+        assert check_admission(cut) is None
+    assert between.cuts == 1
+
+
+def test_broker_that_closes_each_connection_requires_a_login(
+    kafka_topic: TopicMaker,
+) -> None:
+    """As Kafka does for clients without a login."""
+    with (
+        _cutting(kafka_topic().settings, 2) as (cut, between),
+        pytest.raises(KafkaRefused, match="requires a login"),
+    ):
+        check_admission(cut)
+    assert between.cuts == 2
+
+
+@contextmanager
+def _cutting(
+    settings: KafkaSettings, cuts: int
+) -> Iterator[tuple[KafkaSettings, Network]]:
+    """A network that ends some connections after the broker's first answer."""
     target = int(settings.bootstrap.rpartition(":")[2])
     with network(free_port(), target) as between:
         between.cut_after_bytes, between.most_cuts = _FIRST_ANSWER_BYTES, cuts
-        cut = replace(settings, bootstrap=f"127.0.0.1:{between.port}")
-        if cuts == 1:
-            assert check_admission(cut) is None
-        else:
-            with pytest.raises(KafkaRefused, match="requires a login"):
-                check_admission(cut)
-    assert between.cuts == cuts
+        yield replace(settings, bootstrap=f"127.0.0.1:{between.port}"), between

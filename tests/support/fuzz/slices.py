@@ -73,7 +73,7 @@ def run_all(
 
 
 def _slice(name: str, seed: int, first: int, seconds: float) -> Tally:
-    # No input pays for what the first call in a process imports and keeps.
+    # The first call in a process imports and keeps much that no input should pay for.
     check(TARGETS[name], TARGETS[name].seeds[0])
     ends_s = time.monotonic() + seconds
     tally = run(TARGETS[name], seed, first, lambda _: time.monotonic() >= ends_s)

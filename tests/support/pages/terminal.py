@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -71,9 +72,10 @@ class Terminal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End all commands."""
-        for name in list(self._lasting):
-            self._end(name)
+        """End all commands, even if one of them fails."""
+        with ExitStack() as ending:
+            for name in list(self._lasting):
+                ending.callback(self._end, name)
 
     def run(self, text: str) -> None:
         """Run a command of a page, or start it if it runs until it is ended.
@@ -130,7 +132,8 @@ class Terminal:
         try:
             code = process.wait(_PATIENCE_S)
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         said = self._log(name).read_text(errors="replace")
         assert code == 0 or "http.server" in name, f"{name} ended with {code}\n{said}"
 

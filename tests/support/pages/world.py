@@ -34,7 +34,7 @@ _PARTITIONS = 3
 _BEGIN_MS = 1_000 * int(datetime(2026, 11, 21, 8, tzinfo=UTC).timestamp())
 """The pages export and replay the hour that begins then."""
 _HISTORY_DAYS = 30
-"""The monitor answers with the days before its event time, which is days ago."""
+"""Days before the traffic; the history goes on until now."""
 _SCENARIO = """
 name = "pages"
 description = "Two channels for the commands of the pages."
@@ -60,7 +60,7 @@ class World:
         monitor: URL of a monitor that follows the topic.
         sync_port: Port of the mirror that answers others.
         checkpoint: Checkpoint of the monitor.
-        history: Directory with a history of 30 days.
+        history: Directory with a history of 30 days and more.
         message_id: Id of a message of `my-channel`.
         frame: Place of a frame in the topic.
         dead_letter: Place of a record that could not be decoded.
@@ -157,10 +157,11 @@ def world_in(directory: Path) -> Iterator[World]:
 
 
 def _history(directory: Path) -> Path:
-    """Make a history of days that has just ended."""
-    hours = 24 * _HISTORY_DAYS
+    """Make a history that begins before the traffic and has just ended."""
+    now_ms = time.time_ns() // 1_000_000
+    hours = 24 * _HISTORY_DAYS + (now_ms - _BEGIN_MS) // HOUR_MS
     plan = ChannelPlan(participants=3, messages_per_day=150, loss=0.05)
-    shift_ms = time.time_ns() // 1_000_000 // HOUR_MS * HOUR_MS - START_MS
+    shift_ms = now_ms // HOUR_MS * HOUR_MS - START_MS
     shift_ms -= hours * HOUR_MS
     rows = rows_of(plan, hours, seed=1)
     for row in rows:
