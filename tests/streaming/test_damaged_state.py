@@ -180,7 +180,7 @@ def test_damaged_snapshot_that_nothing_makes_up_for_is_named(
     truncate(damaged(partition))
     settings = job_settings(with_snapshots[0], snapshots)
     with (
-        pytest.raises(DamagedCheckpoint, match="does not match its stored") as caught,
+        pytest.raises(DamagedCheckpoint, match="does not have the checksum") as caught,
         running_job(spark, settings, protocols=(*PROTOCOLS, TOY)),
     ):
         pass
