@@ -47,7 +47,7 @@ _StateRow = tuple[str, bytes, bytes | None, int]
 
 
 def use_arrow_fold() -> None:
-    """Make Spark's Python workers fold with Arrow, in this process and in its forks."""
+    """Patch this process and its forks: Spark's Python workers fold with Arrow."""
     read_udfs: Any = worker.read_udfs
     make_serializer: Any = ArrowStreamSerializer
 

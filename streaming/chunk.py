@@ -37,7 +37,7 @@ within a chunk.
 """
 
 _TAP_BYTES = 1_000
-"""Approximate memory of a tap in a chunk, bytes, without the two copies of its name."""
+"""Approximate bytes that a tap takes in a chunk, without both copies of its name."""
 
 _BY_NAME = by_name(PROTOCOLS)
 

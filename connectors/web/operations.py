@@ -112,7 +112,7 @@ def of_views(
     *refusals: type[Refusal],
     answer_of: Callable[[AnyKind], Any] | None = None,
 ) -> list[Operation]:
-    """Return two operations: about views of the kind at the root, and of any kind.
+    """Return two operations: one for views of the root kind, one for views of any kind.
 
     `name` is the last part of the operations' paths. If the type of the answer depends
     on the kind of view, `answer_of` returns the type for a kind.

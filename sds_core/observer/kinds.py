@@ -245,7 +245,7 @@ class Kind(Generic[Digest, Totals, Event]):
 
     @property
     def names(self) -> Names:
-        """The names in the table `published`, which must exist."""
+        """The names in the table `published`. The kind must have this table."""
         return self.published.names
 
     @property

@@ -1,4 +1,4 @@
-"""A table of entries by key, which stay encoded in columns until they are used.
+"""A table that finds entries by key, and keeps them encoded in columns until use.
 
 Every batch loads and stores a view, but uses only a few of the view's thousands of
 entries. Therefore, a table keeps the entries' integers in columns, and the rest of each

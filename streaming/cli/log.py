@@ -89,7 +89,7 @@ _FORMATTERS: dict[LogFormat, logging.Formatter] = {
 def requested_format(
     arguments: Sequence[str], environment: Mapping[str, str]
 ) -> LogFormat:
-    """Return the format that option or environment selects, by default text.
+    """Return the log format of the option or the environment; the default is text.
 
     This format applies until a command has read valid options.
     """

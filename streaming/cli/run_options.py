@@ -220,7 +220,7 @@ class RunSettings:
 
     Attributes:
         prometheus: URL of the Prometheus that evaluates the alerts.
-        audit: URL of a repeated audit of the mirror.
+        audit: URL of the metrics of `sds-monitor audit --every`.
         channels: File of the channel table, which is read again on SIGHUP.
     """
 
