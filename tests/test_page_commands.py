@@ -13,7 +13,9 @@ import pytest
 from connectors.broker.broker import BrokerSecurity, EmbeddedBroker
 from connectors.kafka.settings import Protocol
 from docs import make_commands
-from tests.support.pages.commands import ROOT, page_commands, run_here, table
+from docs.make_commands import table
+from tests.support.deployment import ROOT
+from tests.support.pages.commands import page_commands, run_here
 from tests.support.pages.terminal import Terminal
 from tests.support.pages.world import World, world_in
 from tests.support.tls import Authority
@@ -64,7 +66,8 @@ def test_commands_of_a_page_run(page: str, world: World, tmp_path: Path) -> None
     """In order, in an empty directory with the files that the page shows."""
     _make_files(page, world, tmp_path)
     with ExitStack() as stack:
-        terminal = stack.enter_context(Terminal(tmp_path, world))
+        terminal = Terminal(tmp_path, world)
+        stack.callback(terminal.end)
         for command in sorted(RUN_HERE[page], key=lambda one: one.startswith(_LAST)):
             if command.startswith("helm ") and shutil.which("helm") is None:
                 pytest.skip("helm is missing")

@@ -96,9 +96,8 @@ def _greet(
     tls: ssl.SSLContext | None,
     host: str,
     port: int,
-    is_repeated: bool = False,
+    was_closed_before: bool = False,
 ) -> None:
-    # `is_repeated`: a connection before this one was closed after its first answer.
     address = f"{host}:{port}"
     try:
         with socket.create_connection((host, port), _patience(settings)) as connection:
@@ -120,10 +119,10 @@ def _greet(
         _check_plain(settings, host, port)
         raise
     except _ClosedAfterAnswer as error:
-        if not is_repeated:
+        if not was_closed_before:
             # A stopping broker also closes the connection, but refuses the next one.
             time.sleep(_POLL_S)
-            _greet(settings, tls, host, port, is_repeated=True)
+            _greet(settings, tls, host, port, was_closed_before=True)
             return
         secured = Protocol(f"SASL_{settings.security.protocol}")
         remedy = f"use --kafka-protocol {secured}, with --kafka-username and a password"

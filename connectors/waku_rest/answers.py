@@ -54,8 +54,8 @@ class Page:
 class StoredMessage:
     """One message of a store. `message` is None if only hashes were requested.
 
-    If pubsub topic and message are known, `hash` is computed from them. Otherwise,
-    `hash` comes from the answer. The pubsub topic is None if the answer lacks it.
+    If pubsub topic and message are known, `hash` (32 bytes) is computed from them.
+    Otherwise, `hash` comes from the answer. The pubsub topic is None if the answer lacks it.
     """
 
     hash: bytes

@@ -28,8 +28,8 @@ LISTED_SPANS = 100
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
 _STEPS_MS = (60_000, 300_000, 900_000)
-"""Lengths of a step. A strip uses the first length that needs at most `_MOST_BARS`
-bars."""
+"""Lengths of a step. A strip of at most 24 hours uses the first length that needs at
+most `_MOST_BARS` bars."""
 
 _WIDTH, _HEIGHT = 10, 16
 

@@ -139,7 +139,7 @@ def in_response_group(
     groups: int,
     hashed_with: RepairHash,
 ) -> bool:
-    """Return whether a participant may answer a request for a message."""
+    """Return whether a participant may answer a repair request (SDS-R guide, 3)."""
     ours = hash_of(participant_id + message_id, hashed_with)
     theirs = hash_of(sender_id + message_id, hashed_with)
     return ours % groups == theirs % groups

@@ -36,7 +36,7 @@ Two later records may be late by chance.
 
 
 class Look(NamedTuple):
-    """The end of a partition at an earlier wall time."""
+    """The end of a partition at an earlier wall time, Unix ms."""
 
     end: int
     wall_ms: int

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[3]
+from docs.make_commands import table
+from tests.support.deployment import ROOT
+
 PAGES = sorted(
     path
     for pattern in ("*.md", "docs/*.md", "dashboards/**/*.md", "examples/**/*.md")
@@ -61,11 +61,4 @@ def run_here() -> dict[str, list[str]]:
         if page.startswith("dashboards/runbooks/"):
             of_runbooks.add(text)
         found.setdefault(page, []).append(text)
-    return found
-
-
-def table(name: str) -> dict[str, str]:
-    """Return a table of docs/commands.toml."""
-    text = (ROOT / "docs/commands.toml").read_text(encoding="utf-8")
-    found: dict[str, str] = tomllib.loads(text)[name]
     return found

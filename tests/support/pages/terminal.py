@@ -9,10 +9,8 @@ import subprocess
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from tests.support.pages.commands import ROOT
+from tests.support.deployment import ROOT
 from tests.support.pages.world import World
 from tests.support.waiting import wait_for
 
@@ -32,7 +30,7 @@ _FINDS = re.compile(r"sds-monitor (incidents|inspect|audit|doctor|dead-letter|pl
 
 
 class Terminal:
-    """Runs commands as a shell does; a context manager that ends them.
+    """Runs commands as a shell does; `end` must be called.
 
     A command that runs until it is ended runs beside later commands, until one with the
     same name starts.
@@ -62,16 +60,7 @@ class Terminal:
             "SDS_MONITOR_YES": "true",
         }
 
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def end(self) -> None:
         """End all commands, even if one of them fails."""
         with ExitStack() as ending:
             for name in list(self._lasting):
