@@ -55,7 +55,8 @@ class StoredMessage:
     """One message of a store. `message` is None if only hashes were requested.
 
     If pubsub topic and message are known, `hash` (32 bytes) is computed from them.
-    Otherwise, `hash` comes from the answer. The pubsub topic is None if the answer lacks it.
+    Otherwise, `hash` comes from the answer. The pubsub topic is None if the answer
+    lacks it.
     """
 
     hash: bytes
