@@ -1,13 +1,14 @@
 """Does a measure of a long run grow? Slopes with their confidence intervals.
 
-The slope is that of Theil and Sen, the median of the slopes between all pairs of
-samples: outliers, such as a sample during a compaction, hardly move it. The start of a
-run, in which caches fill, does not count.
+A run has ten parts of equal length. The slope is that of Theil and Sen: the median of
+the slopes between all pairs of the parts' medians. Outliers, such as a sample during a
+compaction, hardly move it. The start of a run, in which caches fill, does not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from statistics import median
 from typing import Final, NamedTuple
 
@@ -16,8 +17,10 @@ import msgspec
 from sds_core.observer.settings import DEFAULTS
 from sds_core.text import byte_size
 
-_FEWEST = 8
-"""Samples of which a slope is worth anything."""
+_PARTS = 10
+"""Parts of a run, each of which counts with its median. A compaction or a long batch
+moves several samples in a row, so samples depend on each other, and the interval of
+their slope would be too narrow."""
 _HOUR_S = 3_600
 
 
@@ -174,14 +177,21 @@ def trend(
     Raises:
         ValueError: There are too few.
     """
-    if len(values) < _FEWEST:
-        message = f"{len(values)} samples after the warm-up: {_FEWEST} are needed"
+    if len(values) < _PARTS:
+        message = f"{len(values)} samples after the warm-up: {_PARTS} are needed"
         raise ValueError(message)
     from scipy.stats import theilslopes  # A second, at the start of each test worker.
 
-    slope, _, low, high = theilslopes(values, times_s, confidence)
+    at_s, medians = (_medians(one) for one in (times_s, values))
+    slope, _, low, high = theilslopes(medians, at_s, confidence)
     hourly = (_HOUR_S * float(one) for one in (slope, low, high))
     return Trend(median(values), *hourly)
+
+
+def _medians(values: Sequence[float]) -> list[float]:
+    """Return the median of each of `_PARTS` parts of equal length, within one."""
+    ends = [number * len(values) // _PARTS for number in range(_PARTS + 1)]
+    return [median(values[begin:end]) for begin, end in pairwise(ends)]
 
 
 def allowed(measure: Measure, level: float) -> float:
