@@ -50,7 +50,7 @@ class PageQuery:
 
     @property
     def length(self) -> int:
-        """Number of entries of the page, at most."""
+        """Maximum number of entries of the page."""
         return min(self.limit, PAGE_LIMIT)
 
     def place(self, form: type[Place]) -> Place | None:

@@ -36,7 +36,7 @@ from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot, Views
 
 _GREATEST = 10**18 - 1
-"""Maximum of a number: 64 bits hold every number of 18 digits."""
+"""Maximum of an integer parameter: 64 bits hold every number of 18 digits."""
 
 Whole = Annotated[int, Meta(ge=0, le=_GREATEST)]
 
@@ -144,7 +144,7 @@ class Parameter(NamedTuple):
         return self.default is MISSING
 
     def read(self, text: str) -> Any:
-        """Return the value that a text means."""
+        """Convert a text from an address to the parameter's type."""
         try:
             return msgspec.convert(text, self.type, strict=False)
         except msgspec.ValidationError as error:

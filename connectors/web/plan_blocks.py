@@ -107,7 +107,7 @@ class PlanBlocks(NamedTuple):
         return Table("Without a forecast", headings, rows, words=3)
 
     def by_bytes(self) -> list[str]:
-        """Return the views' names, most bytes in the next seven days first."""
+        """Return the views' names in descending order of the next seven days' bytes."""
         views = self.plan.views
         return sorted(views, key=lambda name: -views[name].figures["bytes"].week.mid)
 

@@ -19,7 +19,7 @@ CHANNEL = "my-channel"
 """The example channel in commands and queries of the files."""
 
 DURATION = re.compile(r"(\d+ (?:s|min)) \(`(\w+_ms)`\)")
-"""A duration in the files, followed by the setting of which it is the default."""
+"""Matches a setting's default duration and, after it, the name of the setting."""
 
 _SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
 _ABSOLUTE = re.compile(r"https?://|#")

@@ -20,8 +20,8 @@ from connectors.web.connection import DEFAULT_LIMITS, ClientLimits, LimitedConne
 from connectors.web.door import Door
 
 _STOP_SECONDS = 2
-"""How long running requests may continue when the server stops: any scrape takes
-less."""
+"""Time for which running requests may continue when the server stops. A scrape takes
+less time."""
 
 _SWITCH_S = 0.0005
 """Maximum time for which a thread runs while others wait, seconds. After each system
@@ -29,7 +29,7 @@ call, the event loop may wait this time for every thread that creates a page. Wi
 Python's switch interval of 5 ms, many clients made the event loop wait for a minute."""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-"""Address of this machine's own server, if the server listens on all addresses."""
+"""Wildcard address -> address at which this machine reaches the listening server."""
 
 
 class WebServer:
@@ -141,6 +141,6 @@ class WebServer:
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    # Not an error: `stop` cancels requests that do not end in time.
+    # A cancellation is not an error: `stop` cancels requests that do not end in time.
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, asyncio.CancelledError)

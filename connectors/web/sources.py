@@ -23,8 +23,8 @@ from sds_core.trace.trace import Trace
 class StoredViews(Protocol):
     """Stored data of the views of one kind; threads of the server call the methods.
 
-    Incidents, minutes and verdicts may be in files of the history. Methods that read
-    files of the history may raise `DamagedHistory` or `NoHistory` of
+    Incidents, per-minute aggregates and verdicts may be in files of the history.
+    Methods that read files of the history may raise `DamagedHistory` or `NoHistory` of
     `connectors.history.errors`.
     """
 
@@ -34,7 +34,7 @@ class StoredViews(Protocol):
     def find_minutes(
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
-        """Return a view's rows of the minutes begun in [since_ms, until_ms), in order.
+        """Return a view's rows whose minutes begin in [since_ms, until_ms), in order.
 
         Times are Unix ms of event time. Each row has its minute and the given `fields`.
         """
@@ -70,9 +70,11 @@ class StoredViews(Protocol):
 
 
 class TraceQuestion(NamedTuple):
-    """The message to trace; `prefix` and `channel` name its kind of view and its view.
+    """The message to trace.
 
     Attributes:
+        prefix: Prefix of the kind of `channel`.
+        channel: Name of the view that contains the message.
         message_id: Id of the message, or the Waku hash of a copy.
         since_ms: Approximate time at which the message appeared, Unix ms; None for the
             last 24 hours.

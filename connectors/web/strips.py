@@ -51,7 +51,7 @@ _FINE = (Verdict.OK.value, Verdict.QUIET.value)
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The shown verdicts of a view as bars, and the times of both ends, UTC."""
+    """The shown verdicts of a view as bars, and the start and end of the strip, UTC."""
 
     picture: Markup
     begin: str
@@ -205,8 +205,8 @@ class _Bar(NamedTuple):
 
 def _bars(spans: Sequence[Span], since_ms: int, step_ms: int, count: int) -> list[_Bar]:
     if step_ms == MINUTE_MS:
-        # Fast path for the first page, which has hundreds of strips: each minute is in
-        # only one row.
+        # Fast path for the first page, which has hundreds of strips. Each minute is in
+        # at most one span, so no step needs to combine spans.
         return [
             _Bar((span.begin_ms - since_ms) // step_ms, _minutes(span), [span])
             for span in spans

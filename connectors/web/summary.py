@@ -138,9 +138,10 @@ def _too_early(reason: str) -> Summary:
 
 
 def names_by_trouble(views: Views[Any]) -> list[str]:
-    """Return the names of views: worst verdict first, muted ones last, then by name.
+    """Return the names of views, sorted by verdict (worst first) and then by name.
 
-    Groups that only collect payloads of unknown groups are last.
+    All muted views follow the unmuted views. Groups that only collect payloads of
+    unknown groups are last.
     """
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers

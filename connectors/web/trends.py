@@ -1,7 +1,7 @@
-"""Computes the growth in each interval from a view's minutes in the history.
+"""Computes the growth of a view's figures per interval from per-minute aggregates.
 
-A row has the view's totals at the end of its minute. A minute in which nothing changed
-has no row.
+A row of the history has the view's totals at the end of its minute. A minute in which
+nothing changed has no row.
 """
 
 from __future__ import annotations

@@ -68,8 +68,9 @@ _DAY_MS = 86_400_000
 
 
 def reason(code: str, window_ms: int) -> str:
-    """Return a verdict's reason in words; for an unknown code, without underscores.
+    """Return a verdict's reason in words.
 
+    If the code is unknown, return the code with spaces instead of underscores.
     `window_ms` is the length of the window that the verdict covers.
     """
     text = _REASONS.get(code)
@@ -189,7 +190,7 @@ TOPIC_REMEDY = (
 
 
 def next_minute_ms(unix_ms: int) -> int:
-    """Return the start of the next minute, to round up times without seconds."""
+    """Return the start of the next minute, for times that are shown without seconds."""
     return (unix_ms // 60_000 + 1) * 60_000
 
 
@@ -201,7 +202,7 @@ def since(unix_ms: int, clock_ms: int) -> str:
 
 
 def moment(unix_ms: int, clock_ms: int) -> str:
-    """Return an event time in UTC; include the date if the clock's date is another."""
+    """Return an event time in UTC; include the date if the clock's date differs."""
     if unix_ms // _DAY_MS == clock_ms // _DAY_MS:
         return clock_time(unix_ms)
     return utc(unix_ms)

@@ -68,7 +68,7 @@ def finished(
 
 
 def target(query: Query | str) -> prometheus.Dataquery:
-    """Return a query to the selected data source; a mere expression has no legend."""
+    """Return a query to the selected data source; a query as text has no legend."""
     if isinstance(query, str):
         query = Query(query)
     return (

@@ -69,7 +69,7 @@ def figure(
 def moment(
     title: str, description: str, expression: str, absent: str = "nothing"
 ) -> stat.Panel:
-    """Return a figure that shows how long ago a time, in Unix s, was."""
+    """Return a figure of the time that has passed since `expression`, Unix s."""
     since = f"1000 * {expression}"
     return figure(title, description, since, unit="dateTimeFromNow", absent=absent)
 

@@ -60,7 +60,7 @@ SERIES = {
 
 
 def at_least(objective: float, warning: float) -> Steps:
-    """Return thresholds: bad, from `warning` on suspect, from the SLO on good."""
+    """Return thresholds: bad below `warning`, suspect below the SLO, otherwise good."""
     return ((None, BAD), (warning, WARNING), (objective, GOOD))
 
 

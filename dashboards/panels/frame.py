@@ -32,8 +32,8 @@ def assemble(
     """Return one dashboard, with panels numbered from 1 in the given order.
 
     `sections` has the panels below each heading, in lines of 24 columns. An empty
-    heading is not shown. `variables` follow the variables for data source and monitor.
-    `pages` are links to the status page, with paths as URLs.
+    heading is not shown. `variables` appear after the variables for data source and
+    monitor. `pages` are links to the status page; their URLs are paths of this page.
     """
     builder = (
         dashboard.Dashboard(title)
@@ -49,7 +49,8 @@ def assemble(
             .label("Data source")
             .type("prometheus")
         )
-        # Only one monitor: figures of two monitors of the same topic must not be added.
+        # The user selects only one monitor, because figures of two monitors of the same
+        # topic must not be added.
         .with_variable(
             _query_variable(
                 "job", "Monitor", "label_values(sds_monitor_build_info, job)"

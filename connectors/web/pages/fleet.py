@@ -1,8 +1,8 @@
 """The page that lists all views of one kind, by default in order of trouble.
 
-`/` has the views of the kind at the root, and `/views/<prefix>` has the views of any
-kind. By default, figures cover the last hour. If no minutes are stored, they cover the
-time since the first record.
+`/` lists the views of the kind with `at_root`, and `/views/<prefix>` lists the views of
+any kind. By default, figures cover the last hour. If the kind has no stored data,
+figures cover the time since the first record.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Order:
     ) -> Sequence[str]:
         """Return the names in this order; views with equal values are in trouble order.
 
-        `lately` returns the figures of a view that the columns show.
+        For the name of a view, `lately` returns the figures that the columns show.
         """
         if self.key == _TROUBLE:
             return names[::-1] if self.reverse else names
@@ -116,11 +116,13 @@ class Row:
     """One view in words.
 
     Attributes:
-        id: The view's own name, shortened; empty if the view has no display name.
-        since: Start of a verdict that needs attention; empty for other verdicts.
+        id: The view's id, shortened; empty if `name` is the id, because the view has no
+            display name.
+        since: If the verdict needs attention, the verdict and its start; otherwise
+            empty.
         figures: Figures of the columns; None if they are unknown.
-        counted_since: Start of the view's figures; empty if it is the same as the
-            page's.
+        counted_since: Time from which the view's figures count, in words; empty if all
+            figures of the page count from this time.
         trend: The view's trend in the last hour; None if the page has no trends.
         strip: The verdicts that were shown in the last hour; None if none was shown.
     """

@@ -28,7 +28,8 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""Longer than on other pages, because an update may read a month of history."""
+"""The interval is longer than on other pages, because an update may read a month of
+history."""
 
 
 class _Place(NamedTuple):
@@ -48,7 +49,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
     """Return the routes of the list of incidents."""
 
     def page(request: Request) -> Response:
-        """Query parameters: `participant`, and those of the API except `limit`."""
+        """Query parameters: `participant`, and the API's parameters except `limit`."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         views = views_of(request, snapshot)
@@ -117,7 +118,8 @@ def _read(
         named = _named(find, query, participant)
         query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        # Read one incident more than is grouped, to find out whether more exist.
+        # Read one incident more than `group_words` groups, to find out whether more
+        # incidents exist.
         limit = READ_INCIDENTS + 1
         shown += find(
             msgspec.structs.replace(query, standing=True, after=after, limit=limit)

@@ -1,4 +1,4 @@
-"""`/planning`: forecasts of views' costs, and of when views reach limits."""
+"""`/planning`: forecasts of the traffic of views, and when views reach limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sds_core.planning.plan import Plan
 LISTED = 100
 
 _POLL_S = 60
-"""Forecasts change once an hour."""
+"""A long interval is sufficient, because forecasts change once an hour."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:

@@ -32,7 +32,7 @@ class _Entry(NamedTuple):
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Return the list of runbooks, and each runbook by the name of its alert."""
+    """Return the routes of the list of runbooks and of the runbook for an alert."""
 
     def listed(request: Request) -> Response:
         snapshot = sources.current()

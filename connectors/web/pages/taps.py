@@ -35,10 +35,10 @@ class Tap:
     """One tap in words.
 
     Attributes:
-        verdict: The verdict whose colour the state has.
+        verdict: Verdict that determines the colour of the tap's row.
         last_seen: Event time of the last record, and how long ago this is.
-        missed: Number of messages that the tap missed in the last hour, of all
-            messages.
+        missed: Number and share of the last hour's messages that the tap missed; see
+            `Missed`.
         missing: Number of sequence numbers that never arrived.
         holes: Capture gaps, newest first.
         hidden: Number of older capture gaps, which are not listed.

@@ -31,7 +31,7 @@ MOST_AT_ONCE = 2
 """Maximum number of concurrent traces; each occupies a thread that answers requests."""
 
 POLL_S = 86_400
-"""A long time: an open page must not repeat its trace."""
+"""The interval is one day, because an open page must not repeat its trace."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
@@ -41,7 +41,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
 
     @contextmanager
     def turn(address: str) -> Iterator[None]:
-        # One trace at a time for each client address; `MOST_AT_ONCE` for all together.
+        # Allow one trace per client address, and at most `MOST_AT_ONCE` in total.
         with lock:
             if address in addresses or len(addresses) >= MOST_AT_ONCE:
                 raise TracesBusy

@@ -44,7 +44,8 @@ class History:
     """The parts of the page that are read from files instead of the snapshot.
 
     Attributes:
-        intervals: Length of the charts' intervals, and which period is unknown.
+        intervals: Length of the charts' intervals, with a note if the history has no
+            earlier minutes.
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Groups of missing messages; None if incidents cannot be listed.
         incidents: Single incidents: unresolved incidents by severity, then ended
@@ -98,7 +99,8 @@ def _incidents(
     query = IncidentQuery(name, resolved=True, limit=LISTED_INCIDENTS + 1)
     ended = lookups.incidents(kind.prefix, query)
     listed: list[ChannelIncident] = []
-    # Limited for each kind: many incidents of one kind must not hide another kind.
+    # Limit each kind separately, so that many incidents of one kind do not hide
+    # another kind.
     for problem in IncidentKind:
         of_kind = (one for one in standing if one.incident.kind is problem)
         listed += islice(of_kind, LISTED_INCIDENTS)

@@ -29,7 +29,7 @@ class Missed:
     is_least: bool = False
 
     def is_much(self, settings: ObserverSettings) -> bool:
-        """Whether the tap missed a larger share of messages than participants may."""
+        """Whether the share of missed messages exceeds `undelivered_percent`."""
         return self.missed * 100 > self.messages * settings.undelivered_percent
 
     def __str__(self) -> str:
@@ -49,15 +49,16 @@ def missed_by_tap(
 ) -> Mapping[str, Missed]:
     """Return what each tap missed in the last hour.
 
-    A channel counts for a tap only if its figures began after the tap appeared.
+    A channel counts for a tap only if the tap appeared before the end of the warm-up
+    that follows the start of the channel's figures.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():
         lately = hour.lately(channel, totals)
         if lately.figures is None:
             continue
-        # During a channel's warm-up, no message counts as missed, so a tap may also
-        # have appeared during the warm-up.
+        # During a channel's warm-up, no message counts as missed. So the channel also
+        # counts for a tap that appeared during the warm-up.
         begin_ms = (lately.since_ms or 0) + snapshot.observer.warm_up_ms
         missed = lately.figures.gaps_tap_gap
         messages = lately.figures.messages + missed

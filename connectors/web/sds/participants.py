@@ -132,8 +132,8 @@ def lacks_as_of_now(
 ) -> Iterator[Lack]:
     """Yield groups of missing messages, updated with the participants' present figures.
 
-    An incident does not name all participants that lack a message, and the monitor may
-    no longer follow a message.
+    Groups come from incidents and may be inaccurate: an incident may omit participants
+    that lack its message, or the monitor may no longer track the message.
     """
     tables: dict[str, dict[str, ParticipantFigures]] = {}
     for lack in lacks:

@@ -12,7 +12,7 @@ from sds_core.observer.view_totals import Excused
 
 
 def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
-    """Return the reason of a verdict with its counts; empty without counts."""
+    """Return the reason of a verdict with its counts; empty if no counts exist."""
     if totals.evidence is None:
         return ""
     evidence = totals.evidence
