@@ -13,11 +13,11 @@ import numpy as np
 _Marked = TypeVar("_Marked")
 
 IS_COMPILED = False
-"""In the modules that it compiles, the build replaces this name by True."""
+"""The build replaces this name by True in the modules that it compiles."""
 
 
 def native(one: _Marked) -> _Marked:
-    """Mark a class or a function that the build compiles to C structures and types."""
+    """Mark a class to be compiled to a C structure, or a function to a C function."""
     return one
 
 

@@ -1,4 +1,4 @@
-"""A node of MVDS: in each epoch, it returns payloads to send, and events.
+"""A node of MVDS: in each epoch, it returns events and the payloads to send.
 
 The node does no I/O and reads no clock. The application calls `tick` once in each
 epoch, sends the returned payloads, and passes received payloads to `receive`.
@@ -39,10 +39,10 @@ from sds_core.mvds.state import NodeState
 
 
 def payloads_of_epoch(state: NodeState, events: list[Event]) -> dict[bytes, Payload]:
-    """Return one payload for each peer that has due records, and count them as sent.
+    """Return the payload for each peer for which records are due or queued.
 
-    If a record does not fit into the payload, it is sent in the next epoch (2/MVDS,
-    "Retransmission").
+    The send count of each record in a payload increases. If a record does not fit into
+    the payload, it is sent in the next epoch (2/MVDS, "Retransmission").
     """
     payloads = {}
     due = state.records.take_due(state.epoch)
@@ -88,7 +88,8 @@ class Node:
     def __init__(self, peer_id: bytes, options: Options | None = None) -> None:
         self.peer_id = peer_id
         self._state = NodeState(options or Options())
-        # Events of calls that return no events; the next call with events returns them.
+        # Events of calls that return none, such as `append`. The next `tick` or
+        # `receive` returns these events.
         self._events: list[Event] = []
 
     @property
@@ -203,16 +204,16 @@ class Node:
         return new_id
 
     def peer_online(self, peer: bytes) -> None:
-        """Send all records for a peer in the next epoch: it is reachable again."""
+        """Send all records for a reachable peer in the next epoch, without backoff."""
         next_epoch = self.epoch + 1
         for record in self.records:
             if record.peer == peer and record.send_epoch > next_epoch:
                 self._state.records.put(replace(record, send_epoch=next_epoch))
 
     def tick(self) -> Step:
-        """Begin the next epoch; return the payload for each peer with due records.
+        """Begin the next epoch; return the payloads to send, and events.
 
-        The result includes events of earlier calls that return none, such as `append`.
+        The events of earlier calls that return none, such as `append`, are included.
         """
         self._state.epoch += 1
         self._state.log.mark_epoch()
@@ -248,7 +249,10 @@ class Node:
     def restore(
         cls, peer_id: bytes, state: Changes, options: Options | None = None
     ) -> Self:
-        """Return a node that resumes from a stored state; its options may differ."""
+        """Return a node that resumes from a stored state.
+
+        The options may differ from those of the node that stored the state.
+        """
         node = cls(peer_id, options)
         node._state.load(state)
         node._state.drop_surplus(node._events)

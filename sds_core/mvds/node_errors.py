@@ -1,4 +1,4 @@
-"""Errors that a node raises for wrong calls of its application.
+"""Errors that a node raises if its application calls it incorrectly.
 
     NodeError
     ├── UnknownGroup (a LookupError)
@@ -7,7 +7,8 @@
     ├── MessageExists (a ValueError)
     └── MessageTooLarge (a ValueError)
 
-Records from peers raise no error; if a record is refused, a `Refused` event results.
+If the node refuses a record from a peer, it raises no error, but returns a `Refused`
+event.
 """
 
 from __future__ import annotations

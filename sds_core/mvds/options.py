@@ -45,8 +45,8 @@ class Options:
         max_sends: Number of sendings after which a record is dropped; None: never.
         forward: Whether received messages are offered to the other peers of the group.
             Deployed nodes forward messages, but 2/MVDS does not mention forwarding.
-        write_parents: Whether our messages name parents: the group's messages that no
-            known message names as parent.
+        write_parents: Whether our messages name parents. The parents are the group's
+            delivered messages that no stored message names as a parent.
         group_id_bytes: Length of group ids; None: any. If group ids differ in length,
             two messages may have the same id. Deployed nodes use 32.
         max_payload_bytes: Maximum length of a sent payload. Waku relays forward at most

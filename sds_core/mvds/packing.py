@@ -85,7 +85,7 @@ class Outbox:
         return [*self._acks, *self._ephemeral]
 
     def acks(self) -> dict[bytes, tuple[bytes, ...]]:
-        """Return the ids that wait to be acknowledged, by peer."""
+        """For each peer, return the message ids that wait to be acknowledged."""
         return {peer: tuple(ids) for peer, ids in self._acks.items()}
 
     def add_ack(self, peer: bytes, message_id: bytes) -> bool:
@@ -107,7 +107,7 @@ class Outbox:
         self._ephemeral.pop(peer, None)
 
     def pack(self, peer: bytes, packer: Packer) -> None:
-        """Move as much as fits into a payload for a peer.
+        """Move the waiting items of a peer to its payload; items that do not fit stay.
 
         Acknowledgements leave room for a message of maximum length.
         """

@@ -1,7 +1,7 @@
 """Tracks which parents our next message names, and which messages wait for parents.
 
 Source: 4/MVDS-META. Metadata is not part of a message's id, so a node that forwards a
-message can change its parents. The parents in the first copy that arrives count.
+message can change its parents. Only the parents in the first received copy count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def parents_of(message: Message) -> tuple[bytes, ...]:
 
 
 class Heads:
-    """Delivered messages of each group that no stored message names as a parent."""
+    """For each group, delivered messages that no stored message names as a parent."""
 
     def __init__(self) -> None:
         # Inner dictionaries are used as ordered sets.
@@ -26,7 +26,7 @@ class Heads:
         self._named: Counter[bytes] = Counter()
 
     def newest(self, group_id: bytes, limit: int) -> tuple[bytes, ...]:
-        """Return the newest heads of a group, at most `limit`, in order of age."""
+        """Return the newest heads of a group, at most `limit`; the oldest is first."""
         heads = self._heads.get(group_id, {})
         return tuple(heads)[max(0, len(heads) - limit) :]
 

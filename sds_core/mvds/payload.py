@@ -1,9 +1,9 @@
 """Encodes and decodes payloads in the wire format of MVDS.
 
 The specification numbers the fields from 5001, but vacp2p/mvds numbers them from 1.
-This module decodes both numberings, but encodes only the specification's. A tag has
-three bytes in the specification and one byte in vacp2p/mvds, so the first byte of a
-value identifies the numbering.
+This module decodes both numberings, but always encodes the numbering of the
+specification. A tag has three bytes in the specification and one byte in vacp2p/mvds,
+so the first byte of a value identifies the numbering.
 
 Sources: 2/MVDS, "Payloads"; 4/MVDS-META; status-im/mvds for `group_offers`.
 """
@@ -153,8 +153,8 @@ def decode(value: bytes) -> Payload:
 def decode_first(value: bytes, most: int) -> tuple[Payload, int]:
     """Check all records of a payload, but return only the first records.
 
-    For the other records, no objects are created, because this takes most of the
-    decoding time.
+    No objects are created for the other records, because creating objects takes most of
+    the decoding time.
 
     Args:
         value: The payload; see `decode`.

@@ -12,7 +12,7 @@ from enum import StrEnum
 from heapq import heapify, heappop, heappush
 
 _FEW_ENTRIES = 1_000
-"""With at most this many outdated entries, the schedule keeps them until their
+"""If the schedule has at most this many outdated entries, it keeps them until their
 epoch."""
 
 
@@ -30,7 +30,7 @@ class Record:
 
     Attributes:
         send_count: How often the record was sent so far.
-        send_epoch: Epoch from which the record is due to be sent next.
+        send_epoch: Epoch in which the record becomes due.
     """
 
     peer: bytes

@@ -50,7 +50,7 @@ class Resolver:
             self._deliver(message_id, missing, events)
 
     def before_drop(self, message_id: bytes, events: list[Event]) -> None:
-        """Prepare the drop of a message from the store: if it waits, deliver it now."""
+        """Prepare to drop a message from the store: if it waits, deliver it now."""
         if message_id in self._waiting:
             self._deliver(message_id, self._waiting.remove(message_id), events)
         message = self._store.message(message_id)
@@ -73,7 +73,7 @@ class Resolver:
                 self._waiting.add(message_id, self._missing(message_id, message))
 
     def _missing(self, message_id: bytes, message: Message) -> tuple[bytes, ...]:
-        """Return the undelivered parents of a message, without the message itself."""
+        """Return a message's undelivered parents; never the message itself."""
         parents = dict.fromkeys(parents_of(message))
         return tuple(
             parent

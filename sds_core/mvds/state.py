@@ -116,8 +116,8 @@ class NodeState:
         self.resolver = Resolver(options, self.store)
         self.outbox = Outbox(options)
         self.foreign = ForeignMessages(options.max_requests)
-        # By peer, ids of refused messages that the node now requests, because it now
-        # shares their group with the peer.
+        # For each peer, ids of refused messages that the node has to request. They were
+        # refused before the peer was added to their group.
         self.late: dict[bytes, list[bytes]] = {}
 
     def put(self, peer: bytes, message_id: bytes, kind: RecordType) -> None:
@@ -134,7 +134,10 @@ class NodeState:
         return True
 
     def share(self, group_id: bytes, peer: bytes) -> None:
-        """Add a peer to a group; request its messages that were refused before."""
+        """Add a peer to a group.
+
+        If messages of this group from this peer were refused, they are requested now.
+        """
         self.groups.add_peer(group_id, peer)
         if taken := self.foreign.take(peer, group_id):
             self.late.setdefault(peer, []).extend(taken)

@@ -2,14 +2,14 @@
 
 A record is from the future if its time is more than `MAX_AHEAD_MS` later than the
 moment at which it was written to Kafka. Kafka does not store this moment, but orders
-the records of a partition by it. Three facts limit it:
+the records of a partition by it. Three facts limit this moment:
 
 - A record was written before the monitor read it.
 - If a record's offset is at or after the end of the partition at an earlier `Look`, the
     record was written after that look.
-- A record was written before all records at later offsets. If enough of these have
-  earlier times, their times show when the record was written, even if the monitor
-  reads late.
+- A record was written before all records at later offsets. If enough of these records
+  have earlier times than the record, their times show when it was written at the
+  latest, even if the monitor reads late.
 """
 
 from __future__ import annotations
@@ -68,12 +68,13 @@ def is_at_odds(time_ms: int, behind_ms: int) -> bool:
 def refuted_at_ms(time_ms: int, clock_ms: int, behind: Iterable[int]) -> int | None:
     """Return an upper bound of a record's writing time, if later records show one.
 
-    A later record contradicts the record if its time is more than `MAX_AHEAD_MS`
-    earlier. Then either the record is from the future, or the later record is late. If
-    the record is from the future, later records that do not contradict it are from the
-    future too. The later records are counted in order. The time is refuted as soon as
-    at least `_REFUTING` records contradict it, and these outnumber the others by more
-    than three to two.
+    A later record contradicts the record if the later record's time is more than
+    `MAX_AHEAD_MS` before the record's time. Then either the record is from the future,
+    or the later record is late. If the record is from the future, later records that
+    do not contradict it are from the future too. The later records are counted in
+    order. The record's time is refuted as soon as the number of contradicting records
+    is at least `_REFUTING`, and more than 1.5 times the number of the others. The
+    record itself counts as one of the others.
 
     Args:
         time_ms: Time of the record, Unix ms.

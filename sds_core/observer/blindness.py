@@ -37,14 +37,14 @@ def judge_blindness(snapshot: Snapshot) -> Snapshot:
     A view is blind if all its taps had recent capture gaps, or while an audit reports
     that the mirror lacks a recent message of the view.
 
-    If all taps of a view had a capture gap at a finding or shortly before, other
-    verdicts ignore the finding. A verdict that follows blindness begins when the
-    blindness ended, if this time is known.
+    If all taps of a view had a capture gap while a finding arose or shortly before, the
+    finding does not affect the other verdicts. A verdict that follows blindness begins
+    when the blindness ended, if this time is known.
 
     If no records arrive in the topic at all, every view is blind. Whether records
-    arrive is known only for the moment of `Snapshot.as_of`. Only event time counts in a
-    report, which has no such moment, while Kafka does not answer, and while the topic
-    does not exist.
+    arrive is known only for the moment of `Snapshot.as_of`. This rule does not apply to
+    a report, because it has no such moment. The rule also does not apply while Kafka
+    does not answer or the topic does not exist. In these cases, only event time counts.
     """
     settings = snapshot.observer
     silent = (

@@ -123,7 +123,7 @@ def unpack(
 
 
 def totals_part(data: bytes) -> bytes:
-    """The encoded totals of a blob; the first part of the blob is enough."""
+    """The encoded totals of a blob; `data` may end after the totals."""
     length = int.from_bytes(data[:LENGTH_BYTES], "big")
     return data[LENGTH_BYTES : LENGTH_BYTES + length]
 

@@ -71,8 +71,8 @@ class Surroundings:
         clock_ms: Event time now, Unix ms.
         holes: Capture gaps of each tap of the view: start and end, Unix ms. A current
             silence is included.
-        excused: Test for evidence that does not count because all taps had capture
-            gaps; None if all evidence counts.
+        excused: Function that decides whether capture gaps of all taps excuse evidence;
+            None if all evidence counts.
     """
 
     clock_ms: int

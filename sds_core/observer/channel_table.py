@@ -22,8 +22,9 @@ class Objectives(msgspec.Struct, frozen=True):
 
     Attributes:
         delivery: Minimum share of deliveries that were not lost (docs/figures.md, 5).
-        acknowledgement: Minimum share of messages that were acknowledged before their
-            deadline, among those that others could acknowledge (docs/figures.md, 4).
+        acknowledgement: Minimum share of messages that were acknowledged in time.
+            Messages that no other participant could acknowledge are not counted
+            (docs/figures.md, 4).
     """
 
     delivery: Ratio | None = None
@@ -35,8 +36,8 @@ class ChannelEntry(msgspec.Struct, frozen=True):
 
     Attributes:
         match: A channel id, or a pattern with ``*``, ``?`` and ``[...]``.
-        label: If True, the channel always has its own metric label; if False, it never
-            has. If None, it has a label as long as the label limit allows.
+        label: Whether the channel has its own metric label. If True, it always has one;
+            if False, it never has one. If None, the label limit decides.
         mute_until_ms: Wall time until which the channel is muted, Unix ms.
     """
 

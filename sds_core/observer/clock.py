@@ -23,7 +23,8 @@ WRONG_MS = 30_000
 letters."""
 
 _CALM = 0.8
-"""A difference below this fraction of the exceeded limit counts as normal again."""
+"""If a difference exceeded a limit, it must fall to this fraction of the limit before
+it counts as normal again."""
 
 _RECORDS = 3
 """Number of new records that must agree on a tap's clock, because single records may
@@ -83,9 +84,9 @@ class ClockFigures:
     def difference_ms(self) -> int:
         """How far this machine's clock seems to be behind, milliseconds.
 
-        Negative if it is ahead. If Kafka's clock is unknown, the clock is compared with
-        new records; only times ahead of it count, because an old record may have been
-        written late.
+        Negative if it is ahead. If Kafka's clock is unknown, this machine's clock is
+        compared with new records. Only records ahead of this clock count, because a
+        record behind it may have been written late.
         """
         if self.behind_ms is not None:
             return self.behind_ms

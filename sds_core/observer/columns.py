@@ -238,7 +238,9 @@ def unpack_ints(data: bytes, *, signed: bool = False) -> Column:
 
 
 def pack_steps(values: Sequence[int] | Column) -> bytes:
-    """Encode integers in [-2**62, 2**62) that mostly increase, as their differences.
+    """Encode integers as the steps between them; for integers that mostly increase.
+
+    The integers must be in [-2**62, 2**62).
 
     Returns:
         First value (8 bytes, little-endian), then the steps between values, encoded by

@@ -93,4 +93,5 @@ DEAD_LETTERS = Kind(
     checksum_since=CHECKSUM_SINCE,
     outlets={DeadLetter: Outlet.DEAD_LETTERS},
 )
-"""Kind with one view for each Kafka partition, named by the partition's number."""
+"""Kind with one view for each Kafka partition; the view's name is the partition's
+number."""

@@ -54,7 +54,8 @@ class Deadlines:
         Each of `entries` has a deadline, Unix ms, and a key. The queue keeps the list
         and changes it.
         """
-        # Many deadlines are equal; keys of one deadline are sorted when it passes.
+        # Only deadlines are compared, because many of them are equal. The keys of equal
+        # deadlines are sorted when these deadlines pass.
         entries.sort(key=_deadline_of, reverse=True)
         self._lists.append((due, entries))
         self._push_list(len(self._lists) - 1)
@@ -65,7 +66,7 @@ class Deadlines:
             self._push((entries[-1][0], due, _BEFORE_KEYS, number))
 
     def _push_entries(self, number: int, deadline_ms: int) -> None:
-        """Queue a list's entries of this deadline singly, and the rest as a list."""
+        """Queue each entry that has this deadline singly, and the rest as a list."""
         due, entries = self._lists[number]
         while entries and entries[-1][0] == deadline_ms:
             _, key = entries.pop()

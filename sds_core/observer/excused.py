@@ -26,8 +26,10 @@ class Excuse(NamedTuple):
 
 
 Excusing = Callable[[int, int], Excuse | None]
-"""Returns the excuse for evidence that began and was found at these times, Unix ms;
-None if the evidence counts."""
+"""Returns the excuse for evidence; None if the evidence counts.
+
+The arguments are the times at which the evidence began and was found, Unix ms.
+"""
 
 
 Found = tuple[int, int, int]
@@ -39,7 +41,7 @@ class ExcusedFindings(NamedTuple):
     """Findings of one kind in the window of a verdict; some of them are excused.
 
     Attributes:
-        excuse: Why they are excused, for the period from the first excuse to the last.
+        excuse: The reason of the first excuse, and the period that covers all excuses.
         excused: Number of excused findings, at least 1.
         counted: Number of findings that count.
         holds_back: Whether the alert would fire if the excused findings counted, but
