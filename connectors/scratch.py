@@ -27,7 +27,7 @@ _log = logging.getLogger("sds-monitor")
 
 
 def scratch_root() -> Path:
-    """Return the parent of this user's scratch directories, which may not exist."""
+    """Return the parent of this user's scratch directories, without creating it."""
     return Path(tempfile.gettempdir()).resolve() / f"sds-monitor-{os.getuid()}"
 
 
@@ -51,7 +51,8 @@ def claim_scratch(root: Path | None = None) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))
     for directory in _not_named(_unlocked(root)):
         shutil.rmtree(directory, ignore_errors=True)
-    # Another process would remove an unlocked directory with the final name.
+    # Lock the directory before it gets its final name: other processes remove
+    # unlocked directories with final names.
     made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
     # The lock lasts as long as the process.
     _lock(made)

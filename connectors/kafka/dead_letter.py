@@ -53,8 +53,8 @@ _SMALLEST_BYTES = 4_096
 """Maximum size of a dead letter that is written again after a refusal."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
-"""The writer waits for Kafka after this many bytes: the client's buffer has no
-limit."""
+"""Size of sent records above which the writer waits for Kafka, because the client does
+not limit its buffer."""
 
 
 class _Sent(NamedTuple):
@@ -84,8 +84,8 @@ class DeadLetterWriter(LazyProducer):
     def write(self, letters: Sequence[DeadLetter]) -> int:
         """Copy the records; return the number of dead letters that Kafka refuses.
 
-        Kafka has acknowledged every dead letter that it does not refuse. A record that
-        retention has already removed is not copied, and is not in the returned number.
+        When the call returns, Kafka has acknowledged all other dead letters. A record
+        that retention has already removed is not copied, and is not counted.
         A record that Kafka refuses is cut to the smallest size and written again. The
         first refusal is logged.
 

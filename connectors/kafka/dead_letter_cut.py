@@ -17,14 +17,14 @@ _OWN_BYTES = 2_048
 """Maximum size of the headers that a dead letter adds."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""How many characters of a header name are kept, and how many bytes of its content or a
-key."""
+"""A cut keeps this many characters of a header name, and this many bytes of a header's
+content or of a key."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 
 
 class CutPart(msgspec.Struct, frozen=True):
-    """Size and hash of a part of a record before it was cut.
+    """Size and hash of a part of a record before the part was cut.
 
     Attributes:
         bytes: The size of the part.
@@ -45,8 +45,8 @@ _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 class Fitted(NamedTuple):
     """The record for a dead letter, and the parts that were cut.
 
-    If `key` is None, `value` is not None, because the client cannot write a record with
-    neither. `headers` lacks the headers that a dead letter adds.
+    If `key` is None, `value` is not None, because the client requires a key or a value.
+    `headers` does not include the headers that a dead letter adds.
     """
 
     key: bytes | None
@@ -58,10 +58,11 @@ class Fitted(NamedTuple):
 def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     """Return a record as a dead letter of at most `limit_bytes`.
 
-    A value that is longer than any frame is omitted. All other parts stay whole if the
-    record is within the limit. If a record is too large, headers and key each get at
-    most a quarter of the space, and the start of the value gets the rest. The limit
-    applies before compression. A limit below `_OWN_BYTES` may be exceeded.
+    If a value is longer than the maximum frame, it is omitted. All other parts stay
+    whole if the record is within the limit. If a record is too large, its headers get
+    at most a quarter of the space, and a key of more than a quarter is cut to at
+    most `_KEPT_BYTES`. The start of the value gets the rest. The limit applies before
+    compression. The result may exceed a limit below `_OWN_BYTES`.
     """
     key, value = record.key, record.value
     headers = [
@@ -92,7 +93,7 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
 
 
 def decode_cuts(content: bytes | None) -> Cuts:
-    """Return the cut parts that a header lists; empty if it is absent or invalid."""
+    """Return the cut parts in a header; empty if the header is absent or invalid."""
     try:
         return _CUTS.decode(content) if content else {}
     except msgspec.MsgspecError:

@@ -28,7 +28,7 @@ class StoredLetter(NamedTuple):
     """A dead letter as stored in its topic.
 
     Attributes:
-        reason: Why the record is a dead letter: a `Reason` of any version.
+        reason: Why the record is a dead letter: a `Reason` of any release.
         source: Place of the original record.
         size_bytes: Original size of the value if it is cut; None if it is whole.
         record: The original record, with its original place.

@@ -49,8 +49,8 @@ def wait_until_listening(settings: KafkaSettings) -> None:
     broker leaves a thread and open sockets behind.
 
     Raises:
-        KafkaRefused: A broker refuses the client. This error does not wait for the
-            timeout.
+        KafkaRefused: A broker refuses the client. The function then does not wait for
+            the timeout.
         KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file in the security settings cannot be used.
     """
@@ -65,7 +65,7 @@ def wait_until_listening(settings: KafkaSettings) -> None:
 
 
 def check_admission(settings: KafkaSettings) -> Exception | None:
-    """Try each broker; return None if one accepts, else a possibly temporary error.
+    """Return None if a broker accepts the client, else an error that may be temporary.
 
     Raises:
         KafkaRefused: No broker accepts the client, and at least one broker refuses the
@@ -230,7 +230,7 @@ class _ClosedAfterAnswer(ConnectionResetError):
 
 
 class _SpeaksTls(Exception):
-    """To a request in plain text, the broker answered with a TLS alert."""
+    """The broker answered a request in plain text with a TLS alert."""
 
 
 class _Conversation:

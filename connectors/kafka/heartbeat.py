@@ -25,8 +25,8 @@ def heartbeats(
 ) -> Iterator[None]:
     """Write a heartbeat to every partition at intervals while the block runs.
 
-    Heartbeats advance the monitor's event time while no traffic arrives. They have no
-    sequence number: they show that the monitor reaches Kafka, not that a tap works.
+    Heartbeats advance the monitor's event time while no traffic arrives. They show that
+    the monitor reaches Kafka, not that a tap works. They have no sequence number.
     """
     stop = threading.Event()
     thread = threading.Thread(

@@ -40,9 +40,9 @@ _NO_ID = "0" * 32
 class Topic(NamedTuple):
     """The topics in `KafkaSettings`, as the brokers describe them now.
 
-    `id` has the form of Kafka's tools. Ids of several topics are separated by commas. A
-    recreated topic gets another id. Brokers before Kafka 2.8 report no id. Partitions
-    are in ascending order.
+    `id` has the form that Kafka's tools print. Ids of several topics are separated by
+    commas. A recreated topic gets another id. Brokers before Kafka 2.8 report no id.
+    Partitions are in ascending order.
     """
 
     id: str | None
@@ -151,7 +151,7 @@ class TopicOffsets:
         def ask(admin: KafkaAdminClient) -> None:
             errors = admin.alter_group_offsets(group, committed)
             for error in errors.values():
-                # Other errors are ignored, for example if the group has members.
+                # Permanent errors are ignored, for example that the group has members.
                 if error.retriable:
                     raise error
 
@@ -214,13 +214,13 @@ class TopicOffsets:
         try:
             return ask(self._admin)
         except KafkaError:
-            # A client that lost its broker may not reconnect.
+            # A client that lost its broker does not always reconnect.
             self.close()
             raise
 
 
 def _printed(topic_id: str | None) -> str:
-    """Return an id in the form of Kafka's tools; empty for no id."""
+    """Return an id in the form that Kafka's tools print; empty for no id."""
     number = uuid.UUID(topic_id or _NO_ID)
     if not number.int:
         return ""
@@ -238,9 +238,10 @@ def controller_time_ms(admin: KafkaAdminClient) -> int | None:
     """Return the time of the active controller, Unix ms; None if it is unknown.
 
     A read-only client finds a broker's time only in the state of the metadata quorum.
-    There, "last fetch" of the active controller is the time of its answer (KIP-836;
-    `LeaderState.describeReplicaState` in apache/kafka). The request requires Kafka 3.3
-    or newer with KRaft, the right to describe the cluster, and an active controller.
+    In this state, the last fetch of the active controller has the time at which the
+    controller answers (KIP-836; `LeaderState.describeReplicaState` in apache/kafka).
+    The request requires Kafka 3.3 or newer with KRaft, the right to describe the
+    cluster, and an active controller.
 
     Raises:
         KafkaError: No broker answered.

@@ -29,12 +29,13 @@ _GREATEST_TIMESTAMP_NS = 2**63 - 1
 _MOST_UNFLUSHED_BYTES = 16 * 1024 * 1024
 """Size of unflushed records above which `write` waits until Kafka has them all.
 
-kafka-python has no limit: its thread can be slower than ours. Without a wait, a long
-file would fill the memory, and records would exceed the delivery timeout.
+kafka-python does not limit its buffer, and its thread can be slower than `write`.
+Without a wait, a long file would fill the memory, and records would exceed the delivery
+timeout.
 """
 
 _RECORD_BYTES = 1_000
-"""Memory for a record that waits in the producer, besides its bytes."""
+"""Memory of a record in the producer's buffer, in addition to the record's bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return the length of the shortest prefix that contains every partition."""
+    """Return the length of the shortest prefix of `records` with every partition."""
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):

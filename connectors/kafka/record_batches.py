@@ -25,7 +25,7 @@ _SIZE_BYTES = 4
 
 
 class HeaderName(str):
-    """A header name, as returned by `header_name`, that kafka-python can write."""
+    """A result of `header_name`, as a string that kafka-python can write."""
 
     __slots__ = ()
 
@@ -112,7 +112,10 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
 
 
 def _read_bytes(buffer: bytearray, pos: int) -> tuple[bytes | None, int]:
-    """Read a length, then that many bytes; return these or None, and the next place."""
+    """Read a length and that many bytes; return the bytes and the next position.
+
+    If the length is negative, return None instead of the bytes.
+    """
     length, pos = decode_varint(buffer, pos)
     if length < 0:
         return None, pos

@@ -68,7 +68,9 @@ def read_places(
     places: Iterable[tuple[int, int]],
     client: Client = Client.CONFLUENT,
 ) -> Iterator[RawRecord]:
-    """Yield the records that still exist at some partitions and offsets, in order.
+    """Yield the records that still exist, in order of partition and offset.
+
+    `places` has the partition and the offset of each record.
 
     Raises:
         KafkaUnreachable: No broker answered.

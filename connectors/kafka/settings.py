@@ -19,7 +19,7 @@ MAX_PARTITIONS = 1_000
 """Maximum number of partitions in a topic that these tools create."""
 
 _NUMBERS_OF_A_TOPIC = 1_000_000
-"""Number of partition numbers for each topic, which is more than any topic needs."""
+"""Size of each topic's range of partition numbers; no topic has more partitions."""
 
 
 class Client(enum.StrEnum):

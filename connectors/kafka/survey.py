@@ -53,7 +53,9 @@ class Survey(NamedTuple):
 def survey(
     settings: KafkaSettings, topics: Collection[str], group: str | None
 ) -> Survey:
-    """Describe topics, and the rights of the settings' user on topics and on a group.
+    """Describe topics, and a user's rights on these topics and on a group.
+
+    The user is the one in `settings`.
 
     Raises:
         KafkaUnreachable: No broker answered, or a broker refuses the request.

@@ -25,7 +25,7 @@ _RECORDS = 50
 """Maximum number of records from each partition: one heartbeat of each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
-"""A read ends after this number of bytes in values and headers: one record may have 32
+"""Size of values and headers above which a read ends, because one record may have 32
 MiB."""
 
 
@@ -72,7 +72,7 @@ class TopicTail:
             # Retention has already deleted the records.
             return []
         except KafkaUnreachable:
-            # A client that lost its broker may not reconnect.
+            # A client that lost its broker does not always reconnect.
             self.close()
             raise
         except KafkaError as error:

@@ -25,10 +25,11 @@ def read_in_order_of_time(
 ) -> Iterator[RawRecord]:
     """Read the records of some partitions, merged by time.
 
-    Within a partition, records are in the order of their offsets. Across partitions, a
-    record is ordered by the greatest time in its partition up to and including the
-    record. A late record thus stays behind its predecessors. If a program writes the
-    records in this order, all partitions advance in time together.
+    Within a partition, records are in the order of their offsets. Records of different
+    partitions are ordered by their peak times: a record's peak time is the maximum time
+    of the record and its predecessors in the partition. A late record thus stays behind
+    its predecessors. If a program writes the records in this order, all partitions
+    advance in time together.
 
     For each partition, `starts` has the first offset and `ends` the offset after the
     last. Errors are those of `consumer.fetch`.
@@ -68,7 +69,11 @@ def _cut(
     ends: Mapping[int, int],
     until_ms: int,
 ) -> dict[int, int]:
-    """Return the offset at which each partition first reaches a time, or its end."""
+    """Return the offset at which each partition first reaches a time.
+
+    The offset is at least the partition's offset in `here`, and at most the offset in
+    `ends`. If a partition does not reach the time, its offset is the one in `ends`.
+    """
     found: Mapping[int, TimedOffset] = {}
     if until_ms <= _LATEST_MS:
         unread = [p for p, offset in here.items() if offset < ends[p]]

@@ -65,8 +65,8 @@ class SnapshotCollector(Collector):
         overall = snapshot_metrics(one.kind for one in views)
         if not snapshot.primed:
             # The job's counters continue from the checkpoint. Until the checkpoint is
-            # read, the counters would be 0, and Prometheus would take the jump from 0
-            # for an increase.
+            # read, the counters would be 0, and Prometheus would count the jump from 0
+            # as an increase.
             early = [
                 metric
                 for metric in overall

@@ -21,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Registry(Protocol):
-    """The interface of a `CollectorRegistry`, complete or restricted to some names."""
+    """The interface of `CollectorRegistry` and `RestrictedRegistry`."""
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""
@@ -31,12 +31,12 @@ Encoder = Callable[[Registry], bytes]
 
 
 def encoder(accept: str) -> tuple[Encoder, str]:
-    """Return the encoder for the format that ``Accept`` requests, and its type."""
+    """Return encoder and content type of the format that ``Accept`` requests."""
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
-        # Another escaping would change names that contain underscores; no scraper
-        # requests one.
+        # Other escapings would change names that contain underscores; no scraper
+        # requests these escapings.
         return library, content_type
     if content_type.startswith("application/openmetrics-text"):
         return openmetrics, content_type
@@ -69,7 +69,8 @@ def openmetrics(registry: Registry) -> bytes:
 
 
 _TEXT = {"counter": ("_total", "counter"), "info": ("_info", "gauge")}
-"""OpenMetrics type -> suffix of a metric's name and type, both in the text format."""
+"""By OpenMetrics type: the suffix that the text format adds to a metric's name, and the
+metric's type in the text format."""
 
 
 def _add_samples(lines: list[str], family: Metric, known: dict[Labels, str]) -> None:

@@ -132,8 +132,8 @@ class Subscription:
 
     A channel may be stopped and started again before its node has subscribed. It then
     has two subscriptions, and the node reports everything twice for a while. Each
-    subscription is its own listener, so the channel receives only from the last
-    subscription.
+    subscription is a listener of its own, and forwards nothing after it ends, so the
+    channel receives only from the last subscription.
     """
 
     def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:

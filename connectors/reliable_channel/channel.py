@@ -49,14 +49,15 @@ _log = logging.getLogger("sds-monitor")
 _NS_PER_MS = 1_000_000
 
 NODE_TIMEOUT_S = 60.0
-"""Time limit of a call to the node: retries and other queries wait until it ends."""
+"""Default time limit of a call to the node. Retries and other queries wait until the
+call ends."""
 
 STOP_WAIT_S = 5.0
 """Default time limit of `stop`. The network returns most accepted messages within two
 seconds."""
 
 Handler = Callable[[Any], object]
-"""Receives an event; it is called in the event loop and must not block it."""
+"""Receives an event in the event loop; the handler must not block the loop."""
 
 _PUBLISHED = {published: name for name, published in LIP_173_NAMES.items()}
 
@@ -68,7 +69,8 @@ def _event_name(name: str) -> EventName:
 class SteadyClock:
     """Unix time that never decreases.
 
-    While the system's clock is behind, the monotonic clock advances this time.
+    While the system's clock is earlier than this time, the monotonic clock advances
+    this time.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ class AnyTruth(Protocol):
         """Add the next event."""
 
     def document(self) -> Mapping[str, Any]:
-        """Return the report of a correct monitor, in values of JSON."""
+        """Return the report of a correct monitor, as JSON values."""
 
 
 class Simulation(NamedTuple):

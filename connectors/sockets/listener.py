@@ -37,7 +37,7 @@ class AddressUnusable(OSError):
 
 
 def are_scarce(number: int, reserve: int) -> bool:
-    """Return whether fewer descriptors are free than `reserve`.
+    """Return whether fewer than `reserve` descriptors are free.
 
     `number` is the descriptor that was opened last: the system assigns the lowest free
     number, so all lower numbers are open. In a busy process, counting the open
