@@ -131,8 +131,8 @@ def opened_sweep(
 ) -> Iterator[SweepWriter]:
     """Lock a directory to add runs; a missing directory is created.
 
-    A directory belongs to one grid and to one version of the simulator; one of its
-    files contains both.
+    A directory belongs to one grid and to one version of the simulator. Its file
+    ``grid.json`` contains the grid and the version.
 
     Raises:
         SweepRefused: The directory has other content or is not writable, or another
@@ -242,8 +242,8 @@ def _table(results: SweepResults) -> pa.Table:
 
 
 _PREFIX: Final = "plan_"
-"""Prefix of the columns of settings: some figures and settings have the same names."""
-# The value of each setting determines the type of the setting's column.
+"""Prefix of the names of columns with settings: some figures have the same names."""
+# The values of these settings determine the types of the columns.
 _EXAMPLE = ChannelPlan(
     participants=2, messages_per_day=1.0, fetch_after_s=0.0, filter_ids=0
 )

@@ -13,14 +13,14 @@ from sds_core.text import printable, shorten
 _log = logging.getLogger("sds-monitor")
 
 _LONGEST_NAMES = 200
-"""Maximum number of characters of a certificate's names in the log."""
+"""Maximum length of the list of a certificate's names in the log, characters."""
 
 
 class NewestContext(ssl.SSLContext):
     """A server's context that uses the newest TLS settings for each connection.
 
-    A certificate can thus be replaced while the server runs. `asyncio` calls no other
-    method than `wrap_bio`.
+    A certificate can thus be replaced while the server runs. `asyncio` calls only the
+    method `wrap_bio` of a context.
     """
 
     def __new__(cls, newest: Callable[[], ssl.SSLContext]) -> Self:
@@ -36,9 +36,10 @@ class NewestContext(ssl.SSLContext):
 
 
 class ChosenClientsContext(ssl.SSLContext):
-    """The context of a server for clients whose certificate has an allowed name.
+    """A server's context that accepts only clients with an allowed name.
 
-    A name is a subject alternative name: DNS name, address, e-mail address or URI.
+    A name is a subject alternative name of the client's certificate: DNS name, address,
+    e-mail address or URI.
     Names are compared exactly, as in Prometheus' exporter toolkit
     (prometheus/exporter-toolkit:web/tls_config.go, VerifyPeerCertificate).
     """

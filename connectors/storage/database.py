@@ -58,14 +58,14 @@ class Format(NamedTuple):
 class SqliteFile:
     """A file with one kind of state; a context manager that closes it.
 
-    Opening a file may raise each of the errors above. Methods that write raise
+    Opening a file may raise any error of this module. Methods that write raise
     `StorageError`, and methods that read raise `StorageUnreadable`.
 
     Args:
         path: The file; it is created if it is missing.
         survives_power_loss: Whether to wait for the disk at each change. If False, a
-            power failure may lose the last changes, but the end of the process loses no
-            changes.
+            power failure may lose the last changes, but no change is lost when the
+            process ends.
     """
 
     def __init__(self, path: Path, form: Format, *, survives_power_loss: bool) -> None:

@@ -30,7 +30,7 @@ _WRITTEN_AFTER_NS = 120 * 1_000_000_000
 """Age after which data counts as on the disk; the kernel usually needs 30 s."""
 
 _LEAST_FREE_BYTES = 256 * 1024
-"""With less free space, SQLite cannot create the file that its readers share."""
+"""Free space that SQLite needs to create the file that its readers share."""
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
 
 
 def _refusal_of(directory: Path) -> int | None:
-    # Only a write shows how much space a quota or a reserve of the file system leaves.
+    # If a quota or the file system's reserve limits the space, only a write shows it.
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(_LEAST_FREE_BYTES))
@@ -129,8 +129,8 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # The process that created an existing directory may have ended before it synced. A
-    # process without permission to open the parent has not created the directory.
+    # Another process may have created the directory and ended before it synced the
+    # parent. If this process cannot open the parent, it did not create the directory.
     with suppress(PermissionError):
         sync(path.parent)
 
@@ -139,8 +139,9 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a new file that durably replaces `path` when the block ends.
 
-    Until the block ends without an error, `path` stays unchanged. Until then, the new
-    file is at `unfinished`, on the same disk; after an error, the new file is removed.
+    While the block runs, `path` stays unchanged, and the new file is at `unfinished`,
+    which must be on the same disk. If the block raises an error, `path` also stays
+    unchanged, and the new file is removed.
     """
     unfinished = unfinished or path.with_name(f"{path.name}.new")
     try:

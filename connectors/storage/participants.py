@@ -1,8 +1,9 @@
 """Participants in one SQLite file: for each, a snapshot and the later changes.
 
-A snapshot of a busy participant has tens of megabytes. The change of one call is only a
-little larger than its frame. Each call therefore appends only its change. When the
-changes are larger than the last snapshot, a new snapshot replaces them.
+A snapshot of a busy participant has tens of megabytes. A change that one call makes is
+only a little larger than the frame of the call, so each call appends only its change.
+When the changes are larger than the last snapshot and than 4 MiB, a new snapshot
+replaces them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from connectors.storage.database import Format, SqliteFile
 from sds_core.message_channel import MessageChannel, Profile
 
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
-"""Changes below this size load quickly, so no new snapshot is taken."""
+"""Total size of changes up to which no new snapshot is taken: they load quickly."""
 
 _FORMAT: Final = Format(
     b"SDSp",
@@ -68,7 +69,7 @@ class ParticipantStore(SqliteFile):
         random: Random,
         profile: Profile,
     ) -> MessageChannel:
-        """Return the stored participant or a new one, which records its changes.
+        """Return the stored or a new participant; the participant records its changes.
 
         The time is in Unix ms. `random` determines the times and ids of sync messages.
 

@@ -44,7 +44,7 @@ CREATE TABLE note (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 
 
 class OtherFanOutStored(StorageUnreadable):
-    """The file has a tree with another fan-out."""
+    """The fan-out of the stored tree is not the expected fan-out."""
 
     def __init__(self, path: Path, stored: int, expected: int) -> None:
         super().__init__(path, f"its tree has the fan-out {stored}, not {expected}")
@@ -78,8 +78,8 @@ class SqliteTree(SqliteFile):
     ) -> None:
         """Replace the tree on disk atomically by a tree that was derived from it.
 
-        `values` may contain values of new messages, by message. Notes are named values
-        that change together with the tree.
+        `values` may map new messages to their values. Notes are named values that
+        change together with the tree.
         """
         with self._writing() as database:
             self._write_tree(tree)

@@ -39,7 +39,7 @@ _MAX_HANDSHAKES = 100
 """Maximum number of connections whose clients are not yet accepted as peers."""
 
 _CREDENTIAL_BYTES = 1_024
-"""Maximum length of a frame from an untrusted client: the frame contains a token."""
+"""Maximum length of a client's first frame if this frame must contain a token."""
 
 _MAX_RECORDS = 1_000
 """Maximum number of records in one request."""

@@ -19,7 +19,7 @@ class Timeouts(NamedTuple):
 
     Attributes:
         connect_s: Limit for opening a connection.
-        first_s: Limit for the TLS handshake of a peer, and also for its first frame.
+        first_s: Limit for a peer's TLS handshake, and also for the peer's first frame.
         step_s: Limit for each part that the other side sends or receives.
         session_s: Limit for a whole connection.
         retry_s: Wait before the second connection. Each further wait is twice as long,
@@ -80,7 +80,7 @@ class FrameStream:
         return self._read.popleft()
 
     async def write(self, frames: Iterable[Frame]) -> None:
-        """Send frames; a thread creates them no faster than the peer receives.
+        """Send frames; a thread creates them no faster than the peer receives them.
 
         Raises:
             TimeoutError: The other side received no part of the frames in time.
@@ -102,5 +102,5 @@ class FrameStream:
                 async with asyncio.timeout(self._step_s):
                     await self._writer.wait_closed()
         finally:
-            # Otherwise, if the peer does not read, the unsent bytes stay in memory.
+            # If the peer does not read, unsent bytes stay in memory until the abort.
             self._writer.transport.abort()

@@ -1,7 +1,7 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-An invalid message does not affect other messages of its page. For bytes that are not an
-answer of the API, functions raise an error in `UNREADABLE`.
+An invalid message does not affect other messages of its page. If the bytes are not an
+answer of the API, functions raise one of the errors in `UNREADABLE`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 @dataclass(slots=True)
 class Undecodables:
-    """The number of invalid messages in a page, and the reason of the first."""
+    """The number of invalid messages in a page, and the error of the first of them."""
 
     count: int = 0
     reason: str = ""
@@ -39,7 +39,7 @@ class Undecodables:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: what a node's cache had for a topic; the read has emptied the cache.
+    """A page: the messages that a node had cached for a topic, and has now deleted.
 
     Messages are in no particular order. If the end of the page is missing, `broken_off`
     has the reason; otherwise, `broken_off` is empty.
@@ -99,7 +99,7 @@ def read_page(body: bytes) -> Page:
 
 
 class StoreAnswer(msgspec.Struct, rename="camel"):
-    """The answer of a store with unparsed messages.
+    """The answer of a store; its messages are not parsed yet.
 
     `status_code` has the meaning of an HTTP status. `pagination_cursor` is the hash of
     the last message in the order of the query. It is None or empty on the last page.
@@ -131,12 +131,12 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
 
 
 def read_store_answer(body: bytes) -> StoreAnswer:
-    """Parse the answer of a store, but not its messages."""
+    """Parse a store's answer, except for the messages in it."""
     return _STORE_ANSWER.decode(body)
 
 
 def read_subscription_status(body: bytes) -> str:
-    """Return the status of a filter subscription as free text of the node."""
+    """Return the node's text about the status of a filter subscription."""
     return _FILTER_ANSWER.decode(body).status_desc
 
 

@@ -55,7 +55,7 @@ _LARGE_BYTES = 1024 * 1024
 _QUOTED_CHARACTERS = 200
 
 _BUSY = frozenset({429, 503, 504})
-"""Statuses (of HTTP, or of the store in its answer) after which a retry may succeed."""
+"""Statuses of HTTP, or in a store's answer, after which a retry may succeed."""
 
 _TOTAL_TIMEOUTS = 6
 """Time limit of a whole answer, as a multiple of the timeout of one step."""
@@ -77,7 +77,10 @@ class NodeClient:
         self._request_ids = count(1)
 
     async def subscribe_relay(self, pubsub_topics: Sequence[str]) -> None:
-        """Make the node cache messages of these pubsub topics; repeats do no harm."""
+        """Let the node subscribe to pubsub topics and cache their messages.
+
+        Repeated calls do no harm.
+        """
         await self._ask("POST", "/relay/v1/subscriptions", json=list(pubsub_topics))
 
     async def relay_messages(self, pubsub_topic: str) -> Page:
@@ -110,7 +113,10 @@ class NodeClient:
     async def subscribe_filter(
         self, pubsub_topic: str, content_topics: Sequence[str]
     ) -> None:
-        """Make the node cache a filter subscription's messages; repeats do no harm."""
+        """Let the node's filter subscribe to content topics and cache their messages.
+
+        Repeated calls do no harm.
+        """
         answer = await self._ask(
             "POST",
             "/filter/v2/subscriptions",
@@ -127,7 +133,7 @@ class NodeClient:
             raise NodeRefused(self.url, answer.request, answer.status, status)
 
     async def filter_messages(self, content_topic: str) -> Page:
-        """Read and empty the cache of the node's filter for a content topic.
+        """Read and empty the node's filter cache of a content topic.
 
         Raises:
             NotSubscribed: Subscribe first.
@@ -185,7 +191,7 @@ class NodeClient:
         return replace(page, broken_off=answer.broken_off or page.broken_off)
 
     async def _ask(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request; if its answer is lost, no data is lost."""
+        """Send a request that empties no cache, so a lost answer loses no messages."""
         answer = await self._exchange(method, path, **rest)
         if answer.status >= httpx.codes.BAD_REQUEST:
             raise self._refused(answer, answer.status, answer.detail)

@@ -72,7 +72,7 @@ class NodeUntrusted(NodeUnreachable):
 class NodeRefused(NodeError):
     """The node answered with an error.
 
-    `status` is the status of HTTP, or of the store inside an answer. `detail` is text
+    `status` is the HTTP status, or the status in a store's answer. `detail` is text
     from the node, at most 200 characters.
     """
 

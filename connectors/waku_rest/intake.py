@@ -118,8 +118,8 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # The second limit is lower: with a single limit, the log would
-                # alternate between "full" and "has room".
+                # This limit is lower than the limit for "full". If both were equal, the
+                # log would alternate between "full" and "has room".
                 self._full.ends("the spool has room again")
             return result
 
@@ -144,12 +144,12 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
                 continue
             skipped.append(skip)
-            # Stores return no messages on other topics, so these hashes need not be
-            # stored.
+            # Stores return only messages on selected topics, so hashes of messages on
+            # other topics need not be stored.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
-        # Records get the time at which they are stored, not read, so that record times
-        # never decrease.
+        # The record time is the time at which a message is stored. If it were the time
+        # at which the message was read, record times could decrease.
         accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
             self._figures.skipped[skip] += 1

@@ -18,12 +18,12 @@ A cache holds some thousands of messages, and a store page holds 100.
 """
 
 MAX_ELEMENT_BYTES = 8 * 1024 * 1024
-"""Maximum length of one message: the longest decoded frame, 4 MiB, in base64. Relays
-transmit at most 150 KiB."""
+"""Maximum length of one message. In base64, the longest frame that can be decoded,
+4 MiB, is shorter. Relays transmit at most 150 KiB."""
 
 MAX_MARKS = 50 * MAX_ELEMENTS
-"""Maximum number of quotes, commas, brackets and escapes, of which a message has about
-30."""
+"""Maximum number of quotes, commas, brackets and escapes in a list. One message has
+about 30."""
 
 _STEP_BYTES = 64 * 1024
 _SHOWN_BYTES = 200

@@ -39,7 +39,7 @@ A message is at most 150 kB (64/WAKU2-NETWORK), so the records have at most 75 M
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""How long a hash stays stored after the last store read that covers its message."""
+"""How long a hash stays stored when store reads no longer cover its message."""
 
 _log = logging.getLogger("sds-monitor")
 
@@ -108,8 +108,8 @@ class Mirror:
             )
             intake = Intake(context)
             was_killed = await intake.use(self._spool.begin)
-            # If only stores are read, the kill loses nothing, because a store can be
-            # read again.
+            # If only stores are read, a killed mirror loses no messages, because a
+            # store can be read again.
             if was_killed and self._settings.listen is not Listen.NONE:
                 self._figures.losses[Loss.UNCLEAN_START] += 1
                 await intake.use(self._spool.skip_number)

@@ -58,7 +58,7 @@ class Trouble:
             self._until_ms = self._now_ms()
 
     def ends(self, message: str, more: str = "") -> None:
-        """Log the end of the failure and its duration; `more` are further facts."""
+        """Log the end of the failure and its duration; append `more` to the line."""
         if self._since_ms is None:
             return
         until_ms = self._now_ms() if self._until_ms is None else self._until_ms

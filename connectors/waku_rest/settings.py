@@ -33,8 +33,8 @@ class MirrorSettings:
         store: Whether the mirror also reads the nodes' stores.
         cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of the
             node; its filter cache is fixed at 50).
-        poll_interval_s: Wait between two reads of a page, seconds. After a full page,
-            the mirror does not wait.
+        poll_interval_s: Wait between two reads of a node's cache, seconds. If a read
+            returns at least half of the cache's maximum, the mirror does not wait.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
         backfill_s: How far back a new mirror reads from stores, seconds.
         spool_bytes: Size of the spool above which the mirror pauses reading.

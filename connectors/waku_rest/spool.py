@@ -52,7 +52,7 @@ _ROW_BYTES = 64
 """Approximate size of a row without key, value and headers."""
 
 _QUESTION = 500
-"""Maximum number of hashes in one query, because some builds of SQLite limit
+"""Maximum number of hashes in one query. Some builds of SQLite limit the number of
 parameters."""
 
 
@@ -71,7 +71,8 @@ class Spooled(NamedTuple):
     Attributes:
         id: Position in the order of writing.
         at_ms: Record time, Unix ms.
-        seq: Sequence number of the frame; for a heartbeat, of the frame before it.
+        seq: Sequence number of the frame. For a heartbeat, the last used sequence
+            number.
         key: Channel id; None for heartbeats, or if it is unknown.
         headers: Headers without `observer` and `seq`.
     """
@@ -90,7 +91,7 @@ class Spooled(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """The interval of senders' times for which a node's store was read, Unix ms."""
+    """The span of the sender's time, Unix ms, for which a node's store was read."""
 
     from_ms: int
     up_to_ms: int
@@ -115,7 +116,7 @@ class Spool:
         count: Number of waiting records, including heartbeats.
         size_bytes: Size of the waiting records, bytes.
         forgotten_ms: Hashes accepted before this time, Unix ms, have been deleted; 0 if
-            none has.
+            no hashes have been deleted.
 
     Raises:
         StateUnusable: Another mirror uses the directory, or the directory belongs to
@@ -202,8 +203,8 @@ class Spool:
     ) -> int:
         """Store unknown messages durably; return their number.
 
-        The messages were received at `at_ms`, Unix ms. Unselected messages (`unwanted`)
-        become known, but get no record.
+        `at_ms` is the record time, Unix ms. Unselected messages become known, but get
+        no record; `unwanted` has their hashes.
         """
         known = self.known(message.message_hash for message in messages)
         new: dict[bytes, Incoming] = {}
@@ -245,7 +246,7 @@ class Spool:
         self.size_bytes += len(headers) + _ROW_BYTES
 
     def known(self, hashes: Iterable[bytes]) -> set[bytes]:
-        """Return the hashes that `accept` has stored."""
+        """Return those of the given hashes that `accept` has stored."""
         wanted = list(hashes)
         found: set[bytes] = set()
         for first in range(0, len(wanted), _QUESTION):
@@ -270,7 +271,10 @@ class Spool:
         ]
 
     def written(self, records: Sequence[Spooled]) -> None:
-        """Delete the oldest records, which Kafka has acknowledged, in order."""
+        """Delete records that Kafka has acknowledged or permanently refused.
+
+        `records` must be the oldest records of the spool, in order.
+        """
         with self._database as database:
             freed = database.execute(
                 "DELETE FROM spool WHERE id <= ? "

@@ -57,7 +57,7 @@ class StoreListing:
     ) -> dict[bytes, tuple[str, WakuMessage]]:
         """Return the pubsub topic and the message for each hash that the store has.
 
-        The pubsub topics in `hashes` are used if the node does not return them.
+        If the node does not return a pubsub topic, the one in `hashes` is used.
         """
         found = {}
         async with open_client(self._settings) as http:

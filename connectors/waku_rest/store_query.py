@@ -129,9 +129,9 @@ def onward_query(
 ) -> StoreQuery:
     """Return the query for the messages after the last message of a tree.
 
-    Both sides may lack messages that were sent after the synchronisation began
-    (75/WAKU2-SYNC, Implementation). The time of the last message is included, because
-    another message may have the same time.
+    After a synchronisation, the trees of both peers may lack messages that were sent
+    after the synchronisation began (75/WAKU2-SYNC, Implementation). The time of the
+    last message is included, because another message may have the same time.
     """
     last = tree.last()
     start_ns = 1 if last is None else last.timestamp_ns
