@@ -1,7 +1,8 @@
 """Compiles the core, whose Python sources also run without compilation.
 
 `tree` reads the sources, `derive` writes Cython's input, and `build` compiles the
-input. CONTRIBUTING, "The compiled core", explains the marks and types in the sources.
+input. In CONTRIBUTING, "The compiled core" explains the decorators and types in the
+sources.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(settings: _Settings = None) -> list[str]:
-    """Return the build requirements, with a compiler if no installed one works."""
+    """Return the build requirements; add a compiler if no installed compiler works."""
     needed: list[str] = build_meta.get_requires_for_build_wheel(settings)
     if not _is_wanted():
         return needed
@@ -79,7 +79,7 @@ def build_editable(
 
 
 class CompiledWheel(bdist_wheel):
-    """A wheel; with a compiled core, only for this Python and platform."""
+    """A wheel. With a compiled core, it is only for this Python and platform."""
 
     def finalize_options(self) -> None:
         """See `Command`."""
@@ -93,7 +93,7 @@ class CompiledWheel(bdist_wheel):
 
     def run(self) -> None:
         """See `Command`."""
-        # Otherwise, setuptools would add the files of an earlier build.
+        # setuptools would add the files that an earlier build left in this directory.
         built = Path(self.get_finalized_command("build").build_lib)
         shutil.rmtree(built / "sds_core" / "core", ignore_errors=True)
         super().run()

@@ -29,11 +29,13 @@ With -fwrapv, signed integers wrap around. Cython's structures need
 -fno-strict-aliasing."""
 
 _BUILDER = "builder"
-"""File in a compiled core with one hash over package `compiler`, Cython and flags."""
+"""File in a compiled core. It holds one hash of the sources of package `compiler`,
+Cython's version and the flags."""
 
 _WHOLE = "whole"
-"""File that marks a complete build. An interrupted build may leave incomplete files
-that are newer than their sources."""
+"""File that marks a build without incomplete files. If this file is missing, the next
+build starts from scratch: an interrupted build may leave incomplete files that are
+newer than their sources."""
 
 
 def is_current(root: Path, flags: Sequence[str] = ()) -> bool:
@@ -57,8 +59,8 @@ def build(
     """Compile a source tree's core if it is out of date; return the core's directory.
 
     Builds of the same tree run one after another. An interrupted build leaves nothing
-    that Python would load. By default, `find_compiler` selects the compiler, and as
-    many compilers as CPU cores run.
+    that Python would load. By default, `find_compiler` selects the compiler, and
+    `jobs`, the number of parallel processes, is the number of CPU cores.
 
     Raises:
         compiler.c_compiler.CompilerMissing: No compiler works, or Cython is missing.
@@ -128,7 +130,7 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(make_module, (*MODULES, SHARED)))
     except (cython_step.CompileError, CompilationFailed):
-        # A failed step leaves no half-written file, so the next build reuses the files.
+        # A failed step leaves only complete files, so the next build can reuse them.
         (work / _WHOLE).touch()
         raise
     (work / _WHOLE).touch()

@@ -40,7 +40,7 @@ class HeadersMissing(CompilerMissing):
 
 
 class CompilationFailed(Exception):
-    """A compiler refuses a source; `output` is its message."""
+    """A compiler refuses a source; `output` is the compiler's message."""
 
     def __init__(self, source: Path, output: str) -> None:
         super().__init__(f"{source.name} cannot be compiled:\n{output.strip()}")
@@ -48,7 +48,7 @@ class CompilationFailed(Exception):
 
 
 class Compiler(NamedTuple):
-    """A C compiler, as its command line without flags."""
+    """A C compiler; `command` is its command line without flags."""
 
     command: tuple[str, ...]
 

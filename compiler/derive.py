@@ -1,8 +1,7 @@
 """Translates an annotated module to the input of Cython: a source and a .pxd file.
 
-Cython requires the types of attributes and arguments in the .pxd file. All other
-statements keep their line numbers, so a traceback names the line of the original
-module.
+Cython requires the types of attributes and arguments in the .pxd file. The derived
+source keeps the line numbers, so a traceback names the line of the original module.
 """
 
 from __future__ import annotations
@@ -348,7 +347,7 @@ class _Derivation:
         return _C_TYPES.get(name, "object")
 
     def _hint(self, annotation: ast.expr, *, is_local: bool = False) -> str | None:
-        """Return an annotation in Cython's types; None if Cython needs none."""
+        """Translate an annotation to a Cython type; None if Cython needs no type."""
         inner = self._optional(annotation)
         name = ast.unparse(inner or annotation).split("[")[0]
         if inner is not None and (not is_local or name not in self._visible):
@@ -360,7 +359,10 @@ class _Derivation:
         return _C_TYPES.get(name)
 
     def _check_methods(self) -> None:
-        """Refuse a compiled method as a value: C cannot bind it to an object."""
+        """Refuse undeclared attributes, and compiled methods that are used as values.
+
+        C cannot bind a method to an object.
+        """
         for holder in [None, *self._module.classes.values()]:
             functions = [
                 one

@@ -89,7 +89,7 @@ class Tree:
         return self._modules[name]
 
     def origin(self, module: Module, name: str) -> tuple[Module, str]:
-        """Follow a name's imports; return the module and the name of its definition."""
+        """Follow a name's imports; return the defining module and the name in it."""
         while name in module.imports:
             other, original = module.imports[name]
             found = self.module(other)

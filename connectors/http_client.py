@@ -1,6 +1,7 @@
 """Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
-Logs, errors and process lists show URLs and command lines, so these contain no logins.
+URLs and command lines contain no logins, because logs, errors and process lists show
+URLs and command lines.
 """
 
 from __future__ import annotations

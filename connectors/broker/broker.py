@@ -148,7 +148,7 @@ class EmbeddedBroker:
 
         Raises:
             JavaMissing: No Java 17 or newer was found.
-            BrokerError: See the tree in `connectors.broker.errors`.
+            BrokerError: `connectors.broker.errors` lists the subclasses.
             RuntimeError: This object has started its broker already.
         """
         if self._running is not None:
@@ -290,7 +290,7 @@ def _make_data_dir(wanted: Path | None) -> Path:
 
 @contextmanager
 def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
-    """After an error, remove a temporary directory; translate OSError."""
+    """After an error, remove a temporary directory; wrap OSError in `BrokerError`."""
     try:
         yield
     except BaseException as error:
@@ -307,7 +307,7 @@ def _meta_properties(data_dir: Path) -> Path:
 
 
 def _format(data_dir: Path, run_kafka: list[str]) -> None:
-    # With a leading dash, the id would be parsed as an option.
+    # Kafka's format tool would parse an id with a leading dash as an option.
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     identity = ["-t", cluster_id.replace("-", "A"), "-c", PROPERTIES]
     arguments = ["format", "--standalone", *identity]

@@ -12,7 +12,7 @@ from connectors.kafka.settings import MAX_MESSAGE_BYTES, Mechanism, Protocol
 
 HOST = "127.0.0.1"
 
-# Names in the data directory, which is the broker's working directory.
+# Files and directories in the data directory, which is the broker's working directory.
 DATA = "data"
 PROPERTIES = "server.properties"
 LOG4J = "log4j2.properties"
@@ -102,7 +102,7 @@ class Ports(NamedTuple):
 def write_configuration(
     data_dir: Path, ports: Ports, security: BrokerSecurity | None
 ) -> None:
-    """Write the broker's files; some contain secrets, so only this user can read them.
+    """Write the broker's files so that only this user can read the secrets in them.
 
     Raises:
         OSError: A file cannot be read or written.

@@ -47,8 +47,8 @@ class FoundBroker:
     process: psutil.Process
     parent_pid: int
     parent_started_s: float
-    """Start time of the parent, Unix s; it shows whether a later process has the
-    parent's id."""
+    """Start time of the parent, Unix s; it distinguishes the parent from a later
+    process with the same id."""
     data_dir: Path
     temporary: bool
 
@@ -81,8 +81,8 @@ class FoundBroker:
     def is_left_over(self) -> bool:
         """Return whether the parent no longer runs; False if that is uncertain."""
         try:
-            # If the parent is another process, the broker is an orphan or runs under a
-            # debugger.
+            # If the broker has a parent other than the process that started it, the
+            # broker is an orphan or runs under a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()

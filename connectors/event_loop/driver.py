@@ -33,7 +33,7 @@ class NotStored(RuntimeError):
 
 
 class Driver:
-    """Base of drivers: a context manager that runs a task for deadlines."""
+    """Base class of drivers: a context manager whose task processes deadlines."""
 
     _timer: asyncio.Task[None] | None = None
     _unstored: Exception | None = None

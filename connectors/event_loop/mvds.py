@@ -118,7 +118,7 @@ class NodeDriver(Driver):
                 return message_id
 
     def receive(self, sender: bytes, value: bytes) -> None:
-        """Process a payload of a peer that the transport has authenticated.
+        """Process a payload; the transport must have authenticated its sender.
 
         Raises:
             NotAPayload: The bytes are not a payload.

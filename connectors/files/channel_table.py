@@ -38,7 +38,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # `Any`, because TOML has four types of time; only one of the four is accepted.
+    # `Any`: TOML has four types of date and time, and `__post_init__` accepts only one.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 

@@ -68,13 +68,14 @@ def import_file(
         path: The file.
         settings: Cluster and topic; the topic is created if it is missing.
         now_ms: Wall time, Unix ms.
-        speed: Seconds of record time per second; 0 writes as fast as possible.
+        speed: Seconds of record time per second of wall time; 0 writes as fast as
+            possible.
         stop: Event that ends the import early.
         partitions: Number of partitions of a new topic; None: as many as the file's
             records need.
         restamp: Shift all record times by the same amount, so that the last record has
             the time at which it is written. If `speed` is between 0 and 1, the first
-            record has this time instead.
+            record, instead of the last, has the time at which it is written.
 
     Raises:
         UnreadableFile: A line holds no record; a record is too far in the future; or a
@@ -111,8 +112,9 @@ def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    # No record's time may be later than its writing. So the last record gets the time
-    # of its writing or, if the import is slower than real time, the first record.
+    # No record may have a time later than the time at which it is written. Therefore,
+    # both times are equal for the last record or, if the import is slower than real
+    # time, for the first record.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

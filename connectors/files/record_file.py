@@ -41,8 +41,8 @@ def read_records(path: Path) -> Iterator[RawRecord]:
     At most one line is in memory.
 
     Raises:
-        UnreadableFile: A line holds no record or cannot be read; the records of the
-            lines before it have been returned.
+        UnreadableFile: The file cannot be read, or a line holds no record. The records
+            of earlier lines have been returned.
     """
     number = 0
     try:
@@ -62,7 +62,7 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 
 
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
-    """Write a file of records; when complete, it appears or replaces an older file.
+    """Write a file of records; only a complete file appears or replaces an older file.
 
     A file whose name ends in `.xz` or `.gz` is compressed. Returns the number of
     records written.

@@ -15,7 +15,7 @@ from sds_core.observer.record import RawRecord, header_name, header_name_bytes
 from sds_core.text import printable, shorten
 
 NO_OFFSET = -1
-"""Offset of a record whose line has no offset, as in recordings."""
+"""Offset of a record whose line has no offset (as in the packaged recording)."""
 _LONGEST_REASON = 160
 
 

@@ -57,7 +57,7 @@ class ParquetHistory:
         make_directory(directory)
 
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
-        """Write the rows of each day to a new file; all are durable after the call.
+        """Write each day's rows to a new file; all rows are durable after the call.
 
         After a crash or an error, some days may lack their rows: write all rows again.
         """
@@ -101,7 +101,7 @@ class ParquetHistory:
             for day, directory in days(self._directory / table.name).items():
                 if day < before:
                     # The directory is hidden first: a reader of a half-deleted
-                    # directory would take older rows for the latest.
+                    # directory would treat older rows as the latest.
                     hidden = directory.rename(directory.with_name(f".{directory.name}"))
                     shutil.rmtree(hidden)
 

@@ -88,7 +88,7 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
-# Old rows lack fields that were added later; aggregates ignore these nulls.
+# In old rows, fields that were added later are null; aggregates ignore nulls.
 _ROWS_BY_HOUR = """
 FROM {table}
 WHERE ($channels IS NULL OR list_contains($channels, {label}))
@@ -263,7 +263,7 @@ def _query(
 
 
 def _is_history(directory: Path) -> bool:
-    """Whether a monitor has used a directory: the lock is created before any row."""
+    """Whether a monitor has used a directory: monitors first create the lock."""
     return (directory / LOCK).is_file() or any(
         (directory / table.name).is_dir() for table in TABLES
     )

@@ -1,9 +1,9 @@
 """The three tables of the history for each kind of view, and their rows.
 
-A row is a dictionary of JSON values, with times in Unix ms. The row is in Kafka
-unchanged, and in Parquet with the types of the table's schema. Every row has ``told``,
-its sequence number in the outbox (docs/architecture.md). If several rows have the same
-key, the one with the greatest ``told`` is valid.
+A row is a dictionary of JSON values, with times in Unix ms. Kafka contains the row
+unchanged. Parquet files contain the row with the types of the table's schema. Every
+row has ``told``, its sequence number in the outbox (docs/architecture.md). If several
+rows have the same key, the one with the greatest ``told`` is valid.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ class HistoryTopics(LazyProducer):
     """Writes rows to three topics, which are created if they are missing.
 
     A record's key is a JSON array of the row's key fields; its value is the row as a
-    JSON object. The record's timestamp is the time of writing, at which retention then
-    begins. Event times are in the value. `retention_ms` applies to topics that this
+    JSON object. The record's timestamp is the time of writing, so retention begins at
+    that time. Event times are in the value. `retention_ms` applies to topics that this
     class creates.
     """
 

@@ -2,5 +2,5 @@
 
 import logging
 
-# kafka-python logs every failed attempt to connect; our error reports the result.
+# kafka-python logs every failed attempt to connect; our errors report the failure.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)

@@ -21,8 +21,8 @@ def slices_backward(
     """Yield slices of partitions, newest first, each twice as long as the previous.
 
     The first slice is `length_ms` long and ends at `last_ms`; the oldest slice begins
-    at `first_ms`. `first_ms` and `last_ms` are record times, Unix ms. Slices are read
-    by `consumer.fetch`, and raise its errors.
+    at `first_ms`. `first_ms` and `last_ms` are record times, Unix ms. Reading a slice
+    raises the errors of `consumer.fetch`.
     """
     ends = offsets_at(offsets, partitions, last_ms + 1)
     until_ms = last_ms

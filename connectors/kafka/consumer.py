@@ -151,8 +151,9 @@ def _records_of(
     """Return the messages in the ranges as records, and each partition's next offset.
 
     The fields are read column by column, because calls per record take too long.
-    Messages are in offset order within each partition. `open_ranges` has ranges by
-    partition. Records with a header name that is not UTF-8 have `_UNKNOWN_HEADERS`.
+    Messages are in offset order within each partition. `open_ranges` maps each
+    partition to its range. Records with a header name that is not UTF-8 have
+    `_UNKNOWN_HEADERS`.
     """
     partitions = list(map(number_of, messages))
     offsets = list(map(_OFFSET, messages))
@@ -197,8 +198,8 @@ def _read_headers_again(
 ) -> None:
     """Read with kafka-python the records whose headers confluent-kafka cannot read.
 
-    The records are replaced in place. `nameless` has the indices of the unreadable
-    records, ascending.
+    The records are replaced in place. `nameless` has the ascending indices of
+    these records in `records`.
     """
     places: dict[int, dict[int, int]] = {}
     for index in nameless:
