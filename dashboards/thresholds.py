@@ -56,7 +56,7 @@ BEFORE_WINDOW = timedelta(days=1)
 compared."""
 
 BLIND_FOR = timedelta(minutes=1)
-"""One or two scrapes are enough: a verdict that is blind stays blind for ten
+"""A wait of one or two scrapes is enough, because a blind verdict stays blind for ten
 minutes."""
 
 BLIND_STILL = timedelta(minutes=15)
@@ -73,9 +73,9 @@ EXPIRED_SHARE = 0.5
 
 REDUNDANT_SHARE = 0.6
 LEAST_REDUNDANT = 50
-"""Share and minimum number of redundant responses in `REPAIR_WINDOW`. Some are usual:
-holders of a message wait for random times, and some answer before another holder's
-response arrives."""
+"""Share and minimum number of redundant responses in `REPAIR_WINDOW`. Some redundant
+responses are usual: holders of a message wait for random times, and some answer before
+another holder's response arrives."""
 
 SATURATED_RATIO = DEFAULTS.saturated_rate
 NEAR_SATURATION_RATIO = SATURATED_RATIO / 2
@@ -87,7 +87,8 @@ COLLISION_WINDOW = timedelta(hours=1)
 EVICTION_WINDOW = timedelta(hours=1)
 
 TAP_SILENT_SECONDS = 4 * DEFAULTS.tap_hole_ms / 1000
-"""Event time by which a tap lags behind the newest tap: twelve heartbeat intervals."""
+"""A tap is silent if its event time lags behind the newest tap's by more than this:
+twelve heartbeat intervals."""
 
 TAP_SILENT_FOR = timedelta(minutes=5)
 TAP_SEEN_WITHIN = timedelta(days=1)
@@ -122,7 +123,7 @@ KAFKA_AWAY_FOR = timedelta(minutes=5)
 """A broker restarts in less time than this."""
 
 BEHIND_SECONDS = 300
-"""Event-time lag that is longer than after a restart or during a large batch."""
+"""Event-time lag; after a restart or during a large batch, the lag is shorter."""
 
 BEHIND_FOR = timedelta(minutes=5)
 BEHIND_STILL = timedelta(minutes=30)
@@ -133,8 +134,8 @@ CLOCK_CRITICAL_SECONDS = MAX_AHEAD_MS / 1000
 """Above `CLOCK_CRITICAL_SECONDS`, live records become dead letters."""
 
 CLOCK_FOR = timedelta(minutes=2)
-"""Four comparisons occur. After a machine starts, its clock may be wrong for some
-time."""
+"""Within this time, the monitor compares the clocks four times. After a machine starts,
+its clock may be wrong for some time."""
 
 RESTART_WINDOW = timedelta(hours=1)
 RESTARTS = 3
@@ -172,8 +173,8 @@ BUDGET_NEARLY_SPENT = 0.9
 share."""
 
 LIMIT_WITHIN = timedelta(days=7)
-"""Wall time, whatever the traffic's speed, in which operators can change clients or
-split a channel."""
+"""Time in which operators can change clients or split a channel. It is wall time,
+whatever the traffic's speed."""
 
 MIRROR_DOWN_FOR = timedelta(minutes=5)
 MIRROR_SEEN_WITHIN = timedelta(days=1)

@@ -1,8 +1,8 @@
 """Loads compiled modules instead of Python sources, if they match the sources.
 
-`python -m compiler` builds the compiled form. If a module has changed since, Python
-interprets the sources of all modules, because each module depends on the C structures
-of the others.
+`python -m compiler` builds the compiled form. If a module has changed since the
+build, Python interprets the sources of all modules, because each module depends on the
+C structures of the others.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def directory(root: str = _ROOT) -> str:
 
 
 def find(root: str = _ROOT) -> str | None:
-    """The directory of the compiled form of the sources; None if it does not exist."""
+    """The directory of the compiled form; None if the form is missing or incomplete."""
     try:
         found = directory(root)
         return found if set(os.listdir(found)) >= FILES else None
@@ -116,7 +116,12 @@ def form() -> str:
 
 
 def describe() -> str:
-    """The form that this process runs; for `interpreted`, also why, and what to do."""
+    """The form that this process runs, as text for operators.
+
+    If the form is `interpreted`, the text gives the reason: either `SWITCH` requires
+    this form, or the compiled form is unavailable. In the second case, the text also
+    names the page that explains what to do.
+    """
     if is_compiled():
         return form()
     if os.environ.get(SWITCH) == form():

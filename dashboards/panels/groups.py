@@ -1,4 +1,4 @@
-"""Dashboard *MVDS groups*: do receivers acknowledge, how fast, at what cost?"""
+"""Dashboard *MVDS groups*: are messages acknowledged, how fast, at what cost?"""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _unacknowledged() -> str:
     missing = queries.in_range("mvds_unacknowledged_total", CHANNELS)
     resolved = queries.in_range("mvds_unacknowledged_resolved_total", CHANNELS)
     in_time = queries.in_range("mvds_acknowledged_in_time_total", CHANNELS)
-    # The difference may be negative, because a late acknowledgement may belong to a
-    # pair that ended before the range.
+    # The difference may be negative, because a late acknowledgement may concern a
+    # message whose deadline was before the range.
     return queries.share(
         f"clamp_min({missing} - {resolved}, 0)", f"{missing} + {in_time}"
     )

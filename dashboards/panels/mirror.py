@@ -1,4 +1,4 @@
-"""Panels of mirrors of all jobs; `instance` distinguishes the mirrors' gauges."""
+"""Panels about mirrors of all jobs; the label `instance` names a gauge's mirror."""
 
 from __future__ import annotations
 

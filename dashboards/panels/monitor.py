@@ -116,7 +116,7 @@ _OF_JOB: list[Panel] = [
         "Kafka does not answer, the line 'time since Kafka's last answer' rises.",
         now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
         Query(f"time() - {_ANSWERED}", "time since Kafka's last answer"),
-        # While the topic exists, the series of the missing topic is absent; show 0.
+        # While the topic exists, the metric has no series, so the panel shows 0.
         Query(
             f"time() - {_TOPIC_MISSING} or 0 * {_ANSWERED}",
             "time since the topic disappeared",

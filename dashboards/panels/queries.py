@@ -32,7 +32,7 @@ TROUBLE = {
     Verdict.QUIET: 1,
     Verdict.OK: 0,
 }
-"""Number of each verdict, as the status page orders them: a greater number is worse."""
+"""Number of each verdict, in the status page's order: a greater number is worse."""
 
 
 def select(metric: str, scope: str, **labels: str) -> str:
@@ -87,7 +87,7 @@ def or_else(expression: str, value: int = 0) -> str:
 def share(part: str, whole: str) -> str:
     """Return the ratio of two sums.
 
-    If `whole` is 0, the result has no series, rather than the value NaN.
+    If `whole` is 0, the result has no series instead of a series with the value NaN.
     """
     return f"({part}) / (({whole}) > 0)"
 
@@ -97,7 +97,7 @@ def share_in_range(
 ) -> str:
     """Return the ratio of two counters' growth in the dashboard's time range.
 
-    `labels` select only series of the first counter, `part`.
+    `labels` select series of the counter `part`, but not of the counter `whole`.
     """
     return share(in_range(part, scope, *by, **labels), in_range(whole, scope, *by))
 
@@ -138,7 +138,7 @@ def delivered(scope: str, *by: str, window: str = RATE_WINDOW) -> str:
 
 
 def delivery_budget_used(scope: str) -> str:
-    """Return how much of its delivery error budget each channel used in the range."""
+    """Return, by channel, the share of the delivery error budget used in the range."""
     failed = f"1 - {delivered(scope, 'channel', window=RANGE)}"
     return share(failed, f"1 - {objective('delivery', scope, 'channel')}")
 
@@ -154,7 +154,8 @@ def lost_messages(scope: str, *by: str) -> str:
     """Return the number of lost dependencies in the range, minus retracted losses."""
     lost = counted("sds_dependency_gaps_closed_total", scope, *by, outcome="lost")
     retracted = counted("sds_dependency_losses_retracted_total", scope, *by)
-    # Not below 0, although a retraction may belong to a loss before the range.
+    # The difference may be negative, because a retraction may belong to a loss before
+    # the range.
     return f"clamp_min({lost} - {retracted}, 0)"
 
 
@@ -166,7 +167,7 @@ def lost_deliveries(scope: str, *by: str) -> str:
 
 
 def trouble(scope: str, metric: str = "sds_channel_verdict") -> str:
-    """Return the verdict of each channel or group as a number, by `TROUBLE`."""
+    """Return the verdict of each channel or group as its number in `TROUBLE`."""
     terms = " or ".join(
         f"{rank} * {select(metric, scope, verdict=verdict.value)}"
         for verdict, rank in TROUBLE.items()

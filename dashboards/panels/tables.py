@@ -40,7 +40,7 @@ class Column:
 
 
 def moment(header: str, expression: str) -> Column:
-    """Return a column that shows how long ago times, in Unix s, were."""
+    """Return a column that shows times, in Unix s, relative to now."""
     return Column(header, f"1000 * {expression}", unit="dateTimeFromNow")
 
 
@@ -56,8 +56,9 @@ def rows(
 ) -> table.Panel:
     """Return a table of current values, sorted by the first column, greatest first.
 
-    Values with the same label `key` are in one row. `headers` and `links` have the
-    header and the link of a column, by label. See `finished` for the other arguments.
+    Series with the same value of the label `key` share one row. `headers` and `links`
+    map a label to the header and the link of the label's column. See `finished` for the
+    other arguments.
     """
     panel = (
         table.Panel()
@@ -90,9 +91,10 @@ def rows(
 def channel_rows(
     title: str, description: str, *columns: Column, height: int = 9
 ) -> table.Panel:
-    """Return a table by channel, whose first column also has the label `name`.
+    """Return a table with one row per channel.
 
-    The name links to the channel's dashboard, and the id to the status page.
+    The result of the first column must also have the label `name`. The name links to
+    the channel's dashboard, and the id links to the status page.
     """
     channel = "__data.fields.channel"
     query = f"var-channel=${{{channel}:percentencode}}&{KEPT}"
@@ -126,7 +128,10 @@ def _arrangement(
 
 
 def _values(columns: Sequence[Column]) -> list[str]:
-    """Return Grafana's names of the value columns; a single one has no letter."""
+    """Return Grafana's names of the value columns.
+
+    The name of a single column has no letter.
+    """
     if len(columns) == 1:
         return ["Value"]
     return [f"Value #{ref(n)}" for n in range(len(columns))]

@@ -22,7 +22,7 @@ class Severity(enum.StrEnum):
 
 
 def graded(warning: T, critical: T) -> tuple[tuple[Severity, T], ...]:
-    """Pair the values for a warning and for a critical alert with severities."""
+    """Return each value with the severity of its alert."""
     return ((Severity.WARNING, warning), (Severity.CRITICAL, critical))
 
 
@@ -37,7 +37,8 @@ class Subject(enum.Enum):
 
 
 _PATHS = {Subject.CHANNEL: "channel", Subject.GROUP: "views/mvds/one"}
-"""Path of the page on the status page, for each subject with the label ``channel``."""
+"""Path, relative to the status page, of the page about one channel or group. Alerts on
+these subjects have the label ``channel``."""
 
 
 @dataclass(frozen=True, slots=True)

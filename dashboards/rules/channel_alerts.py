@@ -134,7 +134,11 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
 
 
 def _share(counter: str, matcher: str, window: str, share: float, least: int) -> str:
-    """Return the share of some events; no result if the share or number is small."""
+    """Return the share of a counter's events that match.
+
+    The expression has no result if the share is at most `share`, or if fewer than
+    `least` events match.
+    """
     label = matcher.partition("=")[0]
     some = summed(f"increase({counter}{{{matcher}}}[{window}])", label)
     every = summed(f"increase({counter}[{window}])", label)

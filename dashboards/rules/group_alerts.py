@@ -22,7 +22,7 @@ _shown = partial(shown, views=_VIEWS)
 
 
 def group_alerts(pace: Pace) -> Iterator[Alert]:
-    """Yield the alerts; alerts on problems that taps can cause omit blind groups."""
+    """Yield the alerts; if taps can cause a problem, its alerts omit blind groups."""
     for severity, share in graded(
         at.UNACKNOWLEDGED_SHARE, at.MOSTLY_UNACKNOWLEDGED_SHARE
     ):
@@ -85,7 +85,8 @@ def _unacknowledged(share: float, pace: Pace) -> str:
     def ended(metric: str) -> str:
         return summed(f"increase(mvds_{metric}_total[{window}])")
 
-    # A late acknowledgement may belong to a pair that ended before the window.
+    # The difference may be negative, because a late acknowledgement may concern a
+    # message whose deadline was before the window.
     failed = f"({ended('unacknowledged')} - {ended('unacknowledged_resolved')})"
     judged = f"({ended('unacknowledged')} + {ended('acknowledged_in_time')})"
     return (

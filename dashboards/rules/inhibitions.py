@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Inhibition:
     """A rule of Alertmanager: alerts of `sources` mute alerts of `targets`.
 
-    Each of the labels `equal` must have the same value in both alerts, or be missing in
+    Each label in `equal` must have the same value in both alerts, or be missing in
     both.
     """
 

@@ -77,8 +77,8 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "SdsMonitorClockWrong",
             severity,
             f"abs({behind}) > {seconds:g}\n"
-            # An old record may only be late, so only records with times in the future
-            # count.
+            # An old record may have arrived late, so only records with times in the
+            # future count.
             f"or ({ahead} > {seconds:g} unless {behind})",
             "The monitor's clock is wrong.",
             "The monitor's clock differs by {{ $value | humanizeDuration }} from "

@@ -44,8 +44,8 @@ def earliest(vector: str, *without: str) -> str:
 def blind_channels() -> str:
     """Return the number of blind channels that are not muted.
 
-    Channels beyond the label limit count, because no metric shows whether they are
-    muted.
+    The number includes channels beyond the label limit, because no metric shows whether
+    they are muted.
     """
     blind = latest('sds_channels{verdict="blind"}', "verdict")
     verdicts = latest('sds_channel_verdict{verdict="blind"}', "verdict")
@@ -63,11 +63,11 @@ def growth(
     value on another host or after a gap, ``increase`` misses this growth.
 
     The growth is the current value minus a base. Usually, the base is the last value
-    before the window. If the series began in the window with a new subject, the base is
-    0. If only the series is new, because Prometheus scrapes the monitor for the first
-    time or because the channel got a label, the base is the lowest value. The base is
-    also the lowest value if the counter restarted, or, with `may_fall`, if the figure
-    fell below the last value before the window.
+    before the window. If the series began in the window because its subject is new, the
+    base is 0. If only the series is new, because Prometheus scrapes the monitor for the
+    first time or because the channel got a label, the base is the lowest value. The
+    base is also the lowest value if the counter restarted, or, with `may_fall`, if the
+    figure fell below the last value before the window.
     """
     since = pace(window)
     earlier = f"[{pace(BEFORE_WINDOW)}] offset {since}"

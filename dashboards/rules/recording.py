@@ -73,7 +73,7 @@ ACKNOWLEDGEMENT = Indicator(
 )
 
 WINDOWS = sorted({w for burn in BURN_RATES for w in (burn.long, burn.short)} - {SLICE})
-"""Windows of the burn rates that are longer than a slice."""
+"""Those windows in `BURN_RATES` that are longer than a slice, shortest first."""
 
 
 def recording_file(pace: Pace) -> dict[str, Any]:

@@ -1,1 +1,4 @@
-"""Compares a mirror with a store or another mirror, to find messages that one lacks."""
+"""Finds the messages that only one of two sides has.
+
+One side is a mirror. The other side is a store or another mirror.
+"""

@@ -13,7 +13,7 @@ _MOST_DIGITS = 19
 
 
 class MirroredMessage(NamedTuple):
-    """A message from a record; if the record lacks a topic or a key, the text is empty.
+    """A message from a record; a topic or key that the record lacks is an empty text.
 
     `channel` is the key of the record. Store nodes keep no ephemeral message.
     """

@@ -12,7 +12,7 @@ _NS_PER_MS = 1_000_000
 
 
 class AuditedMessage(NamedTuple):
-    """A message that one side lacks; unknown texts are empty.
+    """A message that one side lacks; an unknown topic or channel is empty.
 
     `sds_core.prolly.item.Item` explains time and hash.
     """
@@ -31,8 +31,7 @@ class AuditResult(NamedTuple):
         other: Name of the other side, as the operator entered it.
         start_ns, end_ns: The compared period in senders' times, Unix ns; the end is
             exclusive.
-        here, there: Numbers of messages of the mirror and of the other side that were
-            compared.
+        here, there: Number of compared messages of the mirror, and of the other side.
         missing_here: Messages that only the other side has, in order of time.
         missing_there: Messages that only the mirror has, in order of time.
         unidentified: Number of records of the mirror without a valid hash or time of

@@ -77,7 +77,7 @@ class ChangeRecorder:
         self._records: list[bytes] = []
 
     def add(self, change: Change) -> None:
-        """Record a change; its number is one more than `number`."""
+        """Record a change; its number must be one more than `number`."""
         self.number = change.number
         self._records.append(SEAL.pack(change))
 

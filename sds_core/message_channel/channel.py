@@ -261,8 +261,8 @@ class MessageChannel(ParticipantView):
         """Return a sync message: a frame with a history and filter, without content.
 
         The sync message enters no buffer, log or filter (SDS, "Periodic Sync Message").
-        The step is empty if the log is empty, no message waits, and no repair request
-        is due.
+        The returned `Step` is empty if the log is empty, no message waits, and no
+        repair request is due.
         """
         self._at(now_ms)
         self._ask_for_hints()
@@ -283,7 +283,7 @@ class MessageChannel(ParticipantView):
     def take_changes(self) -> list[bytes]:
         """Return the changes since the last `take_changes`, in order, and forget them.
 
-        Store the changes before you broadcast the frames of the call. After a snapshot,
+        Store the changes of a call before you broadcast its frames. After a snapshot,
         you can delete earlier changes.
         """
         return self._changes.take()

@@ -62,7 +62,8 @@ def refusal(
     if longest > limit:
         detail = f"{longest} characters, at most {limit}"
         return Ignored(IgnoredReason.ID_TOO_LONG, message_id[:limit], detail)
-    # Only timestamps of content are adopted, so only these need the check.
+    # A delivery raises our timestamp to that of the content message. The timestamp of a
+    # sync message needs no check here.
     timestamp = frame.lamport or 0
     if frame.kind is FrameKind.CONTENT and timestamp > lamport.limit(now_ms):
         detail = f"lamport timestamp {timestamp}"

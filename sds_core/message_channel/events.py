@@ -106,7 +106,7 @@ class Delivered(_Event, frozen=True):
 
     Attributes:
         message_id: id of another participant's message; after a restore from an older
-            snapshot, also of our own message.
+            snapshot, it may be the id of a message of ours.
         sender_id: participant that wrote the message; empty if unknown.
         lamport: Lamport timestamp, which decides the position in the log.
     """
@@ -242,7 +242,7 @@ class BloomUnusable(_Event, frozen=True):
 
 
 class Buffer(StrEnum):
-    """Buffers of a participant that have a limit."""
+    """A participant's buffers that have a limit."""
 
     OUTGOING = "outgoing"
     INCOMING = "incoming"

@@ -102,7 +102,7 @@ class FrameBuilder(Behaviour):
 
 
 def hash_of_parts(*parts: bytes) -> str:
-    """Return the SHA-256 of all parts in hexadecimal; a part's length precedes it."""
+    """Return the hexadecimal SHA-256 of all parts; each part follows its length."""
     hashed = sha256()
     for part in parts:
         hashed.update(len(part).to_bytes(8, "big"))

@@ -85,7 +85,7 @@ class IncomingBuffer:
 
     @property
     def next_ms(self) -> float:
-        """When a message is next lost or stuck, Unix ms; inf if no message waits."""
+        """When the next message becomes lost or stuck, Unix ms; inf if none will."""
         if not self.missing:
             return self.circles_due_ms
         first = next(iter(self.missing.values()))
@@ -110,8 +110,8 @@ class IncomingBuffer:
     def learn(self, entry: HistoryEntry) -> HistoryEntry | None:
         """Add new information in `entry` to the entry of a missing message.
 
-        A known sender is never replaced, because a hostile participant may name
-        another. Returns the updated entry; None if it did not change.
+        A known sender is never replaced, because a hostile participant may name a
+        wrong sender. Returns the updated entry; None if it did not change.
         """
         missing = self.missing[entry.message_id]
         known = missing.entry
@@ -134,7 +134,7 @@ class IncomingBuffer:
         return completed
 
     def learn_hint(self, message_id: str, hint: bytes) -> None:
-        """Store the retrieval hint of a waiting message if its hint is unknown."""
+        """Store the retrieval hint of a waiting message that has no hint yet."""
         message = self.waiting.get(message_id)
         if message is not None and not message.retrieval_hint:
             message.retrieval_hint = hint
@@ -236,7 +236,7 @@ class IncomingBuffer:
         lost: Iterable[str],
         circles_due_ms: float,
     ) -> None:
-        """Restore the buffer from a snapshot; all arguments are in original order."""
+        """Restore the buffer from a snapshot; the iterables are in original order."""
         for message_id, message in waiting:
             self.hold(message_id, message)
         self.missing.update((one.entry.message_id, one) for one in missing)
