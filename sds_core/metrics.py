@@ -51,15 +51,15 @@ class Metric(Generic[Source]):
     """One metric.
 
     Attributes:
-        name: Name that Prometheus shows, without the suffixes that it has for
-            histograms and for `INFO`.
+        name: Name that Prometheus shows, without the suffixes of histograms
+            (``_bucket``, ``_sum``, ``_count``) and of `INFO` (``_info``).
         help: One sentence.
         labels: Names of the labels, without the label that names the source (`channel`,
             `observer` or `node`).
-        samples: Function that returns the samples of a source. If it returns none, no
-            series is exported.
-        summable: Whether a sum over several sources is meaningful, so that it is
-            exported with the source `other`.
+        samples: Function that returns the samples of a source. If it returns no
+            samples, no series is exported.
+        summable: Whether a sum over several sources is meaningful. If so, the sum over
+            sources without a label of their own is exported as the source `other`.
     """
 
     name: str

@@ -14,7 +14,7 @@ messages are ignored.
 
 
 class LamportTimestamp:
-    """A Lamport timestamp that follows a `LamportRule`; its unit is the profile's."""
+    """A Lamport timestamp with the `LamportRule` and the unit of the profile."""
 
     __slots__ = ("_max_ahead_ms", "_rule", "_unit_ms", "value")
 
@@ -40,7 +40,7 @@ class LamportTimestamp:
             self._raise_to(max(received, self.value) + 1, now_ms)
 
     def adopt(self, delivered: int, now_ms: int) -> None:
-        """Raise the timestamp to that of a delivered message, if that is higher."""
+        """If a delivered message has a higher timestamp, raise ours to it."""
         if self._rule is LamportRule.TICK:
             self._raise_to(delivered, now_ms)
         else:
@@ -51,11 +51,11 @@ class LamportTimestamp:
         return (now_ms + self._max_ahead_ms) // self._unit_ms
 
     def _raise_to(self, value: int, now_ms: int) -> None:
-        """Raise the timestamp to `value`, but only to half of the maximum lead.
+        """Raise the timestamp to `value`, but not beyond half of the maximum lead.
 
         The lead is the time by which the timestamp is ahead of the clock. The other
-        half stays reserved for sent frames. Otherwise, our timestamp could reach the
-        limit, and all participants would refuse our next frames.
+        half of the lead is reserved for sent frames. Otherwise, our timestamp could
+        reach the limit, and all participants would refuse our next frames.
         """
         reach = (now_ms + self._max_ahead_ms // 2) // self._unit_ms
         self.value = max(self.value, min(value, reach))

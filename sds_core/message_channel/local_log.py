@@ -16,9 +16,11 @@ class LocalLog:
 
     Attributes:
         entries: For each message id, its entry in causal histories.
-        forgotten: Lamport timestamps of ids that the log dropped last, at most as many
-            as the log holds. A dependency on such an id is met, and a second copy of
-            its message is recognised.
+        forgotten: The last ids (at most `limit`) that the log dropped or that were
+            received elsewhere, with their timestamps. The timestamp is 0 if the message
+            was received elsewhere, and the arrival number if the log is in the order of
+            arrival. A dependency on such an id is met, and a second copy of its message
+            is recognised.
         horizon: greatest (lamport, message id) that `forgotten` dropped; None if it
             dropped none.
     """
@@ -34,7 +36,11 @@ class LocalLog:
         self.horizon: tuple[int, str] | None = None
 
     def is_older(self, lamport: int, message_id: str) -> bool:
-        """Return whether a message sorts before the first entry of a truncated log."""
+        """Return whether a message sorts before the log's first entry.
+
+        If `forgotten` has dropped no id, or if the log is in the order of arrival, the
+        result is False.
+        """
         if self._ordered_horizon is None or not self._order:
             return False
         return (lamport, message_id) < self._order[0]
@@ -68,7 +74,7 @@ class LocalLog:
             self.horizon = key if self.horizon is None else max(self.horizon, key)
 
     def note_hint(self, message_id: str, hint: bytes) -> bool:
-        """Store the hint of an id in the log; return False if the log lacks the id."""
+        """Store the retrieval hint of an id; return False if the log lacks the id."""
         entry = self.entries.get(message_id)
         if entry is not None:
             self._put(entry._replace(retrieval_hint=hint))
@@ -118,7 +124,7 @@ class LocalLog:
         lamports: list[int] | None,
         horizon: tuple[int, str] | None,
     ) -> None:
-        """Restore the log from a snapshot; each argument is in the original order.
+        """Restore the log from a snapshot; each list is in its original order.
 
         Snapshots of versions up to 0.14 lack the Lamport timestamps of `forgotten`.
         After a restore from such a snapshot, all messages before the log's first entry

@@ -40,9 +40,10 @@ class Outgoing:
         retry_ms: When the message will be broadcast again, Unix ms; inf if never.
         seen_by: Participants with a filter that holds the message and counts towards
             its acknowledgement.
-        filters: Number of filters that hold the message and count. A participant's
-            first such filter always counts. Its later filters count only while fewer
-            participants than the threshold are known.
+        filters: Number of filters that hold the message and count towards its
+            acknowledgement. The first such filter of a participant always counts. Later
+            filters of this participant count only while fewer other participants than
+            the threshold are known.
         probes: Size (m_bits, k) of the last checked filter, and the id's bit positions
             in filters of this size.
     """
@@ -77,7 +78,10 @@ class OutgoingBuffer:
         return self._next_ms
 
     def ids(self, *, are_possibly_acknowledged: bool) -> tuple[str, ...]:
-        """Return the ids of all messages in one of the two states, oldest first."""
+        """Return ids of unacknowledged or possibly acknowledged messages.
+
+        The ids are in the order in which the messages were sent, oldest first.
+        """
         return tuple(
             message_id
             for message_id, message in self.messages.items()

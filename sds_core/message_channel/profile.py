@@ -1,4 +1,4 @@
-"""Options for behaviour that SDS leaves open, or in which implementations differ.
+"""Options for behaviour that SDS leaves open or that differs between implementations.
 
 `Profile()` is designed to lose no message. `Profile.spec()` has the values of SDS and
 the SDS-R guide, `Profile.js_sds()` has those of js-waku's `@waku/sds`, and
@@ -48,13 +48,13 @@ class AfterRequest(StrEnum):
     """What happens to a repair request after one of our frames carried it.
 
     - ASK_AGAIN: The request waits until T_req + T_max. If the message is still missing
-      at T_req + T_max, the request is queued again. If another participant's frame
-      carries the request, our request also waits until T_req + T_max.
-    - YIELD: As ASK_AGAIN, but another participant's request makes us drop ours. The
-      next history that names the missing message queues the request again (SDS-R guide,
-      "When RECEIVING", 3a).
-    - ONCE: The request stays in the buffer until the message arrives, but is not sent
-      again (js-waku).
+      at T_req + T_max, the request is queued again. If another participant requests
+      the message, our request waits for T_max from then.
+    - YIELD: The request is dropped at T_req + T_max, or earlier if another participant
+      requests the message. The next history that names the missing message queues the
+      request again (SDS-R guide, "When RECEIVING", 3a).
+    - ONCE: The request stays in the buffer until the message arrives or another
+      participant requests it, but is not sent again (js-waku).
     - FORGET: The request is dropped. The next history that names the missing message
       queues the request again (nim-sds).
     """
@@ -78,12 +78,11 @@ class Profile:
 
     dialect: Dialect = Dialect.SPEC
 
-    # Lamport timestamp. SDS requires an int32 that counts nanoseconds, which is
-    # impossible. Both libraries use 64 bits: js-waku counts milliseconds, and nim-sds
-    # counts seconds. SDS counts messages. With this rule (COUNT), a participant's
-    # timestamp stays low while all received messages wait for dependencies. A message
-    # with a low timestamp sorts early in the logs of others, so no causal history names
-    # it.
+    # Lamport timestamp. SDS requires an int32 in nanoseconds, which is impossible. Both
+    # libraries use 64 bits: js-waku counts milliseconds, and nim-sds counts seconds.
+    # The rule of SDS is COUNT. With COUNT, a participant's timestamp stays low while
+    # all received messages wait for dependencies. A message with a low timestamp sorts
+    # early in the logs of others, so no causal history names it.
     lamport_rule: LamportRule = LamportRule.FOLLOW_CLOCK
     lamport_unit_ms: int = 1
     # SDS requires that a participant adopts any higher timestamp that it receives. If a
@@ -94,26 +93,30 @@ class Profile:
     # Local log.
     log_order: LogOrder = LogOrder.LAMPORT
     log_limit: int = 10_000  # ids; a full log drops its first id
-    # Entries of a sent history: SDS recommends 2, js-waku sends 200, and nim-sds sends
-    # 10. If no received history names a lost message, its loss is never noticed.
+    # Maximum number of entries in a sent history: SDS recommends 2, js-waku sends 200,
+    # and nim-sds sends 10. If no received history names a lost message, its loss is
+    # never noticed.
     causal_history_size: int = 20
 
-    # Bloom filter; rolling_bloom.py explains the two limits. In nim-sds, the limits are
-    # 1.2 and 0.8 times the capacity. In js-waku, the first limit is None.
+    # Bloom filter. If it has more ids than `bloom_rollover_ids`, it is rebuilt from the
+    # newest `bloom_kept_ids` ids. In nim-sds, these numbers are 1.2 and 0.8 times the
+    # capacity. In js-waku, the filter is never rebuilt (None).
     bloom: BloomParameters = DEFAULT_PARAMETERS
     bloom_rollover_ids: int | None = 10_000
     bloom_kept_ids: int = 5_000
-    # Size of the filter after a roll-over. With None, the size does not change: in the
-    # dialect `spec`, receivers expect filters of one size. nim-sds uses 1.2 x capacity.
+    # Size of the rebuilt filter. With None, the size does not change. The dialect
+    # `spec` requires None, because its receivers expect filters of one size. nim-sds
+    # uses 1.2 x capacity.
     bloom_rolled: BloomParameters | None = None
 
-    # Number of filters that together acknowledge a message. With None, they never do.
-    # Only one filter of each participant counts, because its next filter has the same
-    # false positives. But while fewer other participants than this number are known,
-    # all filters count. js-waku always counts all filters; nim-sds requires one filter.
+    # Number of filters that together acknowledge a message. With None, filters never
+    # acknowledge a message. While fewer other participants than this number are known,
+    # all filters count. Otherwise, only one filter of each participant counts, because
+    # the participant's next filter has the same false positives. js-waku always counts
+    # all filters; nim-sds requires one filter.
     possible_acks_threshold: int | None = 2
-    # Whether one filter of each other participant is enough for an acknowledgement
-    # while fewer of them than `possible_acks_threshold` are known.
+    # If True, the threshold is never greater than the number of known other
+    # participants, and only one filter of each participant counts.
     possible_acks_capped: bool = False
     # If a filter's false-positive rate is above this limit, the filter does not count.
     # More filters do not help: all filters of a channel hold nearly the same ids, so
@@ -127,11 +130,11 @@ class Profile:
     retry_possibly_acknowledged_ms: int = 60_000
     max_retries: int = 10
     outgoing_limit: int = 1_000  # the oldest message is dropped
-    # Bytes of the frames in a buffer: 128 frames of the maximum length.
+    # Maximum total bytes of the frames in the buffer: 128 frames of the maximum length.
     outgoing_bytes_limit: int = 32 * 2**20
 
-    # Incoming buffer. In SDS, a dependency in the local log is met; in js-waku, also a
-    # dependency in the incoming buffer.
+    # Incoming buffer. In SDS, a dependency is met if it is in the local log. In
+    # js-waku, a dependency is also met if it is in the incoming buffer.
     buffered_meets_dependencies: bool = False
     # Time after which a missing dependency counts as lost. With None, messages wait for
     # it while the buffer has room.
@@ -148,15 +151,16 @@ class Profile:
 
     # A sync message is due after (share + random()) x interval x a factor; sync.py
     # explains the factor. With the share 0, as in js-waku, some participant of a large
-    # group always draws a short time. With None, a sync message is due after each
-    # interval, whatever other participants send (nim-sds).
+    # group always draws a short time. With the share None, a sync message is due
+    # after each interval, whatever other participants send (nim-sds).
     sync_interval_ms: int = 30_000
     sync_least_share: float | None = 1.0
-    # Received content can make a sync message earlier, but never later. Traffic delays
-    # a sync message at most to our last frame's time + this factor x interval x number
-    # of participants. With None, the delay has no limit (js-waku). With the factor 3,
-    # nearly every participant sends a sync message before this limit, so the limit
-    # seldom makes several participants send at the same time.
+    # Sync messages of others delay our sync message, but not beyond this limit: time of
+    # our last frame + this factor x interval x number of participants. Received content
+    # can make our sync message earlier, but not later. With None, received content can
+    # also delay it, and the delay has no limit (js-waku). With the factor 3, nearly
+    # every participant sends a sync message before this limit, so the limit seldom
+    # makes several participants send at the same time.
     sync_put_off_limit: int | None = 3
     # While repair requests wait for a frame, the time until the next sync message is
     # multiplied by this factor (js-waku).
@@ -170,7 +174,7 @@ class Profile:
     # With None: max(1, n // 128), if n participants sent a frame lately.
     response_groups: int | None = None
     participant_forgotten_after_ms: int = 3_600_000
-    participants_limit: int = 10_000  # drops the longest silent participant
+    participants_limit: int = 10_000  # the participant silent for longest is dropped
     requests_per_message: int = 3
     # How many requests of a received frame are read. In the guide and in both
     # libraries, a frame carries 3 requests. Without a limit, one hostile frame of 20 kB
@@ -186,8 +190,9 @@ class Profile:
     repair_eviction: Eviction = Eviction.EARLIEST
     after_request: AfterRequest = AfterRequest.ASK_AGAIN
     repair_sweep_ms: int = 5_000
-    # In the guide, participants keep messages for T_max, which is too short: they
-    # request a missing message until it counts as lost.
+    # A participant requests a missing message until the message counts as lost
+    # (`lost_after_ms`), so others must store the message longer. In the guide, they
+    # store it for T_max, which is too short.
     repair_retention_ms: int | None = 720_000
     repair_retained_limit: int = 1_000  # messages; the oldest is dropped
     repair_retained_bytes_limit: int = 32 * 2**20  # as outgoing_bytes_limit
@@ -331,7 +336,7 @@ class Profile:
 
 
 def _with_wide_limits(profile: Profile) -> Profile:
-    """Add limits that the library lacks, so high that they have no effect.
+    """Set the limits that the library lacks to values that have no effect.
 
     Traffic of the library reaches the limits on numbers of entries first.
     """

@@ -60,7 +60,7 @@ class Reception(Behaviour):
         unknown = [
             entry
             for entry in frame.causal_history
-            # No message has an empty id, so it is ignored.
+            # An entry with an empty id names no message, so the entry is ignored.
             if entry.message_id not in log
             and entry.message_id not in self._log.forgotten
             and entry.message_id not in (message_id, "")
@@ -145,7 +145,7 @@ class Reception(Behaviour):
         )
 
     def take_copy(self, message_id: str, hint: bytes) -> None:
-        """Repeat the effects of an ignored frame on answers and hints."""
+        """Repeat the effects that an ignored frame had on answers and hints."""
         self._repairer.responses.remove(message_id)
         self._learn_hint(message_id, hint)
 

@@ -220,7 +220,7 @@ class RepairRequests:
             self._evictable.remove(message_id)
 
     def requested_by_another(self, message_id: str, now_ms: int) -> None:
-        """Postpone or drop our request after another participant's equal request."""
+        """Postpone or drop our request; another participant requested the message."""
         if message_id not in self._entries:
             return
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
@@ -333,7 +333,7 @@ class RepairResponses:
             yield message_id
 
     def state(self) -> dict[str, int]:
-        """Return T_resp by id, in order, for a snapshot."""
+        """Return T_resp by message id, in order of insertion, for a snapshot."""
         return self._due_ms.items()
 
     def restore(self, state: dict[str, int]) -> None:

@@ -42,8 +42,8 @@ class AnswersGiven(NamedTuple):
 class AnswerBudget:
     """Limits the answers that are sent in a sweep period (`Profile.repair_sweep_ms`).
 
-    The guide has no such limit, so one short frame could cause a broadcast of all
-    stored messages.
+    Without this limit, which the guide lacks, one short frame could cause a broadcast
+    of all stored messages.
     """
 
     __slots__ = ("_profile", "_started_ms", "given")
@@ -84,7 +84,8 @@ class Participants:
     """Other participants that sent a frame lately.
 
     Their number sets the number of response groups. A participant that is silent for
-    too long is dropped; above the limit, the longest silent participant is dropped.
+    too long is dropped. If the number of participants exceeds the limit, the
+    participant with the oldest last frame is dropped.
     """
 
     __slots__ = ("_forgotten_after_ms", "_last_frame_ms", "_limit")
@@ -144,10 +145,11 @@ class Repairer:
         self.participants = Participants(profile)
 
     def named(self, entry: HistoryEntry, since_ms: int, now_ms: int) -> Iterator[Event]:
-        """Queue a request for a missing message, which a history names now.
+        """Queue a request for a missing message that a received history names.
 
-        If requests are repeated, T_req counts from when the message was first missing.
-        If it counted from now, a full buffer could drop each request before its T_req.
+        With ASK_AGAIN, T_req counts from `since_ms`, when the message was first
+        missing, but from T_max before now at the earliest. If T_req counted from now, a
+        full buffer could drop each request before its T_req.
         """
         if self._profile.after_request is AfterRequest.ASK_AGAIN:
             return self.ask_for(entry, max(since_ms, now_ms - self._profile.t_max_ms))

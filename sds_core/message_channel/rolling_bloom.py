@@ -6,7 +6,7 @@ from sds_core.message_channel.profile import Profile
 from sds_core.wire import BloomFilter
 
 _MOST_PENDING = 1_024
-"""Maximum number of ids that wait; adding them together saves calls."""
+"""Maximum number of ids that the filter lacks; adding ids together saves calls."""
 
 
 class RollingBloom:

@@ -12,8 +12,8 @@ V = TypeVar("V")
 class SizedDict(MutableMapping[str, V]):
     """A dict of values by id, oldest first, that knows the sum of their sizes.
 
-    If untrusted senders choose the sizes of values, memory is bounded only by a limit
-    on this sum.
+    If untrusted senders choose the sizes of values, only a limit on this sum bounds the
+    memory.
 
     Args:
         size_of: Function that returns the size of a value in bytes. The size must not

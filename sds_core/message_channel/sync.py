@@ -11,9 +11,10 @@ from typing import Final
 
 from sds_core.message_channel.profile import Profile
 
-# After each frame, the time until the next sync message is drawn, and multiplied by the
-# factor for this kind of frame. After received content, it is shorter, because the sync
-# message acknowledges the content. The factors come from js-waku's ReliableChannel.
+# After each frame, the time until the next sync message is drawn at random, and
+# multiplied by the factor for this kind of frame. The factor for received content is
+# small, because the sync message acknowledges the content. The factors come from
+# js-waku's ReliableChannel.
 AFTER_CONTENT_SENT: Final = 1.0
 AFTER_CONTENT_RECEIVED: Final = 0.5
 AFTER_SYNC_RECEIVED: Final = 1.0
@@ -24,15 +25,15 @@ class SyncTimer:
     """Plans sync messages; in a busy channel, few are sent (SDS, "Periodic Sync").
 
     A sync message acknowledges received content, so received content makes our next
-    sync message earlier. A sync message of another participant delays ours, unless its
-    sender alone sent the content that ours would acknowledge. The delay by traffic has
+    sync message earlier. A sync message of another participant delays ours, unless only
+    this participant sent content that our sync message would acknowledge. The delay has
     a limit (`Profile.sync_put_off_limit`). While repair requests wait for a frame,
     nothing delays our sync message (SDS-R guide, "Periodic Sync Messages").
 
     Attributes:
         next_ms: When our next sync message is due, Unix ms.
-        own_frame_ms: Time of our last frame, Unix ms; before it, the time at which we
-            started.
+        own_frame_ms: Time of our last frame, Unix ms; the start time if we have sent no
+            frame.
         owed_to: Sender of the content that arrived after `own_frame_ms` and that no
             sync message has acknowledged. Empty if no such content exists, or if it has
             several senders.
@@ -96,15 +97,18 @@ class SyncTimer:
         self.next_ms = now_ms + self._delay_ms(factor)
 
     def _own_frame(self, now_ms: int) -> None:
-        """Record our frame: it acknowledges all content and restarts the limit."""
+        """Record our frame, which acknowledges all content.
+
+        The limit of the delay counts from this frame.
+        """
         self.own_frame_ms = now_ms
         self.owed_to = ""
 
     def _latest_ms(self, others: int) -> float:
         """Return the time until which traffic can delay the sync message, Unix ms.
 
-        The delay is proportional to the number of participants, so large groups do not
-        send more sync messages.
+        The maximum delay is proportional to the number of participants, so a large
+        group does not send more sync messages than a small group.
         """
         if self._put_off_limit is None:
             return inf

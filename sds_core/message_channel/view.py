@@ -89,8 +89,9 @@ class ParticipantView(Behaviour):
     def frame_of(self, message_id: str, now_ms: int) -> bytes | None:
         """Return a message's frame, which the application can send to a peer that asks.
 
-        Available are our unacknowledged messages, waiting messages, and messages stored
-        for repairs. For other messages, the result is None.
+        The participant has the frames of messages in the outgoing buffer, of waiting
+        messages, and of messages stored for repairs. For other messages, the result is
+        None.
         """
         outgoing = self._outgoing.messages.get(message_id)
         if outgoing is not None:

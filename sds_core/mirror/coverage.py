@@ -49,7 +49,7 @@ class Coverage:
     def interrupted(self, node: str, at_ms: int) -> bool:
         """Record that a node may have lost messages since its last answer.
 
-        The result is whether they may be lost forever, because no other node has
+        The result is True if these messages may be lost forever: no other node has
         returned all messages since this node's last answer. Further calls return False
         until this node answers again. If a new mirror has not read this node yet, the
         result is False.

@@ -21,8 +21,8 @@ class Loss(enum.StrEnum):
     """Why messages were probably lost before the mirror could receive them."""
 
     FULL_PAGE = "full_page"
-    """A page was as long as the node's cache, so the cache may have dropped
-    messages."""
+    """A page had as many messages as the node's cache can hold, so the cache may have
+    dropped messages."""
     RESUBSCRIBED = "resubscribed"
     """The node had lost the mirror's subscription, and with it the cache."""
     UNREACHABLE = "unreachable"

@@ -97,7 +97,10 @@ class ChangeLog:
     def take(
         self,
     ) -> tuple[Iterable[bytes], Iterable[tuple[bytes, bytes]], Iterable[bytes]] | None:
-        """Return keys of changed groups, records and messages; None if none changed."""
+        """Return keys of changed groups, records and messages.
+
+        If nothing changed, return None. If only the epoch changed, return no keys.
+        """
         if not (self.epoch or self.groups or self.records or self.messages):
             return None
         keys = (self.groups, self.records, self.messages)

@@ -47,7 +47,10 @@ class Duplicate(_Event, frozen=True):
 
 
 class Acknowledged(_Event, frozen=True):
-    """A peer's ACK, OFFER or MESSAGE shows that it holds a message that we sent it."""
+    """A peer's ACK, OFFER or MESSAGE shows that the peer holds a message.
+
+    The node stops sending or offering the message to this peer.
+    """
 
     message_id: bytes
     peer: bytes

@@ -81,7 +81,7 @@ class MessageStore:
         self._mark(message_id)
 
     def surplus(self) -> bytes | None:
-        """Return the message to drop next; None if no limit is exceeded."""
+        """Return the id of the message to drop next; None if no limit is exceeded."""
         for pool in (self._own, self._others):
             if (
                 len(pool.sizes_bytes) > self._options.max_messages
@@ -99,7 +99,7 @@ class MessageStore:
         self._mark(message_id)
 
     def forget_surplus_ids(self) -> None:
-        """Drop the oldest ids beyond the limit; call this after `surplus` is None."""
+        """Drop the oldest ids beyond the limit; call this if `surplus` returns None."""
         while len(self._known) > self._options.max_known_ids:
             # `_dropped` is not empty here, because both pools together hold at most
             # `max_known_ids` messages.
