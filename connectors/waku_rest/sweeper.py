@@ -1,9 +1,9 @@
 """Reads one node's store for messages that were not received live.
 
-A store is queried by the sender's time, and may receive a message long after that time.
-Each store is therefore read repeatedly: short spans often, and long spans rarely. The
-first query requests only hashes. Further queries request the messages with unknown
-hashes.
+Queries select messages by the sender's time. A store may receive a message long after
+this time. Each store is therefore read repeatedly: short spans often, and long spans
+rarely. Each read first requests only hashes, and then the messages whose hashes are
+unknown.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _LONGEST_S = 30.0
 """Maximum wait between two attempts at a store that does not answer, s."""
 
 _AHEAD_MS = 60_000
-"""Maximum lead of a sender's time over the time at which its message is received.
+"""How far the sender's time of a message may be ahead of the time of receipt, ms.
 
 Stores accept live messages whose time is up to 20 s ahead of the store's clock.
 """
@@ -103,7 +103,8 @@ class Sweeper:
         start_ms = max(
             swept.from_ms,
             swept.up_to_ms - back_ms,
-            # A message whose hash was deleted would count as new.
+            # Hashes of earlier messages may be deleted: these messages would count as
+            # new.
             self._spool.forgotten_ms + _AHEAD_MS,
         )
         while start_ms < end_ms:
@@ -125,7 +126,7 @@ class Sweeper:
         topics, start_ns = self._settings.topics, max(1, start_ms * _NS)
         for query in queries_of(topics, start_ns, end_ms * _NS):
             # A retry starts from the first page: the store may have deleted the message
-            # of a cursor.
+            # to which a cursor points.
             await persist(
                 partial(self._follow, query),
                 NodeError,

@@ -40,7 +40,7 @@ class FrameWriter(LazyProducer):
         self._partitions = 0
 
     def write(self, records: Sequence[Spooled]) -> dict[Spooled, RecordRefused]:
-        """Write records; return the reasons of permanent refusals by record.
+        """Write records; return the permanently refused records, each with the reason.
 
         Kafka has acknowledged all records that are not returned. After an error, some
         records may have been written; a retry writes them again with the same `seq`.

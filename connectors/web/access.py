@@ -19,9 +19,8 @@ class WebConfig:
     Attributes:
         tls: TLS settings; None for no TLS.
         users: bcrypt hashes of passwords, by user.
-        tokens: SHA-256 of each bearer token in hexadecimal digits, by the token's name.
-        peer_tokens: SHA-256 of each token for the port of `audit serve`, by the token's
-            name.
+        tokens: Name of each bearer token -> its SHA-256 in hexadecimal digits.
+        peer_tokens: The same for each token that the port of `audit serve` accepts.
         open_paths: Paths that need no login.
         headers: Headers of every response.
         certificates: Files with certificates, by the option that names the file.
@@ -62,7 +61,7 @@ class WebConfig:
 
 
 def is_token(token: str, hashes: Mapping[str, str]) -> bool:
-    """Whether a hash, in hexadecimal digits, is the SHA-256 of a token."""
+    """Whether one of `hashes`, in hexadecimal digits, is the SHA-256 of a token."""
     digest = hashlib.sha256(token.encode()).hexdigest()
     # If the comparison stopped early, its duration would reveal how much of a hash is
     # right.

@@ -88,7 +88,7 @@ class HeldAlert(NamedTuple):
 
 
 class HeldHead(NamedTuple):
-    """Some alerts that are held back, one per view, and the number of other alerts."""
+    """Some alerts that are held back, and the number of those that are not listed."""
 
     alerts: Sequence[HeldAlert]
     hidden: int

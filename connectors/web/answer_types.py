@@ -136,7 +136,7 @@ class ListedIncidentObject(IncidentObject):
     channel_name: Name
 
 
-# The docstring of `IncidentObject` describes all other keys.
+# The docstring of `IncidentObject` describes all keys except `channel_name`.
 ListedIncidentObject.__doc__ = IncidentObject.__doc__
 
 
@@ -237,7 +237,7 @@ def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> typ
 
 
 def list_of(entry: Any) -> Any:
-    """Return the type of a list of objects whose type is created at run time."""
+    """Return the type of a list; the type of its entries is created at run time."""
     return GenericAlias(list, (entry,))
 
 
@@ -254,7 +254,7 @@ def views_type(kind: AnyKind) -> type:
 
 
 def fleet_type(kind: AnyKind) -> type:
-    """Return the type of the page that lists views of the kind at the root."""
+    """Return the type of a page of views under `/api/v1/channels`."""
     fields = {
         f"{kind.names.one}_count": int,
         kind.names.many: list_of(VIEW_TYPES[kind.prefix]),
@@ -319,7 +319,7 @@ def _typed(nested: Mapping[str, Any], prefix: str) -> dict[str, Any]:
 
 
 def capital(key: str) -> str:
-    """Return a key in the form that names of types contain."""
+    """Return a key as a part of a type's name: `ab_cd` becomes `AbCd`."""
     return key.title().replace("_", "")
 
 

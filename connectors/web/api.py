@@ -1,11 +1,11 @@
 """The JSON API: every figure and every incident, with the keys of the report.
 
-The object of a view is the view's object in the report, with `id`, name and mute state
-added. Paths under `/api/v1/views/<prefix>` name the kind of the views. Paths without a
-prefix are about the kind at the root, which `/api/v1/channels` lists. Times are Unix
-milliseconds; durations are milliseconds if the name ends in `_ms`. Lists come in pages
-(`connectors.web.paging`): if more entries follow, an answer has a `next`, which is the
-parameter `after` of the next request.
+A view has the keys of the report, and the keys of `answer_types.ViewObject`. Paths
+under `/api/v1/views/<prefix>` name the kind of the views. Paths without a prefix are
+about channels, the kind at the root. Times are Unix milliseconds; durations are
+milliseconds if the name ends in `_ms`. Lists are divided into pages
+(`connectors.web.paging`). If more entries follow, the parameter `after` of the next
+request is the `next` of the answer.
 """
 
 from __future__ import annotations
@@ -329,7 +329,7 @@ def _causes(
 
 
 def _times(query: VerdictsQuery, known_ms: int) -> tuple[int, int]:
-    """Return start and end, Unix ms, as whole minutes whose verdicts are known."""
+    """Return the period in whole minutes, up to `known_ms`: start and end, Unix ms."""
     until_ms = known_ms
     if query.end is not None:
         until_ms = min(-(-query.end // MINUTE_MS) * MINUTE_MS, known_ms)

@@ -1,6 +1,7 @@
 """Blocks of reports and of the page of forecasts: tables, ranges and heat maps.
 
-Each block is a table for screen readers. Some blocks also have a picture.
+For screen readers, each block has a table, and the events of `Lanes` are in a separate
+`Table`. Some blocks also have a picture.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Table:
     """A table; the first cell of each row is the name of the row.
 
     Attributes:
-        words: How many columns, from the first, contain words instead of figures.
+        words: Number of columns at the left that contain words instead of figures.
         bars: A share in [0, 1] for each row; the row's last cell shows it as a bar.
         links: For each row, the address to which its first cell links.
         anchor: Prefix of the row ids, which end in the row number; empty for no ids.
@@ -48,7 +49,8 @@ class Range:
     """A value with its interval.
 
     Attributes:
-        low, high: Ends of the interval; both are the value if it has no interval.
+        low, high: Ends of the interval. If the value has no interval, each end is equal
+            to the value.
         mid: The value, not negative; NaN if it is unknown.
         text: The value and its interval with their unit.
     """

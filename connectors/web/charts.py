@@ -46,7 +46,7 @@ class Chart:
         times: Name of each interval: by default, its start in UTC.
         ticks: The times that have a label on the axis.
         unit: Returns the axis label of a value, for charts of counts.
-        forecast_from: Number of bars before the forecast; None if the chart has none.
+        forecast_from: Number of bars before the forecast; None without a forecast.
         heading: Heading of the table's first column. If it is empty, the column
             contains times, and the table begins with the newest time.
     """
@@ -179,7 +179,7 @@ def _limit_ms(limit: Limit, observer: ObserverSettings) -> int:
 
 
 def _ticks_ms(trend: Trend) -> list[int]:
-    # Return at most seven times, all of them round.
+    # Return the round times that have a label on the axis: seven or fewer.
     begins_ms = trend.begins_ms
     apart_ms = next(
         minutes * 60_000
@@ -194,7 +194,7 @@ def _percentile(trend: Trend, figure: Figure, percent: int) -> Series:
         durations = growth.histogram(figure.field)
         if not durations.count:
             return None
-        # The last bucket has no bound, so it is drawn at the top of the scale.
+        # The last bucket has no bound, so draw its percentiles at the greatest bound.
         return (durations.percentile_ms(percent) or BUCKETS_MS[-1]) / 1000
 
     return _series(

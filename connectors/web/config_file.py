@@ -31,8 +31,9 @@ _UNSUPPORTED = (
 _BCRYPT = re.compile(
     r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}"
 )
-"""A bcrypt hash. With cost 15, a check takes seconds; with more, one login could block
-all others. The salt has 16 bytes, so its last character encodes two bits."""
+"""A bcrypt hash. With cost 15, a check takes seconds. With a greater cost, one login
+could block all other logins. The salt has 16 bytes, so its last character encodes two
+bits."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _SHA256_RULE = "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one"
@@ -134,8 +135,8 @@ class WebConfigFile:
     def __call__(self) -> WebConfig:
         """Reload changed files, and return the current settings."""
         with self._lock:
-            # Contents are compared, because two quick changes may leave a file with the
-            # same time.
+            # Compare contents: after two quick changes, a file may have the same
+            # modification time.
             if _contents(self._stamp) == self._stamp:
                 return self._config
             try:
@@ -169,7 +170,7 @@ class WebConfigFile:
                 raise BadWebConfig(message)
 
     def _read(self) -> WebConfig:
-        # Stored before the files are read, so that no later change is missed.
+        # Set the stamp before the contents are used, so that no later change is missed.
         self._stamp = {self._path: None}
         try:
             content = self._path.read_bytes()

@@ -1,9 +1,9 @@
 """HTTP connections with time limits for clients.
 
-Uvicorn only closes a connection that is idle after a response. It has no time limit for
-a client that does not complete its request or does not read the response. Uvicorn's
-option `limit_concurrency` is no remedy: it also refuses `/healthz`, and idle clients
-can exclude all others.
+Uvicorn closes a connection only if it is idle after a response. Uvicorn has no time
+limit for a client that does not complete a request or does not read a response. The
+option `limit_concurrency` of Uvicorn is no remedy: it also refuses `/healthz`, and idle
+clients can exclude all others.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """Limits of the server's resources for clients.
+    """Limits on the resources of the server that clients may use.
 
     Attributes:
-        connections: Maximum number of open connections. A further connection closes the
-            connection whose client has been idle longest.
-        watching: Number of connections for `/metrics` and `/readyz` that a further
-            connection does not close.
-        request_s: Maximum time in which a request must arrive, in seconds, from the
-            start of the connection or from the request's first byte.
+        connections: Maximum number of open connections. If a further client connects,
+            the server closes the connection whose client has been idle longest.
+        watching: Number of idle connections for `/metrics` and `/readyz` that the
+            server keeps if a further client connects.
+        request_s: Maximum time until a request has arrived, in seconds: for the first
+            request from the start of the connection, for others from the first byte.
         unread_s: How long a client may read nothing, in seconds. On slow networks, a
             client may seem to pause for seconds, because the system buffers much.
         read_bytes_s: Minimum number of bytes per second that a client must read after
@@ -117,7 +117,7 @@ class LimitedConnection(H11Protocol):
         super().pause_writing()
 
     def _measure(self) -> None:
-        """Count the bytes written since the client last had read everything."""
+        """Count the bytes written after the last time at which no byte was unread."""
         if self._unread_bytes == 0:
             self._unread_since, self._written_bytes = self.loop.time(), 0
         unread = _unread_bytes(self.transport)
@@ -166,7 +166,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the server only waits for the client."""
+        """Whether the server waits for the client to send or to read."""
         return (
             self.cycle is None or self.cycle.response_complete or self.flow.write_paused
         )
@@ -176,7 +176,7 @@ class LimitedConnection(H11Protocol):
         self.is_aborted = True
         # Without SO_LINGER, the system would continue to send buffered data.
         connection = self.transport.get_extra_info("socket")
-        # If the client has ended a connection with TLS, the connection has no socket.
+        # A TLS connection that the client has ended has no socket.
         if connection is not None:
             with suppress(OSError):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)

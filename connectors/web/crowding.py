@@ -64,8 +64,8 @@ class LimitedRequests:
             is_made = True
 
         async def send_made(message: Message) -> None:
-            # The request no longer counts: the connection limits how long a client may
-            # read.
+            # From now on, the request does not count: `connectors.web.connection`
+            # limits how long the client may take to read the answer.
             made()
             await send(message)
 

@@ -3,7 +3,7 @@
 Requests with an unknown name in the header Host are refused. A page of another site
 thus cannot read the monitor through a user's browser (DNS rebinding).
 
-Untrusted clients cannot make logins use unlimited CPU time. A bcrypt hash takes a large
+Login attempts of untrusted clients use limited CPU time. A bcrypt hash takes a large
 part of a second of CPU time. A single thread therefore computes the hashes. A correct
 pair of user and password is hashed only once. For each client address, at most one
 wrong pair is hashed per second. Only few requests may wait for this thread, because
@@ -46,13 +46,14 @@ MOST_WAITING_OF_ADDRESS = 8
 """Maximum number of waiting requests from one address: a browser sends six."""
 
 _FAILURE_S = 1.0
-"""How long a client's address cannot try again after a wrong password, seconds."""
+"""How long the clients of an address must wait after a wrong password, seconds."""
 
 ANONYMOUS = "sds-monitor.anonymous"
-"""Key in the ASGI scope: marks a request without login, which gets only a status."""
+"""Key in the ASGI scope of a request without login; the answer has only a status."""
 
 _READINESS = "/readyz"
-"""Path of the readiness probe. Clients without a login do not get the reason."""
+"""Path of the readiness probe. Clients without a login do not learn why the process is
+not ready."""
 
 _HOST = re.compile(r"(?:\[([0-9a-fA-F:.]+)\]|([^:]*))(?::\d*)?")
 
@@ -73,7 +74,7 @@ class TooManyLogins(Exception):
 
 
 class Passwords:
-    """Verifies passwords. All calls are in one event loop."""
+    """Verifies passwords. All calls must be in the same event loop."""
 
     def __init__(self, failure_s: float = _FAILURE_S) -> None:
         self._failure_s = failure_s
@@ -88,12 +89,13 @@ class Passwords:
     ) -> bool:
         """Return whether a password belongs to a user.
 
-        `users` has bcrypt hashes by user, at least one.
+        `users` has the bcrypt hash of each user, and at least one user.
 
         Raises:
             TooManyLogins: Verifying the password now would cost too much.
         """
-        # An unknown user's check must take as long, so use another user's hash.
+        # The check of an unknown user must take as long as the check of a known user,
+        # so use another user's hash.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
@@ -161,8 +163,8 @@ class Door:
     async def _refusal(self, request: Request, config: WebConfig) -> Response | None:
         headers = request.headers
         if "content-length" in headers and "transfer-encoding" in headers:
-            # RFC 9112, section 6.3: a proxy may have understood another request
-            # (smuggling).
+            # RFC 9112, section 6.3: a proxy may see the end of the request at another
+            # byte (request smuggling).
             why = "a request must not have both Content-Length and Transfer-Encoding"
             return plain_refusal(request, 400, why, {"Connection": "close"})
         host = headers.get("host", "localhost")

@@ -99,7 +99,7 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
         case Scale.SECONDS:
             return {
                 "logarithmic": True,
-                # A wider range, because pygal draws no label at the edge.
+                # Wider than the buckets, because pygal draws no label at the edge.
                 "range": (0.9 * BUCKETS_MS[0] / 1000, 1.2 * BUCKETS_MS[-1] / 1000),
                 "y_labels": _LABELLED_SECONDS,
                 "value_formatter": lambda value: f"{value:g} s",

@@ -24,8 +24,8 @@ class Extras:
     """Extras of one kind of view, all optional.
 
     Attributes:
-        reason: Returns the reason of a verdict with its counts, from the totals of a
-            view; empty if the verdict has no counts.
+        reason: Returns the reason of a view's verdict with counts, from the view's
+            totals; empty if the reason has no counts.
         section: Template of an additional section on a view's page; empty if none.
         values: Returns the values of the section, from the totals of a view.
         json: Path of the section's content in the API, and the content's name.

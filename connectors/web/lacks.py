@@ -49,7 +49,7 @@ class LackGroups:
     Attributes:
         groups: At most `LISTED_LACKS` groups, most severe first.
         messages: Number of messages in all groups; each message counts once.
-        more: Whether further messages exist.
+        more: Whether incidents that were not grouped may add further messages.
         overlap: Whether a message is in several groups.
     """
 
@@ -61,7 +61,7 @@ class LackGroups:
 
     @property
     def count(self) -> str:
-        """Number of messages in words."""
+        """Text with the number of messages."""
         if self.more:
             return f"more than {words.counted(self.messages, 'message')}"
         return words.counted(self.messages, "message")
@@ -92,8 +92,8 @@ def group_words(
 ) -> Lacks:
     """Group unresolved incidents by participant and problem.
 
-    `found` has unresolved incidents, newest first, and at most `READ_INCIDENTS` + 1 of
-    them. `participant` is the id or key of one participant; empty for all.
+    `found` has at most `READ_INCIDENTS` + 1 unresolved incidents, newest first.
+    `participant` is the id or key of one participant; empty for all.
     """
     views = snapshot.views[kind.prefix].totals
     standing = standing_of(found, partial(follows, snapshot, kind=kind))

@@ -27,7 +27,7 @@ class LaneEvent(NamedTuple):
         at_ms: Time of the event, Unix ms.
         lanes: Numbers of the event's lanes; the mark is drawn on the first of them.
         tone: CSS class of the mark.
-        is_square: Whether the mark is a square, for a conclusion.
+        is_square: Whether the mark is a square: the event is then a conclusion.
         text: Text of the event's tooltip.
     """
 

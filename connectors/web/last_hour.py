@@ -1,8 +1,8 @@
 """The figures of views in the last hour, and a small trend chart of each view.
 
-The "last hour" starts at a round time, so it lasts up to 65 minutes. Between round
-times, figures thus change only with new records, and the trends of all views have the
-same steps.
+The "last hour" starts at a multiple of 5 minutes, so it lasts up to 65 minutes. While
+the start is the same, figures change only with new records. The trends of all views
+have the same steps.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class LastHour:
         known: Any = None if before is None else before.values[at]
         begin_ms = self.begin_ms
         if self._is_new(totals):
-            # Ignore older figures: they belong to a view that was forgotten and has
-            # returned.
+            # If the view was forgotten and has returned, ignore the figures from before
+            # it was forgotten.
             known, begin_ms = 0, max(begin_ms, totals.first_event_ms or 0)
         counts = [(one.end_ms, one.values[at]) for one in steps]
         for end_ms, count in (*counts, (self._clock_ms, figure.read(totals))):

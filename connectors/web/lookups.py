@@ -25,16 +25,16 @@ _CONCURRENT = 2
 """Maximum number of concurrent queries; each uses a core and tens of megabytes."""
 
 _PATIENCE_S = 8.0
-"""An open page waits longer than this for its answer."""
+"""How long a query waits for its turn, s. An open page waits longer for its answer."""
 
 
 class Lookups:
     """Queries the stored data; limits concurrent queries.
 
-    A request waits up to `patience_s` seconds for its turn. Every method raises
-    `HistoryBusy` if too many other requests wait, and `HistoryUnreadable` if the
-    history is missing or damaged. If no data of a kind of view is stored, the result is
-    empty.
+    A query waits up to `patience_s` seconds for its turn. Every method raises
+    `HistoryBusy` if the query gets no turn in this time, and `HistoryUnreadable` if the
+    history is missing or damaged. If nothing is stored for a kind of view, `trend`
+    raises `NoRecord`, and the other methods return an empty result.
     """
 
     def __init__(self, sources: Sources, patience_s: float = _PATIENCE_S) -> None:
@@ -76,7 +76,8 @@ class Lookups:
     ) -> list[Span]:
         """Return a view's shown verdicts between two times.
 
-        Times are wall time, Unix ms; `until_ms` is not after `shown_until_ms`.
+        Times are wall time, Unix ms; `until_ms` is at most the time that
+        `connectors.web.sources.shown_until_ms` returns.
         """
         stored = self._sources.of(prefix)
         if stored is None:

@@ -54,9 +54,9 @@ class _Made(NamedTuple):
 class Metrics:
     """Answers scrapes one after the other, in a separate thread.
 
-    With thousands of channels, an answer takes a large part of a second. While a thread
-    creates an answer, the event loop must answer other requests. Scrapes that arrive
-    while the thread works share the next answer.
+    With thousands of channels, it takes a large part of a second to create an answer.
+    In this time, the event loop answers other requests. Scrapes that arrive while the
+    thread works share the next answer.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

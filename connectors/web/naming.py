@@ -102,7 +102,7 @@ def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
 
 
 def view_query(view: str, label: str = "id") -> str:
-    """Return the parameter of an address that names a view: by id or by key."""
+    """Return the parameter with which an address names a view: by id or by key."""
     return f"key={short_key(view)}" if needs_key(view) else f"{label}={_quoted(view)}"
 
 

@@ -110,7 +110,7 @@ def _explained(schema: Schema) -> Schema:
 
 
 def _as_text(schema: Any) -> Any:
-    # In the texts, times are in RFC 3339 instead of numbers.
+    # Return the schema of a time as a text in RFC 3339, from the schema of the number.
     if isinstance(schema, list):
         return [_as_text(one) for one in schema]
     if not isinstance(schema, dict):

@@ -1,8 +1,8 @@
 """Routes of the API, and the parts of their descriptions.
 
-The function that answers a request is the only source of the description. Its
-parameters are the request and the query parameters. Its return type describes the
-answer, and its docstring the operation.
+The function that answers a request is the only source of the description. The
+function's parameters are the request and its query parameters. The return type
+describes the answer. The docstring describes the operation.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ KINDS: Sequence[AnyKind] = [protocol.kind for protocol in PROTOCOLS]
 JSON = "application/json"
 
 ROOT_LABEL = ROOT_KIND.names.one
-"""Name that the parameter `id` has in lists at the root."""
+"""Name of the parameter `id` in paths without a prefix, except `/api/v1/channels`."""
 
 
 @dataclass(frozen=True, kw_only=True)
