@@ -59,9 +59,9 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     """Return a record as a dead letter of at most `limit_bytes`.
 
     If a value is longer than the maximum frame, it is omitted. All other parts stay
-    whole if the record is within the limit. If a record is too large, its headers get
-    at most a quarter of the space, and a key of more than a quarter is cut to at
-    most `_KEPT_BYTES`. The start of the value gets the rest. The limit applies before
+    whole if the record is within the limit. If a record is too large, its headers and
+    its key get at most a quarter of the space each, and a cut key at most
+    `_KEPT_BYTES`. The start of the value gets the rest. The limit applies before
     compression. The result may exceed a limit below `_OWN_BYTES`.
     """
     key, value = record.key, record.value
@@ -81,7 +81,7 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
             headers = _shortened(headers, space // 4)
             cut.append("headers")
         if key is not None and len(key) > space // 4:
-            key = key[:_KEPT_BYTES]
+            key = key[: min(_KEPT_BYTES, space // 4)]
             cut.append("key")
         left = max(0, space - _size(key, b"", headers))
         if value is not None and len(value) > left:

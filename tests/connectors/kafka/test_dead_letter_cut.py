@@ -83,6 +83,13 @@ def test_part_that_is_too_long_is_cut_and_named(whole: RawRecord, cut: object) -
         assert fitted.key == whole.key
 
 
+def test_key_that_is_named_as_cut_is_cut() -> None:
+    """Under a small limit, a quarter of the space is less than what a cut keeps."""
+    fitted = fit(record(b"v" * 5_000, b"k" * 600), 4_096)
+    assert fitted.key == b"k" * 512
+    assert fitted.cuts.keys() == {"key", "value"}
+
+
 def test_value_longer_than_a_frame_is_left_out() -> None:
     """Nobody could use it, whatever the topic takes."""
     fitted = fit(record(bytes(MAX_VALUE_BYTES + 1)), 32 * 1024 * 1024)
