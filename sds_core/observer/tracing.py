@@ -130,8 +130,8 @@ class Rule(NamedTuple):
         figure: Name of the figure that counts conclusions of this kind
             (docs/figures.md).
         section: Section of docs/figures.md that has the rule.
-        text: The conclusion as a sentence. The participants that it concerns follow the
-            sentence.
+        text: The conclusion as a sentence. The names of the concerned participants
+            follow the sentence.
     """
 
     figure: str
@@ -159,16 +159,16 @@ class Evidence(msgspec.Struct, frozen=True):
 
     Attributes:
         facts: Known facts of the message's first copy, by name.
-        appeared_ms: When the first copy of the message, or the first frame that names
-            it, appeared. None if no record concerned the message.
+        appeared_ms: Event time of the first frame that contains or names the message,
+            Unix ms. None if no record concerned the message.
         steps: Steps in order of time. The maximum number of steps is about twice
             `MOST_STEPS`.
         people: The sender, then the other participants in order of appearance.
         incidents: Incidents of the message, each in its current form.
         conclusions: Conclusions of the view, in order of time.
         summary: The most important conclusion; None if none exists.
-        unknown: What the trace cannot show: sentences, each with the participants that
-            are listed after it.
+        unknown: Sentences about what the trace cannot show. Each sentence has the
+            participants that are listed after it.
         observers: Taps that mirrored the channel.
     """
 
@@ -195,15 +195,18 @@ class Tracer(Protocol):
         """
 
     def evidence(self) -> list[Evidence]:
-        """Return the current evidence for each message, in order of the subjects."""
+        """Return the current evidence for each message.
+
+        The order is that of the argument `subjects` of `Tracing.tracer`.
+        """
 
 
 class Tracing(Protocol[_FrameIn]):
     """Finds and traces messages of a protocol.
 
     Attributes:
-        is_keyed: Whether the key of each record is its channel's name. If not, the
-            records of a message may be in any partition.
+        is_keyed: Whether the key of each record is the name of the record's channel.
+            If not, the records of a message may be in any partition.
     """
 
     @property
@@ -211,9 +214,10 @@ class Tracing(Protocol[_FrameIn]):
         """See the class."""
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Whether a record's value may match a query. False is always right.
+        """Whether a record's value may match a query.
 
-        The test is fast. It ignores Waku hashes, which are not in the value.
+        If the result is False, the value does not match. The test is fast. It ignores
+        Waku hashes, which are not in the value.
         """
 
     def subjects(

@@ -11,14 +11,17 @@ from sds_core.observer.settings import ObserverSettings
 from sds_core.observer.verdict import Verdict
 
 Excused = Callable[[int, int], bool]
-"""Takes when evidence began and was found; returns whether it is excused."""
+"""Takes the times when evidence began and when it was found, Unix ms.
+
+Returns whether the evidence is excused.
+"""
 
 
 class ViewTotals(Protocol):
     """The part of a view's totals that verdicts, minutes and summaries use.
 
-    Implementations are msgspec structs in which each field has a default. With all
-    defaults, they are the totals of a view that has seen nothing.
+    Implementations are msgspec structs in which each field has a default. A struct
+    with all defaults has the totals of a view without frames.
     """
 
     @property
@@ -48,7 +51,7 @@ class ViewTotals(Protocol):
     def verdict_without(
         self, excused: Excused, settings: ObserverSettings
     ) -> tuple[Verdict, str]:
-        """The verdict and its reason, without the evidence that is excused."""
+        """Return the verdict and its reason if excused evidence does not count."""
 
     @property
     def observers(self) -> Sequence[str]:

@@ -1,8 +1,8 @@
 """Computes figures of a planned channel by formulas, without a simulation.
 
 `tests/sds_core/planning/test_closed_forms.py` compares each figure with the simulator.
-No formula is valid for other figures, such as latencies and the sync messages of a busy
-channel.
+Other figures, such as latencies and the sync messages of a busy channel, have no
+formula.
 """
 
 from __future__ import annotations
@@ -57,10 +57,11 @@ def frame_parts(plan: ChannelPlan, content_bytes: int) -> PartSizes:
 def first_pass(plan: ChannelPlan) -> float | None:
     """Return the share of deliveries that succeed when a message is first sent.
 
-    The share is 1 - loss, because each link loses each transmission independently. A
-    payload with d data segments and p parity segments is complete if any d segments
-    arrive (Reed-Solomon). Its share is the binomial probability that at most p segments
-    are lost. If participants are offline, the result is None.
+    Each link loses each transmission independently, so the share is 1 - loss for a
+    payload without segments. A payload with d data segments and p parity segments is
+    complete if any d segments arrive (Reed-Solomon). For such a payload, the share is
+    the binomial probability that at most p segments are lost. If participants are
+    offline, the result is None.
     """
     if plan.offline_share:
         return None
@@ -75,7 +76,7 @@ def first_pass(plan: ChannelPlan) -> float | None:
 
 
 def missed_messages(plan: ChannelPlan) -> float | None:
-    """Return the share of frames with content that at least one participant misses.
+    """Return the share of frames with content that do not reach every participant.
 
     The share is 1 - (1 - loss)^(n - 1) for n participants. A missed frame must be
     repaired or sent again. If participants are offline, the result is None.
@@ -104,9 +105,9 @@ def first_peer_in_time(plan: ChannelPlan, target_s: float) -> float | None:
 def fixed_syncs_per_day(plan: ChannelPlan) -> float | None:
     """Return the sync messages per day if participants send them at fixed intervals.
 
-    In nim-sds, other traffic does not delay sync messages, so n participants send n *
-    86,400 s / interval of them. For other libraries, or if participants are offline,
-    the result is None.
+    In nim-sds, other traffic does not delay sync messages, so the result is n * 86,400
+    s / interval for n participants. For other libraries, or if participants are
+    offline, the result is None.
     """
     if plan.participant().sync_least_share is not None or plan.offline_share:
         return None
@@ -140,8 +141,8 @@ def steady_ids(plan: ChannelPlan) -> Floats:
 
     All numbers are equally likely. If filters roll over, the numbers range from
     `bloom_kept_ids` to `bloom_rollover_ids`. If filters never roll over, the number has
-    no limit, so the capacity is returned. If `ChannelPlan.filter_ids` is set, it is the
-    only number.
+    no limit, so the only number is the filter's capacity. If `ChannelPlan.filter_ids`
+    is set, it is the only number.
     """
     profile = plan.participant()
     if plan.filter_ids is not None:

@@ -10,7 +10,10 @@ class NoForecast(ValueError):
 
 
 class TooLittleHistory(NoForecast):
-    """The history, or its part after a silence until `after_ms`, has too few days."""
+    """The history, or its part since the last silence, has too few days.
+
+    `after_ms` is when this silence ended, Unix ms; None if no silence occurred.
+    """
 
     def __init__(self, days: int, needed: int, after_ms: int | None = None) -> None:
         since = ""
@@ -53,7 +56,7 @@ class TooLittleTraffic(NoForecast):
 
 
 class NotFitted(NoForecast):
-    """The model has no solution for a figure, for example if it is an exact line."""
+    """The model has no solution, for example if a figure follows an exact line."""
 
     def __init__(self) -> None:
         super().__init__("the model cannot be fitted to the history")

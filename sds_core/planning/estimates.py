@@ -15,8 +15,8 @@ from sds_core.planning.errors import ModelMissing
 class Estimate(NamedTuple):
     """A figure: a mean over runs, and the bounds of its confidence interval.
 
-    If the figure is exact, the three values are equal. If no run has the figure, they
-    are NaN. If only one run has it, the bounds are infinite.
+    If the figure is exact, the three values are equal. If no run has the figure, the
+    three values are NaN. If only one run has the figure, the bounds are infinite.
     """
 
     value: float
@@ -33,7 +33,9 @@ NOTHING = Estimate.exact(math.nan)
 
 
 def require_scipy() -> None:
-    """Before a long computation, check that `estimated` can be called after it.
+    """Check that scipy is installed, because `estimated` needs scipy.
+
+    Call this function before a long computation that ends with `estimated`.
 
     Raises:
         ModelMissing: scipy is not installed.
@@ -71,9 +73,9 @@ def estimated(values: Sequence[float], coverage: float = 0.95) -> Estimate:
 
 
 def difference(values: Sequence[float], base: Sequence[float]) -> Estimate:
-    """Return the mean difference of pairs of runs. A pair has the same seed.
+    """Return the mean difference of pairs of runs.
 
-    The runs of a pair have similar traffic and losses, so the interval is narrower than
-    for independent runs.
+    Both runs of a pair have the same seed, so their traffic and losses are similar.
+    Therefore, the interval is narrower than for independent runs.
     """
     return estimated([one - other for one, other in zip(values, base, strict=True)])

@@ -88,7 +88,7 @@ def times_of(plan: ChannelPlan, receptions: int = RECEPTIONS) -> Times:
     A run measures `LEAST_MESSAGES` to `MOST_MESSAGES` messages. Their number follows
     from `receptions` and from a rough estimate of the sync messages and repairs that a
     message causes. If participants are offline at times, the measured time is extended
-    to one mean cycle, but at most to five times its length.
+    to the mean time from one return of a participant to the next, but at most fivefold.
 
     `receptions` is the planned number of received frames in the run. A long history or
     a large group causes more received frames.

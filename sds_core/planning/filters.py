@@ -1,4 +1,4 @@
-"""Computes how full bloom filters are, and when they reach their designed rate."""
+"""Estimates how many ids bloom filters hold, and for how many they are designed."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Run(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Relative estimate of the duration. Long runs are started first."""
+        """Estimated duration, relative to other runs. Long runs are started first."""
         return self.plan.participants
 
 
@@ -76,12 +76,12 @@ class Grid:
         """Read a grid from a mapping.
 
         `base` has the settings that all plans share. `grid` maps settings to lists of
-        values; each combination is a plan. If `grid` is a list of such tables, each
-        adds plans.
+        values; each combination is a plan. `grid` can also be a list of such mappings;
+        the grid then has the plans of all of them.
 
         Raises:
-            TableError: The mapping is not a grid, has more than `MAX_RUNS` runs, or
-                a run is too large.
+            TableError: The mapping is not a grid, the grid has more than `MAX_RUNS`
+                runs, or a run is too large.
         """
         table = read(mapping, _GridTable)
         lists = (table.grid,) if isinstance(table.grid, dict) else table.grid

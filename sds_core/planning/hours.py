@@ -20,16 +20,19 @@ DAY_MS = DAY_HOURS * HOUR_MS
 MINUTE_MS = 60_000
 
 SILENCE_MS = 3 * DAY_MS
-"""If a view has no row for this time, the view counts as silent.
+"""If a view has no row for longer than this duration, ms, it counts as silent.
 
-This time is longer than a weekend. Figures from before a silence are not used.
+The duration is longer than a weekend. Figures from before a silence are not used.
 """
 
 CLOCK_MS = DAY_MS
-"""If a row is further in the future than this, ms, it comes from a wrong clock."""
+"""If a row is later than now by more than this duration, ms, a clock was wrong."""
 
 LEAST_DAYS = 14
-"""Minimum days of history. Each weekday occurs twice, as one value may be chance."""
+"""Minimum number of whole days of history.
+
+Each weekday occurs twice, because a single value may be due to chance.
+"""
 
 Floats = npt.NDArray[np.float64]
 
@@ -69,7 +72,10 @@ def hour_rows(
 
 
 def last_hour_ms(newest_ms: int) -> int:
-    """Return the end of the last whole hour up to the newest minute, Unix ms."""
+    """Return when the last complete hour ends, Unix ms.
+
+    `newest_ms` is the start of the newest minute of the history.
+    """
     return (newest_ms + MINUTE_MS) // HOUR_MS * HOUR_MS
 
 
@@ -127,7 +133,10 @@ def hours_of(
 
 
 def by_day(hours: Floats) -> Floats:
-    """Return hourly values as whole days up to the last hour, shape (days, 24)."""
+    """Return the hourly values of whole days, shape (days, 24).
+
+    The last day ends with the last hour. Earlier hours that fill no day are omitted.
+    """
     days = len(hours) // DAY_HOURS
     return hours[len(hours) - days * DAY_HOURS :].reshape(days, DAY_HOURS)
 

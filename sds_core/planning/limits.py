@@ -44,10 +44,10 @@ class Reached(NamedTuple):
 def reached_by_level(paths: Floats, limit: float, now: float, begin_ms: int) -> Floats:
     """Return when each simulated future of a daily maximum first reaches a limit.
 
-    The result has the start of the first day that reaches the limit, Unix ms, or
-    infinity if none does, shape (paths,). `paths` has the shape (days, paths). `now` is
-    the value on the last day of the history. `begin_ms` is the start of the forecast's
-    first day, Unix ms.
+    The result has the shape (paths,). Each time is the start of the first day that
+    reaches the limit, Unix ms; infinity if no day reaches the limit. `paths` has the
+    shape (days, paths). `now` is the value on the last day of the history. `begin_ms`
+    is the start of the forecast's first day, Unix ms.
     """
     above = paths >= limit
     day = np.where(above.any(axis=0), above.argmax(axis=0), np.inf)

@@ -19,7 +19,10 @@ class NotMeasured(ValueError):
 
 
 class Measure(msgspec.Struct):
-    """One measure, with a value for each repetition. A `row` has each `what` once."""
+    """One measure, with a value for each repetition.
+
+    A measure is identified by `row` and `what` together.
+    """
 
     row: str
     what: str
@@ -97,7 +100,7 @@ class Runs(msgspec.Struct):
     sizes: list[Run]
 
     def run(self, channels: int, cores: int, executors: int = 0) -> Run:
-        """Return the run with two state partitions and the given numbers.
+        """Return the run that has two state partitions and matches the arguments.
 
         Raises:
             NotMeasured: No such run exists.

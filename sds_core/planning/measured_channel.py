@@ -1,4 +1,4 @@
-"""Makes a plan of a channel from a monitor's history, with its assumptions."""
+"""Makes a channel's plan from a monitor's history, and lists the assumptions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sds_core.planning.outcome import PART_FIGURES, ratio
 from sds_core.reading import read
 
 LEAST_MESSAGES = 20
-"""Minimum number of events for which a ratio is computed."""
+"""Minimum number of seen messages in the week for which a plan is made."""
 
 _WEEK_HOURS = 7 * DAY_HOURS
 _PARTS = (

@@ -25,7 +25,7 @@ DELIVERIES = tuple(
     for outcome in ("first_pass", "recovered", "lost", "retracted")
 )
 ACK, RECOVERY = "ack_latency_ms_definite", "delivery_recovery_ms"
-"""Prefixes of two columns each: the number of durations, and their sum."""
+"""Each is the prefix of two columns: the number of durations, and their sum."""
 PARTICIPANTS = "participants_lately"
 _SUMMED = ("_count", "_sum")
 _SINGLE = (

@@ -19,7 +19,8 @@ PATHS = 500
 
 _SEED = 20_261_124
 _WEEK = 7
-# If a line is steep, this limit prevents an overflow. e^41 bytes are 600 PB.
+# Maximum logarithm of a simulated value. It prevents an overflow if a line is steep.
+# e^41 bytes are 640 PB.
 _GREATEST_LOG = 41.0
 # Rounding can make equal sums of floats differ, but by less than this value.
 _LEAST_CHANGE = 1e-9
@@ -28,8 +29,8 @@ _LEAST_CHANGE = 1e-9
 def draw_paths(values: Floats, days: int) -> Floats:
     """Return possible futures of a daily figure, shape (days, `PATHS`).
 
-    The futures differ in the random deviations, and in the uncertain line and effects
-    of weekdays. The same values give the same futures.
+    The line and the effects of weekdays are uncertain, so they differ between futures.
+    The random deviations differ too. The same values give the same futures.
 
     `values` has the figure of each day, shape (n,) with n >= 14. No value is negative.
 

@@ -99,8 +99,8 @@ class Measurement:
         threshold = plan.participant().possible_acks_threshold
         self._needed = math.inf if threshold is None else threshold
         self._truth = Truth("plan", seed=0)
-        # Not a set, because a dictionary has the same order in every process, so that
-        # sums are rounded alike.
+        # A dictionary has the same order in every process, so that sums are rounded
+        # alike. A set does not.
         self._members: dict[str, None] = {}
         self._frames = 0
         self._ids: defaultdict[str, list[str]] = defaultdict(list)
@@ -110,8 +110,8 @@ class Measurement:
         self._again_bytes = 0
         self._counts: Counter[Cause] = Counter()
         self._epochs: Counter[tuple[str, int]] = Counter()
-        # By sender, and by message that no other participant has yet: the filters that
-        # the sender received.
+        # For each sender, and for each of its messages that no other participant has
+        # yet: the filters that the sender received, as numbers or senders of frames.
         self._alone: defaultdict[str, dict[str, set[str | int]]] = defaultdict(dict)
         self._exposed: set[str] = set()
 

@@ -42,7 +42,7 @@ class Plan(msgspec.Struct, frozen=True):
     def of(
         cls, fleet: Fleet, computed_ms: int, days: int, coverage: float, hidden: int = 0
     ) -> Plan:
-        """Make a plan of a fleet. `coverage` is that of the forecast's settings."""
+        """Make a plan of a fleet. For `coverage`, see `ForecastSettings`."""
         return cls(
             computed_ms,
             days,
@@ -61,9 +61,9 @@ NO_PLAN = Plan(problem="only the command run computes forecasts")
 
 
 def limits_first(views: Mapping[str, Forecast]) -> list[tuple[str, Reached]]:
-    """Return all limits with their views. Limits that are reached earlier come first.
+    """Return all limits with their views, in ascending order of `earliest_ms`.
 
-    Limits without a time come last, in ascending order of headroom.
+    Limits without `earliest_ms` come last, in ascending order of headroom.
     """
     limits = [(name, limit) for name, one in views.items() for limit in one.limits]
 
