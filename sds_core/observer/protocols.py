@@ -11,7 +11,7 @@ from sds_core.observer.sds.kind import SDS
 from sds_core.observer.tap_kind import TAPS
 
 PROTOCOLS: tuple[AnyProtocol, ...] = (SDS, MVDS)
-"""All protocols. A new protocol needs no change to another module outside its
+"""All protocols. A new protocol needs changes only in this module and in its own
 packages."""
 
 
@@ -20,7 +20,7 @@ ROOT_KIND = next(protocol.kind for protocol in PROTOCOLS if protocol.kind.at_roo
 
 
 def by_name(protocols: Iterable[AnyProtocol]) -> Mapping[str, AnyProtocol]:
-    """Return protocols by name, the value of the record header ``protocol``."""
+    """Return protocols by name. The record header ``protocol`` contains the name."""
     return {protocol.name: protocol for protocol in protocols}
 
 

@@ -15,7 +15,7 @@ NO_SEQ = -1
 NO_HASH = 0
 
 MAX_AHEAD_MS = 60_000
-"""A record's time must not be later than its writing by more than this.
+"""Maximum time by which a record's time may be later than its writing.
 
 If the difference is larger, the record is a dead letter.
 """
@@ -133,7 +133,8 @@ class LongName(BadHeader):
 def header_name(raw: bytes) -> str:
     """Return a header's name as text.
 
-    Bytes that are not UTF-8 become lone surrogates (PEP 383), which valid names lack.
+    Bytes that are not UTF-8 become lone surrogates (PEP 383). No valid name contains
+    lone surrogates.
     """
     return raw.decode(errors="surrogateescape")
 
@@ -175,7 +176,7 @@ def read_headers(
 
 @native
 def _usual(values: _Values) -> TapHeaders | None:
-    """Read headers in the usual form; None if a header may have another form."""
+    """Read headers in the usual form; None if `_checked` must read the headers."""
     get = values.get
     observer, seq, waku_hash = get("observer"), get("seq"), get("waku-hash")
     waku_time = get("waku-timestamp", b"0")

@@ -11,8 +11,8 @@ _MANY = 4_096
 """If a column has fewer rows than this, the first search builds the index."""
 
 _ROWS_PER_SEARCH = 2_000
-"""Searches of a longer column scan it. After one search for each 2,000 rows, the index
-is built.
+"""Searches scan a longer column. When the number of searches reaches one for each 2,000
+rows, the current search builds the index.
 
 Building the index takes as long as a few scans.
 """

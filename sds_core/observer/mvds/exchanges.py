@@ -36,7 +36,7 @@ class Exchanges:
             self._awaited.add(pair.request_due_ms, message.key)
 
     def passed(self, message: Message, deadline_ms: int) -> None:
-        """Decide about the offers and requests whose deadline has passed."""
+        """Count each offer and request that is unsettled when its deadline passes."""
         for pair in message.pairs():
             if 0 < pair.offer_due_ms <= deadline_ms:
                 offer_due_ms, pair.offer_due_ms = pair.offer_due_ms, NO_DEADLINE

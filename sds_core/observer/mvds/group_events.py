@@ -26,7 +26,7 @@ GroupEvent = GroupIncident | MvdsMinute
 
 
 def explain(incident: Incident, settings: ObserverSettings) -> str:
-    """One sentence that states the reason for an incident, with the rule's limit."""
+    """Return one sentence: the reason for an incident, with the ACK deadline."""
     names = lacking_names(incident)
     senders = ", ".join(incident.named_by[:_FEW_NAMES])
     seconds = settings.ack_deadline_ms / 1000

@@ -1,4 +1,4 @@
-"""Decodes and encodes the totals of groups that a view changes."""
+"""Decodes the group totals that a view uses, and encodes them again."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Groups:
         return OTHER_GROUPS
 
     def __getitem__(self, name: str) -> GroupTotals:
-        """Totals of a group, which the caller may change; zeros for a new group."""
+        """Totals of a group, for the caller to change; a new group has zeros."""
         found = self._opened.get(name)
         if found is None:
             raw = self._packed.get(name)
@@ -62,7 +62,7 @@ class Groups:
         return found
 
     def saw(self, name: str, time_ms: int, clock_ms: int, observer: str) -> None:
-        """Record that a payload has a record of a group."""
+        """Update a group's times and taps for a payload with records of the group."""
         totals = self[name]
         first_ms, last_ms = totals.first_event_ms, totals.last_event_ms
         totals.first_event_ms = time_ms if first_ms is None else min(first_ms, time_ms)

@@ -78,8 +78,8 @@ SHARD_VIEWS: Kind[ShardDigest, ShardTotals, GroupEvent] = Kind(
     causes=causes_of,
     personal=frozenset({IncidentKind.UNACKNOWLEDGED}),
 )
-"""The kind with one view for each shard of message ids; the published totals are those
-of groups."""
+"""The kind of view for shards of message ids. Each shard has one view, but totals are
+published for each group."""
 
 MVDS: TrafficProtocol[Any] = TrafficProtocol(
     name="mvds",

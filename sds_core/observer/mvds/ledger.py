@@ -1,4 +1,4 @@
-"""Counts figures of messages in the messages' groups."""
+"""Adds the figures of each message to the totals of its group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sds_core.observer.mvds.totals import UNKNOWN_GROUP
 
 @native
 class Ledger:
-    """Counts the figures of each message in its group.
+    """Adds the figures of each message to the totals of its group.
 
     Until the group of a message is known, the message keeps its figures, so no figure
     moves between groups.

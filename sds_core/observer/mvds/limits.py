@@ -1,4 +1,4 @@
-"""Limits what untrusted senders can make a view remember (docs/figures.md, 14).
+"""Limits on what a view stores, because senders are untrusted (docs/figures.md, 14).
 
 Only hostile traffic or groups of hundreds of peers reach these limits. Entries that the
 limits drop are counted.
@@ -34,8 +34,10 @@ MOST_TAPS = 50
 """Maximum number of taps that are tracked for a group in the retention window."""
 
 MOST_SHOWN = 100
-"""A payload is compared with at most this number of equal payloads between the same
-peers."""
+"""Maximum number of remembered payloads with equal content between the same peers.
+
+A further payload is compared only with these payloads.
+"""
 
 
 class LeftOut(StrEnum):

@@ -86,7 +86,7 @@ class Message:
         group: Name of the message's group; empty until a MESSAGE shows the group.
         found_ms: Clock at which the message's incident was found; 0 without an
             incident.
-        waiting: Counts, by field of the totals, that wait until the message's group is
+        waiting: Counts by field of the totals; they wait until the message's group is
             known.
         waiting_deliveries_ms: Durations of the message's deliveries, which wait until
             its group is known.
@@ -155,7 +155,10 @@ class Message:
         return place
 
     def pair(self, sender: int, receiver: int) -> Pair | None:
-        """Return a pair; a new pair is added. None if it would exceed `MOST_PAIRS`."""
+        """Return a pair; a new pair is added.
+
+        A new pair beyond `MOST_PAIRS` is not added, and the result is None.
+        """
         places = sender, receiver
         pair = self._pairs.get(places)
         if pair is None and len(self._pairs) < MOST_PAIRS:

@@ -51,7 +51,10 @@ class Peers:
             self.evicted += 1
 
     def was_heard_since(self, peer: int, time_ms: int) -> bool:
-        """Whether a peer sent a payload in a second that began at or after a time."""
+        """Whether a peer sent a payload at or after a time.
+
+        The time of the payload is rounded down to seconds.
+        """
         second_ms = self._heard.get(peer)
         return second_ms is not None and second_ms >= time_ms
 

@@ -1,7 +1,7 @@
 """Derives what a passive observer can conclude from the payloads of one shard of ids.
 
-`ShardView` passes each payload and each time of the clock to the model. The division
-into batches does not matter.
+`ShardView` passes each payload and each time of the clock to the model. The division of
+payloads into batches does not affect the result.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class ShardModel:
     _messages: MessageTable
     # Total number of peers and pairs of all messages.
     _links: int
-    # All deadlines of messages that changed. For unchanged messages, only deadlines
-    # before `_queued_to_ms` are queued, because only a few deadlines pass in a batch.
+    # Queue of deadlines. For changed messages, all deadlines are queued. For unchanged
+    # messages, only deadlines before `_queued_to_ms` are queued, because only a few
+    # deadlines pass in a batch.
     _awaited: Awaited
     _queued_to_ms: int
     _copies: Copies
@@ -110,8 +111,8 @@ class ShardModel:
         last_ms: int = clock_ms - clock_ms % _SWEEP_MS
         while sweep_ms <= last_ms:
             if not len(self._messages):
-                # If no message is remembered, the last sweep is enough, because sweeps
-                # then only drop old entries.
+                # If no message is remembered, sweeps only drop old entries, so the last
+                # sweep is enough.
                 sweep_ms = last_ms
             self._fire(sweep_ms)
             self._sweep(sweep_ms)

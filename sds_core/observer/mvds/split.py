@@ -172,7 +172,7 @@ def _records(payload: Payload, tag_bytes: int) -> list[RecordPart]:
 
 
 def _counted(sizes: Iterable[tuple[bytes, int]]) -> dict[bytes, tuple[int, int]]:
-    """Return sum and number of the sizes of each id, in the given order of ids."""
+    """Return the total size and the number of occurrences of each id, in order."""
     counted: dict[bytes, tuple[int, int]] = {}
     for one, size in sizes:
         bytes_, times = counted.get(one, (0, 0))

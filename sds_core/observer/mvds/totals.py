@@ -77,7 +77,7 @@ class GroupTotals(msgspec.Struct, array_like=True):
     verdict_reason: str = "warming_up"
     verdict_since_ms: int | None = None
     observers: list[str] = []
-    # The evidence for the verdict, which is a momentary value.
+    # The evidence for the verdict: a momentary value, not a counter.
     window: Annotated[Window, joined] = msgspec.field(default_factory=Window)
 
     @property
@@ -153,6 +153,6 @@ def groups_of(totals: ShardTotals) -> Mapping[str, GroupTotals]:
 
 
 def join(parts: Sequence[GroupTotals]) -> GroupTotals:
-    """Join the parts of a group, at least one, to its totals."""
+    """Join one or more parts of a group into the group's totals."""
     added = sum_totals(GroupTotals, parts)
     return as_of(added, added.clock_ms)

@@ -72,7 +72,7 @@ class MvdsTracing:
     def subjects(
         self, frame: PeerPayload, headers: TapHeaders, query: Query
     ) -> Iterator[Subject]:
-        """Yield those messages in a payload that the query selects."""
+        """Yield the messages that the query selects from a payload."""
         if query.sender not in ("", frame.sender):
             return
         ids = {one.lower() for one in query.message_ids}

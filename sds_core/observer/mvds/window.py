@@ -123,7 +123,7 @@ class Window(msgspec.Struct, array_like=True):
 
 
 def joined(windows: Sequence[Window]) -> Window:
-    """Join the windows of the parts of a group, at least one."""
+    """Join the windows of one or more parts of a group."""
     began = [one.began_ms for one in windows if one.began_ms is not None]
     messages = [one.message_ms for one in windows if one.message_ms is not None]
     return Window(
@@ -143,7 +143,7 @@ def step_after(time_ms: int) -> int:
 
 
 def count_in(steps: dict[int, int], time_ms: int, number: int = 1) -> None:
-    """Add to the count of a time's step; if the count is then zero, remove the step."""
+    """Add a number to the count of a time's step; if the sum is 0, remove the step."""
     step = step_after(time_ms)
     steps[step] = steps.get(step, 0) + number
     if not steps[step]:

@@ -57,7 +57,8 @@ class Acknowledgements:
     _definite: list[DefiniteAcknowledgement] = field(default_factory=list)
     # Recent messages that are not acknowledged, the newest last.
     _unacknowledged: dict[int, None] = field(default_factory=dict)
-    # Messages before their deadline that had no opportunity yet, the newest last.
+    # Messages before their deadline whose `opportunity` is not yet set, the newest
+    # last.
     _unjudged: dict[int, None] = field(default_factory=dict)
     # Event times of messages whose deadline has not passed.
     _in_flight: dict[int, int] = field(default_factory=dict)
@@ -157,7 +158,7 @@ class Acknowledgements:
         # The participant may have been offline when messages before this time were
         # sent.
         returned_ms: int = self._deliveries.returned_ms(by)
-        # Pairs of a message and whether the filter holds it.
+        # Each pair has a message, and True if the filter holds the message.
         found: list[tuple[Message, bool]] = []
         keys: Iterable[int] = islice(reversed(self._unacknowledged), searched)
         if filter_ is None:
@@ -253,7 +254,10 @@ class Acknowledgements:
         return message
 
     def oldest_in_flight_ms(self) -> int | None:
-        """Event time of the oldest message in flight, Unix ms; None if none is."""
+        """Event time of the oldest message in flight, Unix ms.
+
+        The result is None if no message is in flight.
+        """
         return min(self._in_flight.values(), default=None)
 
     def forget_ids(self, clock_ms: int) -> None:

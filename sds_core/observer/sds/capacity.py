@@ -25,7 +25,7 @@ growing."""
 
 
 class EpochState(msgspec.Struct, array_like=True):
-    """Number of messages in one epoch of the rate limit.
+    """Counts of messages by participant, in one epoch of the rate limit.
 
     Attributes:
         number: Number of the epoch: Unix ms // `ObserverSettings.epoch_ms`.
@@ -96,7 +96,7 @@ class Capacity:
         return self._epoch.sent.get(by, 0)
 
     def next_change_ms(self, clock_ms: int) -> int | None:
-        """Next deadline, Unix ms, after which a gauge may change by itself, or None."""
+        """Deadline after which a gauge may change without a frame, Unix ms, or None."""
         lately_ms = self._settings.lately_ms
         ends = [t.time_ms + lately_ms for t in self._filters.traces.values()]
         changes = [end for end in ends if end >= clock_ms]
@@ -124,7 +124,8 @@ class Capacity:
     def _one_percent_ms(self, trace: FilterTrace) -> int | None:
         """See `BloomGauge`.
 
-        The rate is 1 % at the fill X/m = 0.01^(1/k), with -(m/k) ln(1 - X/m) ids.
+        The false-positive rate is 1 % if the fill X/m is 0.01^(1/k). The filter then
+        holds -(m/k) ln(1 - X/m) ids.
         """
         if trace.grown_from is None:
             return None

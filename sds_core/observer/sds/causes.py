@@ -1,8 +1,8 @@
 """Finds likely causes of a bad verdict on a channel (docs/figures.md, 12).
 
-Each rule needs several failures, and checks that their common property is not chance.
-For example, the rule for a common sender applies only if other participants sent
-messages too.
+Each rule needs several failures, and checks that the failures do not have a common
+property by chance. For example, the rule for a common sender applies only if other
+participants sent messages too.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ The probability is computed for equal risks of all senders or participants.
 """
 
 _NAMED_LATE_MS = 60_000
-"""Maximum time after a capture gap until a history first names a message that was sent
-in the gap."""
+"""Maximum time from the end of a capture gap to the first history that names a message
+sent in the gap."""
 
 _GAP_SHARE = 2
-"""The capture gaps of a tap can be a cause only if they take at most the window of the
-verdict divided by this number.
+"""The capture gaps of a tap can be a cause only if their total length is at most the
+verdict's window divided by this number.
 
-If they take more, most failures would coincide with gaps by chance.
+If the gaps are longer, most failures would coincide with gaps by chance.
 """
 
 

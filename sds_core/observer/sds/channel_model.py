@@ -1,7 +1,7 @@
 """Derives what a passive observer can conclude from the frames of one channel.
 
-`ChannelView` passes each frame and each time of the clock to the model. The division
-into batches does not matter.
+`ChannelView` passes each frame and each time of the clock to the model. The division of
+frames into batches does not affect the result.
 """
 
 from __future__ import annotations
@@ -303,7 +303,8 @@ class ChannelModel:
         self, frame: SeenFrame, by: int, sight: Sight, clock_ms: int
     ) -> None:
         is_first_copy = sight is not Sight.AGAIN
-        # If a history named the frame's id before, the frame was composed long ago.
+        # If a history named the id before this frame was seen, the frame was composed
+        # long ago.
         proves_lack = sight is Sight.FIRST
         if self._journal is not None:
             self._journal.is_first = proves_lack
@@ -366,7 +367,7 @@ class ChannelModel:
             )
 
     def _read_history(self, frame: SeenFrame, by: int, after_start: int) -> None:
-        """Process a history whose last `after_start` ids were sent after the start."""
+        """Process a history; its last `after_start` ids were sent after the warm-up."""
         clock_ms, time_ms = self._state.clock_ms, frame.time_ms
         naming = before_start = GapEvent.NAMED_BEFORE_START
         if self._health.in_warm_up(clock_ms):
@@ -459,8 +460,8 @@ class ChannelModel:
         self._deliveries.forget_old(sweep_ms)
         self._segments.forget_before(sweep_ms - self._settings.segment_idle_ms)
         self._acknowledgements.forget_ids(sweep_ms)
-        # A participant that is silent for longer is inactive for all messages in the
-        # retention window.
+        # If a participant is silent since `silent_ms`, the participant is inactive for
+        # all messages in the retention window.
         silent_ms = edge_ms - self._settings.horizon_ms
         self._filters.forget_before(silent_ms)
         self._deliveries.forget_silent_since(silent_ms)

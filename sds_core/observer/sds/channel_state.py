@@ -22,11 +22,11 @@ BLOB_VERSION = 7
 """Version of the blobs that `ChannelView.to_blob` returns; all versions
 from 1 on can be decoded.
 
-Version 3 adds a field at the end of the state; it has a new number because a release
-that ignores the field would lose minutes. Version 4 adds the checksum. Version 5 stores
-messages, gaps and requests as tables. Version 6 adds segments, and stores no bytes for
-absent ids, hashes and witnesses. Version 7 adds sync frames, bounds of the forgotten
-messages, and the filters of the warm-up.
+Version 3 adds a field at the end of the state. This change needs a new version, because
+a release that ignores the field would lose per-minute aggregates. Version 4 adds the
+checksum. Version 5 stores messages, gaps and requests as tables. Version 6 adds
+segments, and stores no bytes for absent ids, hashes and witnesses. Version 7 adds sync
+frames, bounds of the forgotten messages, and the filters of the warm-up.
 """
 
 CHECKSUM_SINCE = 4

@@ -33,7 +33,7 @@ _OLD_VERSION = 4
 """Newest version of blobs that do not store messages as a table."""
 
 _SENDERS_SINCE = 7
-"""First version of blobs that states whether content named its sender."""
+"""First version of blobs that stores when content last named its sender."""
 
 _MOMENTARY = {"evidence": None, "participant_table": b"", "suspects": None}
 """Values that replace momentary figures in minutes and in the totals of forgotten
@@ -47,7 +47,8 @@ ChannelEvent = DefiniteAcknowledgement | Incident | ChannelMinute | Forgotten
 class ChannelView:
     """Tracks what a passive observer can conclude from the frames of one channel.
 
-    After a silence of `forget_ms`, a channel is forgotten; if it returns, it is new.
+    After a silence of `forget_ms`, a channel is forgotten. A later frame then starts a
+    new channel with the same name.
     """
 
     _settings: ObserverSettings
@@ -103,7 +104,7 @@ class ChannelView:
         """Process the next frames, then set the clock, Unix ms.
 
         The result has definite acknowledgements, then incidents, then minutes. If the
-        channel was forgotten, all events until its end come first.
+        channel was forgotten, all events from before it was forgotten come first.
         """
         frames = [frames_of(digest) for digest in digests]
         if len(frames) == 1:
@@ -132,8 +133,8 @@ class ChannelView:
     def forget(self) -> list[ChannelEvent]:
         """Forget the channel; see `View.forget`.
 
-        The result has the last figures, as those of the minute before the current
-        minute.
+        The result contains the last figures as the figures of the previous minute; see
+        `Minutes.finish`.
         """
         if self.is_forgotten:
             return []
@@ -183,7 +184,7 @@ class ChannelView:
         return [*self._model.drain(), *self._minutes.take()]
 
     def _advance(self, clock_ms: int) -> None:
-        """Set the clock to a later time, and check each minute that ends before it."""
+        """Set the clock to a later time, and check each minute that ended by then."""
         clock_ms = max(clock_ms, self._state.clock_ms)
         while True:
             end_ms: int = self._next_minute_end_ms()
@@ -195,7 +196,7 @@ class ChannelView:
         self._model.pass_to(clock_ms)
 
     def _next_minute_end_ms(self) -> int:
-        # In a state from an earlier release, the next moment may be before the clock.
+        # In a state from an earlier release, `next_moment` may be before the clock.
         moment_ms: int = max(self._model.next_moment(), self._state.clock_ms)
         self._minutes.might_change(moment_ms)
         return self._minutes.check_ms

@@ -54,7 +54,7 @@ class PackedBroadcasts(msgspec.Struct, array_like=True):
         )
 
     def unpacked(self, limit: int) -> Memory:
-        """The broadcasts, at most `limit`."""
+        """Decode the broadcasts into a memory with the given limit."""
         times = unpacked_row(self.times, True, True)
         delays = unpacked_row(self.delays, False, False)
         if len(delays) != len(times):

@@ -117,15 +117,16 @@ class Deliveries:
         """Derive from a first copy which messages its sender has or lacks.
 
         Call this before `Participants.spoke` records the frame as activity, because a
-        participant is expected to receive only messages before which it was active.
+        participant is expected to receive a message only if the participant was active
+        before the message.
 
         Args:
             frame: The first copy.
             by: Participant index or `UNKNOWN`.
             clock_ms: The channel's clock.
             is_newest: Whether the frame's filter is the participant's newest.
-            proves_lack: Whether the frame was composed shortly before, so that the
-                participant lacks all messages that are not in its filter.
+            proves_lack: Whether the frame was composed shortly before it was sent, so
+                that the participant lacks all messages that are not in its filter.
         """
         self.forget_old(clock_ms)
         if by == UNKNOWN:
@@ -196,7 +197,7 @@ class Deliveries:
             overdue_ms = min(overdue_ms, receiver.returns[1])
         missing, lost = receiver.missing, receiver.lost
         # Each loss is an incident, so the losses per frame are limited. The
-        # participant's next frame shows the others.
+        # participant's next frame shows the remaining losses.
         left: int = _LOSSES_PER_FRAME
         message: Message
         for message in self._messages.by_orders(sorted(receiver.waiting)):
@@ -246,8 +247,8 @@ class Deliveries:
         of_use: set[int] = set()
         for receiver in self.receivers.values():
             of_use.update(receiver.waiting, receiver.watched)
-        # This adds the first message that is new to some receiver, and all later
-        # messages.
+        # The ids of the first message that is new to some receiver, and of all later
+        # messages, may also be looked up.
         of_use.update(range(self._new_from(), self._totals.messages))
         return of_use
 
