@@ -29,7 +29,7 @@ from sds_core.observer.summing import sum_totals
 Totals = TypeVar("Totals", bound=msgspec.Struct)
 
 PageEntry = tuple[Figure, Percentile] | Figure | Share
-"""What a page shows in one place: a percentile of a histogram, a value or a share."""
+"""What a page shows in one place: a value, a share, or a percentile of a histogram."""
 
 
 class ColumnType(enum.Enum):
@@ -56,7 +56,8 @@ class Names(NamedTuple):
 
     Attributes:
         label: Metric label whose value is a view's name.
-        incidents: The history's table of incidents; if empty, ``<one>_incidents``.
+        incidents: Name of the history's table of incidents; if this is empty, the name
+            is ``<one>_incidents``.
     """
 
     label: str
@@ -78,20 +79,21 @@ class FigureTable(Generic[Totals]):
 
     Attributes:
         grown: Figures whose growth in each interval is shown by charts and by the API.
-        counted: Index, in the totals, of each field whose growth is shown: the fields
-            of `grown`, and fields of columns that only increase.
+        counted: Index of each field in the result of `growth.counted_values`. The
+            fields are those of `grown`, and those from which the table of all views
+            computes its columns, without gauges.
         metrics: Metrics of each view, in the order of export.
         columns: Columns of the history, in order.
 
     Args:
         entries: Figures, shares, and metrics whose samples are not figures. Metrics are
             exported in the order in which they first appear here.
-        report_order: Beginnings of paths in the report, in the order of the report.
-            Paths with other beginnings come last, in the order of the entries.
+        report_order: Prefixes of paths in the report, in the order of the report. Paths
+            without such a prefix come last, in the order of the entries.
 
     Raises:
-        FigureError: A declaration contradicts itself, the type of the totals, or
-            another declaration.
+        FigureError: A declaration contradicts itself, another declaration, or the type
+            of the totals.
     """
 
     def __init__(
@@ -139,10 +141,10 @@ class FigureTable(Generic[Totals]):
     ) -> dict[str, Any]:
         """Return a view's figures as a JSON object; times are in milliseconds.
 
-        `exact` has, for some fields, all durations in milliseconds: the percentiles of
-        these fields are exact, and those of other fields are bounds of buckets. If the
-        totals are sums over several views (`is_sum`), texts such as the verdict are
-        omitted.
+        `exact` contains all durations of some fields, in milliseconds. The percentiles
+        of these fields are exact; the percentiles of other fields are bounds of
+        buckets. If the totals are sums over several views (`is_sum`), texts such as the
+        verdict are omitted.
         """
         report: dict[str, Any] = {}
         for path, figure in self._paths:
@@ -163,7 +165,7 @@ class FigureTable(Generic[Totals]):
 
     @property
     def detailed(self) -> Figure | None:
-        """Figure whose single durations a report may list; None if none has any."""
+        """Figure whose durations a report may list; None if no figure has `detail`."""
         return next((one for one in self.figures if one.detail), None)
 
     def page_entries(self, group: str) -> list[PageEntry]:
@@ -189,14 +191,14 @@ class FigureTable(Generic[Totals]):
         ]
 
     def _grown(self) -> tuple[Figure, ...]:
-        """Return the figures that charts show or from which they compute a share."""
+        """Return the figures in charts, and those from which charts compute shares."""
         of_shares = set(
             chain.from_iterable(one.fields for one in self.shares if one.line)
         )
         return tuple(one for one in self.figures if one.line or one.field in of_shares)
 
     def _counted(self) -> dict[str, int]:
-        """Return `counted`, without gauges, because gauges do not grow."""
+        """Return `counted`; gauges in columns are omitted, because they do not grow."""
         in_columns = [
             one.field for one in self.figures if _has_column(one) and _only_grows(one)
         ]
@@ -336,7 +338,7 @@ def _metric(
 def _columns(
     paths: Iterable[tuple[tuple[str, ...], Figure]], figures: Iterable[Figure]
 ) -> Iterator[Column]:
-    """Yield the history's columns: first the report's, then buckets, then others."""
+    """Yield the history's columns: the report's figures, then buckets, then others."""
     bounds = ", ".join(map(str, BUCKETS_MS))
     buckets: list[Column] = []
     names: dict[str, str] = {}

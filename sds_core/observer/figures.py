@@ -1,9 +1,9 @@
-"""Classes that declare a figure of a view once, with all that is published about it.
+"""Classes that declare the figures of a view.
 
-Each kind of view has one table of declarations (`figure_table.FigureTable`), in the
-module or package ``figures`` beside its views. Report, exporter, API, pages, charts,
-history and the tables in ``docs/metrics.md`` and ``docs/history.md`` are generated from
-it.
+One declaration contains everything that is published about a figure. Each kind of view
+has one table of declarations (`figure_table.FigureTable`), in the module or package
+``figures`` beside its views. Report, exporter, API, pages, charts, history and the
+tables in ``docs/metrics.md`` and ``docs/history.md`` are generated from this table.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def histogram(name: str, text: str = "", *labels: str) -> Family:
 
 
 def left_out_counter(name: str, text: str, limits: Iterable[enum.StrEnum]) -> Family:
-    """Declare a counter of what a view's limits dropped; its label is `reason`."""
+    """Declare a counter of items that a view's limits dropped, by label `reason`."""
     reasons = tuple(limits)
 
     def samples(totals: Any) -> Iterable[Sample]:
@@ -128,8 +128,8 @@ class Figure:
         key: Name of the figure in URLs of pages, if it differs from `field`.
         grave: Whether any value other than zero is a fault.
         retracted: Field that counts those events of the figure that later proved wrong.
-            Pages show the difference of the two. Report, metrics and history show both
-            separately.
+            Pages show the figure minus this field. Report, metrics and history show
+            both values separately.
         column: Column in the table of all views, counted from 1; 0 if the figure has no
             column.
         percentiles: Percentiles on the page, for `Unit.DURATIONS`.
@@ -165,8 +165,8 @@ class Figure:
         """Return the figure's value minus the retracted events."""
         if not self.retracted:
             return self.read(totals)
-        # The difference may be negative, because an event may be retracted in an
-        # interval after the one that counts it.
+        # The difference may be negative, because an event may be counted in one
+        # interval and retracted in a later one.
         return max(0, self.read(totals) - getattr(totals, self.retracted))
 
 
@@ -235,7 +235,7 @@ class Share:
             sum(counts[name] for name in names)
             for names in (self.part, self.rest, self.retracted)
         )
-        # A loss may be retracted in an interval after the one that counts it.
+        # A loss may be counted in one interval and retracted in a later one.
         return Proportion(part + min(retracted, rest), part + rest)
 
 
@@ -248,7 +248,8 @@ def verdict_entries(
 ) -> list[Entry]:
     """Declare the verdict of a view: a metric with the label `verdict`, and figures.
 
-    `one` is the word for one view. `since_if` states when the verdict's start is known.
+    `one` is the word for one view. `since_if` is a condition under which the verdict's
+    start is known; the help of `since_metric` ends with it.
     """
 
     def samples(totals: Any) -> Iterable[Sample]:
@@ -279,7 +280,7 @@ def verdict_entries(
 
 
 def under(group: str, *entries: Entry) -> list[Entry]:
-    """Return entries; if a page shows an entry without a group, set its `group`."""
+    """Return the entries; if an entry on a page has no group, it gets `group`."""
 
     def belongs(entry: Figure | Share) -> bool:
         return bool(entry.heading or entry.key) and not entry.group
@@ -306,7 +307,7 @@ class Scale(enum.Enum):
 
 
 class Limit(NamedTuple):
-    """A straight line in a chart with which values are compared.
+    """A straight line in a chart, for comparison with the values.
 
     Attributes:
         setting: Field of `sds_core.observer.settings.ObserverSettings` whose value the
@@ -325,8 +326,8 @@ class ChartShape:
         note: One or two sentences that explain how to read the chart.
         scale: `SECONDS` for figures of `Unit.DURATIONS`, `PERCENT` for shares, `COUNT`
             or `PARTS` for counts.
-        limit: A line for comparison, only with the scale `SECONDS`. The SLO of a share
-            is drawn without a `limit`.
+        limit: A line for comparison, only with the scale `SECONDS`. If a share has an
+            SLO, the chart also shows the SLO, even if `limit` is None.
     """
 
     key: str

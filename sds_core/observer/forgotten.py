@@ -1,4 +1,4 @@
-"""The counts that remain of forgotten views (docs/figures.md, 11)."""
+"""The counts that the monitor keeps of forgotten views (docs/figures.md, 11)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Remainder(Generic[Totals]):
         views: How often views were forgotten.
         totals: Sum over all forgotten views. Sums over all views include it, so that
             they never decrease.
-        other: Sum over forgotten views without a metric label, part of the series
-            ``other``; None if all had a label. With counts of labelled views, the
-            series would show a false increase.
+        other: Sum over the forgotten views that had no metric label; None if all had a
+            label. The series ``other`` includes this sum. If the sum included labelled
+            views, the series would show a false increase.
     """
 
     views: int

@@ -16,9 +16,10 @@ elected in less time.
 """
 
 SILENT_S = 60.0
-"""Seconds without a new record after which it is unknown whether taps miss traffic.
+"""Maximum number of seconds without a new record in normal operation.
 
-In one minute, a tap sends twelve heartbeats.
+After a longer time, it is unknown whether taps miss traffic. In one minute, a tap sends
+twelve heartbeats.
 """
 
 
@@ -40,9 +41,9 @@ class Freshness:
 
     Attributes:
         answered_ms: Wall time of the answer, Unix ms; None before the first answer.
-        answered_s: Monotonic time of the answer, seconds, because a change of the wall
-            clock must not look like a silence. Before the first answer, the monotonic
-            time of the first request.
+        answered_s: Monotonic time of the answer, seconds. `silent_s` is computed from
+            it, because a change of the wall clock must not look like a silence. Before
+            the first answer, the monotonic time of the first request.
         silent_s: Seconds from `answered_s` to the moment given to `as_of`.
         cause: Why Kafka did not answer the newest request, in one line; empty if it
             answered.
@@ -81,8 +82,8 @@ class Arrivals:
     traffic may be replayed at any speed.
 
     Attributes:
-        grew_s: Monotonic time of the topic's last growth, or of the beginning of the
-            watch if this was later, seconds. None if the topic is not watched.
+        grew_s: Monotonic time of the topic's last growth, seconds. If the measurement
+            began later, the time at which it began. None if the topic is not watched.
         idle_s: Seconds from `grew_s` to the moment given to `as_of`.
     """
 

@@ -26,13 +26,13 @@ class Recorded(NamedTuple):
 
 
 def counted_values(table: FigureTable[Any], totals: Any) -> list[CountedValue]:
-    """Return the values that some totals have for `FigureTable.counted`."""
+    """Return the values of the fields `FigureTable.counted` in these totals."""
     values = (getattr(totals, field) for field in table.counted)
     return [one.counts if isinstance(one, Histogram) else one for one in values]
 
 
 class GrowthSince:
-    """Looks like totals, but counted figures are their growth since a moment.
+    """Totals in which a counted figure is its growth since an earlier moment.
 
     Gauges, times and words have their current values. A difference is computed only
     when it is read, because a sort by one figure reads only this figure of each view.
@@ -56,7 +56,7 @@ class GrowthSince:
         self._before = before
 
     def __getattr__(self, name: str) -> Any:
-        """Return the growth of a counted figure, and the value of any other."""
+        """Return the growth of a counted figure, or the value of another attribute."""
         now, place = getattr(self._totals, name), self._places.get(name)
         if place is None or self._before is None:
             return now

@@ -57,7 +57,8 @@ class Histogram(msgspec.Struct, array_like=True):
         """Upper bound of the bucket that contains the percentile (nearest rank).
 
         Returns:
-            Milliseconds; None without durations, or if the bucket has no upper bound.
+            Milliseconds; None if the histogram is empty, or if the bucket has no upper
+            bound.
         """
         rank = nearest_rank(self.count, percent)
         for bound, count in zip(BUCKETS_MS, self.counts, strict=False):

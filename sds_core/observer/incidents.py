@@ -1,8 +1,8 @@
-"""Incidents: the single messages that the figures of problems count.
+"""Incidents: each describes one message that a figure counts as a problem.
 
 An incident states which message is affected, since when, why, and which participants
-lack it. Each change records the whole incident again. The latest record with the same
-kind and message id counts (docs/figures.md, 12).
+lack it. When an incident changes, the whole incident is recorded again. If several
+records have the same kind and message id, the latest counts (docs/figures.md, 12).
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Incident(msgspec.Struct, array_like=True, tag=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Kind and message id; of incidents with the same key, the latest counts."""
+        """Kind and message id; if incidents have the same key, the latest counts."""
         return self.kind.value, self.message_id
 
     def is_lacked(self, participant: str) -> bool:
@@ -119,7 +119,7 @@ class IncidentPlace(NamedTuple):
 
     Attributes:
         found_ms: When the incident was found, Unix ms.
-        channel, kind, message_id: They decide the order of incidents that were found at
+        channel, kind, message_id: Determine the order of incidents that were found at
             the same time.
     """
 
@@ -133,8 +133,8 @@ class IncidentQuery(msgspec.Struct, frozen=True):
     """Conditions by which incidents are selected; None sets no condition.
 
     Attributes:
-        since_ms: Event time, Unix ms; incidents that have ended are selected only if
-            they were found at or after this time.
+        since_ms: Event time, Unix ms. Incidents that were found before this time are
+            selected only if they have not ended.
         standing: Whether to select only incidents that have not ended.
         limit: Maximum number of incidents; those found last are selected.
         after: A position; only incidents after it are selected.
@@ -174,9 +174,9 @@ class Incidents:
     def drain(self) -> list[Incident]:
         """Return the incidents that were recorded since the last call, and drop them.
 
-        When the returned incidents together name `_NAMES_AT_ONCE` participants, each
-        further incident names at most `_FEW_NAMES`, and only counts its other
-        participants.
+        As soon as the returned incidents name `_NAMES_AT_ONCE` participants in total,
+        each further incident names at most `_FEW_NAMES` participants, and only counts
+        the others.
         """
         changed, self._changed = self._changed.values(), {}
         left = _NAMES_AT_ONCE

@@ -34,7 +34,8 @@ class Journal:
         keys: Fingerprints of the watched messages.
         copy: How the view classified the newest frame.
         is_first: Whether the newest frame was composed shortly before its event time.
-            If so, its sender now lacks the messages that its filter does not hold.
+            If so, its sender now lacks the messages that the frame's filter does not
+            contain.
     """
 
     def __init__(self, keys: set[int]) -> None:

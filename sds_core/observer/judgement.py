@@ -102,8 +102,8 @@ def judge(
 ) -> Judgement:
     """Decide whether a record is a frame, a heartbeat or a dead letter.
 
-    `written_ms`, Unix ms, is the latest time at which the record may have been written
-    (`sds_core.observer.ahead`), by default the wall time.
+    `written_ms`, Unix ms, is the latest time at which the record may have been written;
+    see `sds_core.observer.ahead`.
     """
     future = is_future(record.timestamp_ms, written_ms)
     value = record.value or b""

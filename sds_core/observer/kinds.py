@@ -97,9 +97,10 @@ class Outlet(enum.Enum):
     """Destination of an event that a view emits."""
 
     INCIDENTS = "incidents"
-    """The incidents beside the checkpoint, and the history."""
+    """The store of incidents beside the checkpoint, and the history."""
     MINUTES = "minutes"
-    """The history, if it is configured."""
+    """The figures of the last hour beside the checkpoint, and the history, if it is
+    configured."""
     DETAILS = "details"
     """The report's definite acknowledgements; without ``--report-detail``, the job
     drops them."""
@@ -126,8 +127,8 @@ class Grouping(Generic[Totals, Part]):
             `sds_core.observer.incidents.GroupIncident`, and minutes a subclass of
             `sds_core.observer.minutes.GroupMinute`. All views must emit their figures
             of a minute in the same batch.
-        changed: Returns a view's totals, but only of groups that its last `apply` may
-            have changed, so that the cost of a batch is proportional to its changes. If
+        changed: Returns a view's totals without the groups that its last `apply` cannot
+            have changed. The cost of a batch is thus proportional to its changes. If
             None, each batch has the totals of all groups.
         leftovers: Names of groups that collect the traffic of unknown groups; lists
             show these groups last.
@@ -160,8 +161,8 @@ class Kind(Generic[Digest, Totals, Event]):
         blob_version: Version of the blobs that this release writes. Each kind has its
             own sequence of versions.
         checksum_since: First version of blobs that have a checksum.
-        label_file: Name of the file that lists the views with their own metric label;
-            it is beside the checkpoint. Empty if no view has a label.
+        label_file: Name of a file beside the checkpoint; the file lists the views with
+            their own metric label. Empty if no view has a label.
         label_budget: Maximum number of views with a metric label; if None, the option
             ``--label-budget`` of the job applies.
         in_channel_table: Whether the channel table of the operator applies to the
@@ -181,13 +182,13 @@ class Kind(Generic[Digest, Totals, Event]):
             group; empty if no cause is very likely.
         personal: Kinds of incidents that name each affected participant.
         at_root: Whether pages and API have the views at their root, such as `/` and
-            `/api/v1/incidents`, instead of under `/views/<prefix>`. If so, they are
-            also at the top level of the report, and the default of commands. At most
-            one kind is at the root.
+            `/api/v1/incidents`, instead of under `/views/<prefix>`. If so, the views
+            are also at the top level of the report, and commands use this kind by
+            default. At most one kind is at the root.
         has_objectives: Whether the SLOs of the channel table apply to the views.
         is_audited: Whether audits of a mirror compare the messages of the views.
         excused: Returns the findings in a verdict's window, one result for each kind of
-            finding. A kind is omitted if all its findings count.
+            finding. A kind of finding is omitted if none of its findings is excused.
 
     Raises:
         ValueError: Both `grouping` and `remains` are set.
@@ -287,8 +288,8 @@ class FrameReader(Protocol):
         """Add the frame in a record to the digest for its view.
 
         Returns:
-            Approximate number of bytes that the digest keeps of the frame. The number
-            is 0 if the reader did not add the frame, which may still be valid.
+            Approximate number of bytes of the frame that the digest keeps; 0 if the
+            reader did not add the frame. Such a frame may still be valid.
         """
 
 
@@ -309,8 +310,8 @@ class TrafficProtocol(Generic[Frame]):
         new_reader: Creates the reader of one chunk. Arguments: the Kafka partition, and
             a dict of digesters by view name, to which the reader adds new digesters.
             None if all frames must be decoded.
-        split: Divides a frame among views: pairs of a view's name and the part for its
-            digester. None if the whole frame belongs to `view_name`.
+        split: Divides a frame among views. Returns pairs: the name of a view, and the
+            part for its digester. None if the whole frame belongs to one view.
         tracing: How single messages are traced; None if the protocol has no tracing.
     """
 
@@ -329,7 +330,7 @@ AnyProtocol = TrafficProtocol[Any]
 
 
 def without_figures(protocols: Iterable[AnyProtocol]) -> list[AnyProtocol]:
-    """Return the protocols without tables of figures; see `Kinds.without_figures`."""
+    """Return copies with all tables of figures removed; see `Kinds.without_figures`."""
     return [replace(one, kind=replace(one.kind, figures=None)) for one in protocols]
 
 
@@ -355,9 +356,10 @@ class Kinds:
         return iter(self._by_prefix.values())
 
     def without_figures(self) -> Kinds:
-        """Return the kinds without tables of figures, for the Python workers of Spark.
+        """Return copies of the kinds, with all tables of figures removed.
 
-        Workers unpickle the kinds for every task, but never read a figure.
+        Spark's Python workers unpickle the kinds for every task, but they never read a
+        figure.
         """
         return Kinds([replace(kind, figures=None) for kind in self])
 

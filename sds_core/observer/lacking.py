@@ -99,7 +99,7 @@ def is_followed(since_ms: int, clock_ms: int, settings: ObserverSettings) -> boo
 def standing_of(
     found: Iterable[ChannelIncident], follows: Callable[[ChannelIncident], bool]
 ) -> list[StandingIncident]:
-    """Return the incidents that have not ended; `follows` gives their `followed`."""
+    """Return the incidents that have not ended; `follows` returns each `followed`."""
     return [
         StandingIncident(
             one.channel,
@@ -125,8 +125,8 @@ def lacks_of(
     `personal`, see `Kind.personal`.
 
     Returns:
-        The followed groups, then the others. Both are in the order of `IncidentKind`,
-        then by number of messages, largest first.
+        The followed groups, then the others. In each of the two parts, groups are in
+        the order of `IncidentKind`, then by number of messages, largest first.
     """
     groups: dict[_Group, tuple[int, int, int]] = {}
     unnamed = set()

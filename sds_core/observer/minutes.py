@@ -6,8 +6,8 @@ totals are figures, except the clock, the names of taps, and momentary values.
 Therefore, if only the clock changes, or if Kafka delivers records again, no minute is
 emitted.
 
-A minute includes every frame and every deadline before its end, but not those at its
-end or later.
+A minute includes every frame and every deadline before its end. A frame or deadline at
+its end belongs to the next minute.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ class Minutes(Generic[Totals, MinuteOf]):
     def finish(self, clock_ms: int) -> None:
         """Emit the last figures of a view that ends before the current minute ends.
 
-        The previous minute gets these figures: in the current minute, the figures of a
-        new view with the same name could replace them.
+        They are emitted for the previous minute, because in the current minute, the
+        figures of a new view with the same name could replace them.
         """
         self.check_ms = _end_of_minute(clock_ms) - MINUTE_MS
         self.check(None)

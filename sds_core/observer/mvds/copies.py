@@ -65,8 +65,8 @@ class Copies:
     evicted: int
     _settings: RuleSettings
     _numbers: Memory
-    # `_shown` has the remembered payloads by content and peers; `_ages` has all of
-    # them. Both are in order of age.
+    # `_ages` has all remembered payloads; `_shown` has the newest `MOST_SHOWN` of each
+    # content and peers. All queues are in order of age.
     _shown: OrderedDict[tuple[int, int, int], deque[Shown]]
     _ages: deque[Shown]
 
