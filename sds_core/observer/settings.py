@@ -24,11 +24,12 @@ class ObserverSettings:
     awaited: int = 1_000
     awaited_by_all: int = 500_000
     followed: int = 2_000
-    # Section 7: if a channel has more participants, its responses are not timed.
+    # Section 7: if a channel has more participants than this, its responses are not
+    # timed.
     timed_participants: int = 1_000
     ack_deadline_ms: int = 120_000  # section 4
     # Section 4: an acknowledgement is probable only if the product of the witnesses'
-    # false-positive rates is lower.
+    # false-positive rates is lower than this.
     probable_rate: float = 1e-6
     # Section 4: minimum number of witnesses of a probable acknowledgement. Small
     # channels need fewer.
@@ -38,8 +39,8 @@ class ObserverSettings:
     warm_up_ms: int = 30_000  # section 6
     settle_ms: int = 2_000  # section 6
     gap_deadline_ms: int = 300_000  # section 6
-    # Sections 2 and 7: the repair window is the sum of T_max, sweep and transport, in
-    # seconds 120 + 10 + 5 for js-waku and 300 + 10 + 5 for nim-sds.
+    # Sections 2 and 7: the repair window is the sum of T_max, sweep and transport:
+    # 120 + 10 + 5 s for js-waku, and 300 + 10 + 5 s for nim-sds.
     repair_window_spec_ms: int = 135_000
     repair_window_nim_ms: int = 315_000
     # Section 7: the SDS-R guide and js-waku use these values.
@@ -54,7 +55,7 @@ class ObserverSettings:
     tap_hole_ms: int = 15_000  # section 8
     # Section 9: participants and filters count as current if seen within this time.
     lately_ms: int = 600_000
-    # Sections 8 and 9: a filter with a higher false-positive rate is too full.
+    # Sections 8 and 9: a filter with a false-positive rate above this is too full.
     saturated_rate: float = 0.01
     # Section 9: length of a rate-limit epoch (64/WAKU2-NETWORK), aligned to Unix time.
     epoch_ms: int = 600_000

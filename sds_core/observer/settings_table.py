@@ -82,8 +82,8 @@ def _plain(name: str, value: Any) -> Any:
     if not (name.endswith("_ms") and isinstance(value, str)):
         return value
     if value[-1:].isdigit():
-        # A number as text is not converted but refused later, as it may be meant as
-        # seconds.
+        # A text without a unit may be meant as seconds. It stays text, which `read`
+        # refuses.
         return value
     try:
         return round(parse_duration_ms(value, "ms"))

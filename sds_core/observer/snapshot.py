@@ -26,7 +26,7 @@ UNKNOWN_CHANNEL = ""
 """Replaces the channel's name if the audit cannot identify a message's channel."""
 
 BEHIND_SECONDS = 60
-"""If the event-time lag is greater, the monitor counts as lagging."""
+"""If the event-time lag is greater than this, the monitor counts as lagging."""
 
 OTHER = "other"
 """Metric label for the sum of all views of a kind that have no label of their own. A
@@ -51,8 +51,8 @@ class MirrorAudit(NamedTuple):
     def missing_ms(self, channel: str) -> int | None:
         """Return the time of a channel's newest missing message, Unix ms.
 
-        If a missing message's channel is unknown, it counts for every channel. None if
-        no message is missing.
+        A missing message of an unknown channel counts for every channel. None if no
+        message is missing.
         """
         known = self.newest_missing_ms
         found = [known[one] for one in (channel, UNKNOWN_CHANNEL) if one in known]
@@ -73,7 +73,7 @@ class Views(Generic[Totals]):
             `totals` keeps its label.
         remainder: Sums over forgotten views; None if none was forgotten.
         muted: Names of the views that are muted now.
-        excused: By view, findings that do not count; views without any are omitted.
+        excused: Findings that do not count, by view; only views with such findings.
     """
 
     kind: Kind[Any, Any, Any]
@@ -168,7 +168,7 @@ class JobFigures:
 
     @property
     def topic_missing_since_ms(self) -> int | None:
-        """Wall time since which the topic does not exist, Unix ms, or None."""
+        """Wall time at which Kafka first reported a missing topic, Unix ms, or None."""
         return None if self.missing_topic is None else self.missing_topic.since_ms
 
 
@@ -177,7 +177,8 @@ class Snapshot:
     """All figures at one moment. A snapshot never changes; a new one replaces it.
 
     Attributes:
-        primed: Whether the checkpoint's totals have been read, or no such totals exist.
+        primed: Whether the totals in the checkpoint have been read. True if the
+            checkpoint has no totals.
         clock_ms: Watermark of the newest batch, Unix ms of event time.
         views: The views of all protocols, keyed by prefix, in order of registration.
         tap_labels: The taps that have a metric label; see `Views.labels`.
@@ -216,7 +217,7 @@ class Snapshot:
 
     @property
     def nothing_read(self) -> bool:
-        """Whether this job has finished no batch with records yet."""
+        """Whether this job has not yet finished a batch with records."""
         return self.job.event_time_lag_seconds is None
 
     @property
@@ -270,7 +271,7 @@ class Snapshot:
         }
 
     def as_of(self, monotonic_s: float) -> Snapshot:
-        """Return the snapshot at a later moment, seconds of the monotonic clock.
+        """Return the snapshot at a later time of the monotonic clock, in seconds.
 
         While Kafka does not answer, the topic is assumed to grow, so the lag grows too.
         """

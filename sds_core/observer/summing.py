@@ -26,7 +26,7 @@ Totals = TypeVar("Totals", bound=msgspec.Struct)
 Key = TypeVar("Key")
 
 Join = Callable[[Sequence[Any]], Any]
-"""Combines one or more values, none of which is None, of a field into one value."""
+"""Combines one or more values of a field into one value. No value is None."""
 
 
 greatest: Join = max

@@ -50,7 +50,8 @@ class Codec(Generic[Entry]):
 
     Attributes:
         packings: Encoding of columns 1, 2 and so on; column 0 is the key.
-        latest: Number of the column with the clock at which the entry was last needed.
+        latest: Number of the column that has the time at which the entry was last
+            needed.
     """
 
     packings: tuple[Packing, ...]
@@ -301,7 +302,7 @@ class Table(Generic[Entry]):
         )
 
     def strip(self, rows: Iterable[int]) -> None:
-        """Delete these rows' bytes that are not in columns. Call `flush` first."""
+        """Delete the part of these rows that is not in columns. Call `flush` first."""
         self._given = None
         no_rows = np.empty((self._last + 1, 0), np.int64)
         self._join_rests(dict.fromkeys(rows, b""), [], view(no_rows))

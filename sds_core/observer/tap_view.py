@@ -53,18 +53,19 @@ class TapTotals(msgspec.Struct, array_like=True):
     """Figures of one tap (docs/figures.md, 8).
 
     Attributes:
-        last_seen_ms: Event time of the tap's last record or heartbeat. After a silence
-            of the retention window, it becomes 0, and the tap is not published.
+        last_seen_ms: Event time of the tap's last record or heartbeat. If the tap is
+            silent for the retention window, the value becomes 0, and the tap is not
+            published.
         last_hole_ms: When the newest capture gap was found; None if no gap was found. A
-            capture gap is a silence, or the absence of a sequence number, for more than
-            15 s.
+            capture gap is a silence of more than 15 s, or a sequence number that is
+            missing for more than 15 s.
         holes: Periods [from, to] of event time in which the tap may have missed
             records: disjoint, in order of time, only the newest `tap_view.MAX_SPANS`.
-        hole_since_ms: Start of the latest series of capture gaps, each at most a
-            verdict window after the previous gap; None if no gap was found. The series
-            ends at `last_hole_ms`.
-        first_seen_ms: Event time of the tap's first record since it was last forgotten.
-            0 before this record, or if a release up to 0.12 read it.
+        hole_since_ms: Start of the latest series of capture gaps; None if no gap was
+            found. In a series, each gap is at most a verdict window after the previous
+            gap. The series ends at `last_hole_ms`.
+        first_seen_ms: Event time of the first record since the tap was last forgotten.
+            0 before this record, or if release 0.12 or earlier read this record.
     """
 
     # For all taps together, this is the minimum, so that an alert on silence covers
@@ -170,8 +171,8 @@ class TapState(msgspec.Struct, array_like=True):
         highest: Maximum sequence number seen; `NO_SEQ` before the first number.
         holes: Missing numbers below `highest` that may still arrive, in order of age.
         ahead: Records at the clock's time or later, in order. They wait, because other
-            partitions may have earlier records. The form is that of `_rows` without own
-            times.
+            partitions may have earlier records. Each is a row of `_rows` without the
+            tap's own time.
         highest_ms: Event time of the last record that confirmed `highest`; None before
             the first such record.
         ahead_own: The tap's own time of each record in `ahead`; empty in a blob of
@@ -255,8 +256,8 @@ class TapView:
             )
         # At equal times, a frame comes before the heartbeat with its number.
         records.sort()
-        # Records with exactly the clock's time wait, as others may follow and come
-        # first.
+        # Records at exactly the clock's time wait, because records that follow may have
+        # the same time and sort before them.
         due = bisect_left(records, clock_ms, key=itemgetter(0))
         state.ahead = [record[:3] for record in records[due:]]
         state.ahead_own = [record[3] for record in records[due:]]
@@ -322,7 +323,7 @@ class TapView:
         totals, state = self.totals, self._state
         hole_ms: int = self._settings.tap_hole_ms
         last_own_ms = state.last_own_ms
-        # Releases up to 0.12 judged all records that they had seen.
+        # Releases up to 0.12 stored no `judged_ms`; they judged up to `last_seen_ms`.
         last_ms: int = state.judged_ms or totals.last_seen_ms
         # A tap may send any number as its time, so differences may exceed 64 bits.
         first_own_ms = min(own_times)

@@ -51,15 +51,15 @@ class SeenFrame:
         observer, seq, waku_hash: See `Arrival`.
         content: Fingerprint of the whole frame.
         code: Index of the frame's kind and dialect in `COUNTED`.
-        kind, dialect, sender, lamport: See `Frame`. An unknown sender is empty. If
-            frames of a kind have no Lamport timestamp, it is 0.
+        kind, dialect, sender, lamport: See `Frame`. `sender` is empty if unknown.
+            `lamport` is 0 if frames of this kind have no Lamport timestamp.
         history: Ids in the causal history, in the frame's order.
         requests: For each repair request in the frame, the requested id and whether the
             frame's filter holds the id.
         waku_hash_bytes: Waku message hash of a content frame, 32 bytes; empty if
             unknown.
-        history_left_out, requests_left_out: Number of history entries, and of requests,
-            that limits dropped.
+        history_left_out, requests_left_out: Number of history entries, and number of
+            requests, that were dropped because of limits.
         segment: The segment in the content; None if the content is no segment.
     """
 

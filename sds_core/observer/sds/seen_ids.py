@@ -18,7 +18,10 @@ from sds_core.wire import Dialect
 @native
 @dataclass(slots=True)
 class SeenId:
-    """The latest of the first copies with an id.
+    """The newest first copy with an id.
+
+    A frame with a known id is also a first copy if its sender or Lamport timestamp
+    differs.
 
     Attributes:
         seen_ms: The channel's clock at the first copy; 0 for a message that returned

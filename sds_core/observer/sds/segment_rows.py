@@ -4,8 +4,8 @@ Segments have no mark, so other content may look like a segment. The checks here
 stricter than `read_segment_header`: they refuse headers that no sender of segments
 writes (docs/figures.md, 13).
 
-If a payload has only one data segment, the segment is the whole payload. Only in this
-case, the hash is checked. The check takes 6 us plus 3 us per kB on one core, measured
+If a payload has only one data segment, the segment is the whole payload. The hash is
+checked only in this case. The check takes 6 us plus 3 us per kB on one core, measured
 with pycryptodome 4.4.
 """
 
@@ -35,8 +35,8 @@ class SeenSegment(NamedTuple):
         data_count, parity_count: Number of data segments and of parity segments, at
             most 256 together. A number that the segment does not state is None.
         whole_bytes: Length of the whole payload; None if the segment does not state it.
-        has_wrong_hash: Whether the segment is the whole payload but does not have the
-            payload's stated hash.
+        has_wrong_hash: Whether the segment is the whole payload, but its hash differs
+            from the stated hash.
     """
 
     payload: int

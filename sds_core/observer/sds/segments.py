@@ -105,8 +105,8 @@ class Segments:
         if found is not None and found.has(segment):
             if key in self._open:
                 return
-            # A complete payload is sent again, for example a heartbeat that never
-            # changes.
+            # The payload was complete and is sent again, so it counts as a new message.
+            # An example is a heartbeat that never changes.
             del self._complete[key]
             found = None
         if found is None:

@@ -39,7 +39,7 @@ class Start:
             self._highest[frame.dialect] = max(highest, frame.lamport)
 
     def is_before(self, key: int, message: Message | None) -> bool:
-        """Whether ids that follow an id in a history may be from before the start.
+        """Whether ids that follow this id in a history may be from before the start.
 
         True if the id itself may be from the warm-up or earlier. Also True if a message
         that was first seen after the id may already be forgotten.

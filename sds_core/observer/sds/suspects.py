@@ -1,6 +1,7 @@
-"""Types for what the failures behind a bad verdict have in common.
+"""Types of the common properties of the failures behind a bad verdict.
 
-`suspicion.py` finds these facts. From them, `causes.py` derives why a channel fails.
+`suspicion.py` finds these properties. From them, `causes.py` derives why a channel
+fails.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Recipient(msgspec.Struct, array_like=True, frozen=True):
 class Unrequested(msgspec.Struct, array_like=True, frozen=True):
     """Lost deliveries for which repair requests were due, but none was sent.
 
-    A participant's request was due if it had received a later message of the same
-    sender, and if it sent a frame after the maximum request time.
+    A request was due if the participant had received a later message of the same
+    sender, and sent a frame at least the maximum repair window after that message.
 
     Attributes:
         messages, participants: Numbers of distinct messages and participants in these

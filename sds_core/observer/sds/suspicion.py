@@ -106,8 +106,8 @@ def _origin(
     if len(senders) != 1 or UNKNOWN in senders:
         return None
     (sender,) = senders
-    # A lost message was first named at `at_ms`, and sent after the sender's previous
-    # message.
+    # A lost message was sent after the sender's previous message and before `at_ms`,
+    # when it was first named.
     own_ms = [one.at_ms for one in sent.values() if one.sender == sender]
     begins = [max((ms for ms in own_ms if ms < one.at_ms), default=0) for one in lost]
     if 0 in begins:
@@ -178,8 +178,8 @@ def _unrequested(memory: Memory, sent: Mapping[int, _Sent]) -> Unrequested | Non
     in_order = sorted(sent.items())
     for by in _compared(memory, set(lacked)):
         until_ms = memory.participants.last_ms(by) - due_ms
-        # For each sender, the latest message that arrived and was not sent after
-        # `until_ms`.
+        # For each sender, the latest message that was sent up to `until_ms` and
+        # arrived at the participant.
         latest = {
             one.sender: order
             for order, one in in_order
@@ -224,7 +224,7 @@ def _abandoned(memory: Memory, clock_ms: int) -> Abandoned | None:
 
 
 def _may_lack(memory: Memory, by: int, failed: Mapping[int, _Sent]) -> bool:
-    """Whether a participant may lack a message of `failed`, whose keys are orders."""
+    """Whether a participant may lack a message in `failed`, keyed by order."""
     receiver = memory.receivers[by]
     if receiver.waiting and not receiver.waiting.isdisjoint(failed.keys()):
         return True

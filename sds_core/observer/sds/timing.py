@@ -2,10 +2,10 @@
 
 SDS-R computes from a hash when a participant may request a message (T_req) and when a
 holder may respond (T_resp). T_req counts from when the participant notices that the
-message is missing, T_resp from when the holder reads the request. The hash function is
-known only for js-waku and the SDS-R guide, so only the dialect SPEC is checked. The
-check is lenient, because a participant may notice a gap later than the tap, and because
-a response does not name its sender.
+message is missing. T_resp counts from when the holder reads the request. The hash
+function is known only for js-waku and the SDS-R guide, so only the dialect SPEC is
+checked. The check is lenient, because a participant may notice a gap later than the
+tap, and because a response does not name its sender.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class RepairTiming:
     ) -> None:
         """Check a response to repair requests.
 
-        Any of `participants` may have responded, or the message's `sender`, who may
-        respond at once.
+        Any of `participants` or the message's `sender` may have responded. The sender
+        may respond at once.
         """
         waits_ms = [time_ms - request_ms for request_ms in requests_ms]
         self._totals.responses_timed += 1

@@ -162,11 +162,11 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     # Entries that limits dropped, keyed by `LeftOut` (section 2).
     left_out: dict[str, int] = {}
 
-    # Evidence of a bad verdict (section 8). The figures of a minute omit it.
+    # Evidence of a bad verdict (section 8). `ChannelMinute` omits this field.
     evidence: Evidence | None = None
 
-    # Encoded `participant_figures.ParticipantTable` (section 5). The figures of a
-    # minute omit it.
+    # Encoded `participant_figures.ParticipantTable` (section 5). `ChannelMinute` omits
+    # this field.
     participant_table: bytes = b""
 
     # Rate-limit budget (section 9): the largest share that one participant used in the
@@ -183,8 +183,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     segments_parity: int = 0
     segments_disagreeing: int = 0
 
-    # What the failures behind a bad verdict have in common (section 12). The figures of
-    # a minute omit it.
+    # What the failures behind a bad verdict have in common (section 12).
+    # `ChannelMinute` omits this field.
     suspects: Suspects | None = None
 
     @property
@@ -222,7 +222,8 @@ class ChannelTotals(msgspec.Struct, array_like=True):
     def frames_new(self) -> int:
         """Frames minus sync frames and rebroadcasts.
 
-        A repeated sync frame counts both as a sync frame and as a rebroadcast.
+        A repeated sync frame counts both as a sync frame and as a rebroadcast, so it is
+        subtracted twice.
         """
         again = self.rebroadcasts_repair + self.rebroadcasts_retry
         frames: int = self.frames_content + self.frames_ephemeral
@@ -259,7 +260,7 @@ _GAUGES = (
 
 
 def remains_of(totals: ChannelTotals) -> ChannelTotals:
-    """Return those counts of a forgotten channel that stay in sums over all channels.
+    """Return the counts that a forgotten channel leaves in sums over all channels.
 
     Open events count as if evicted (docs/figures.md, 2): messages in flight as
     unwitnessed, open gaps as tap gaps, messages with missing segments as incomplete.

@@ -1,4 +1,4 @@
-"""Traces a channel's messages by evidence from frames and conclusions of the view."""
+"""Traces a channel's messages by what frames contain and what the view concludes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from sds_core.wire import Dialect, Frame, FrameKind
 
 _TIMED = frozenset({"response_explained"})
 _RATE_OF_NOTE = 1e-6
-"""If a filter's false-positive rate is lower, a trace does not mention chance."""
+"""A trace mentions chance only if a filter's false-positive rate is above this."""
 
 
 class SdsTracing:
@@ -42,7 +42,10 @@ class SdsTracing:
     is_keyed = True
 
     def may_concern(self, value: bytes, query: Query) -> bool:
-        """Whether the value contains an id or sender; frames have them unchanged."""
+        """Whether the value contains the query's sender, or one of its message ids.
+
+        Frames contain senders and ids as plain UTF-8.
+        """
         texts = (query.sender,) if query.sender else query.message_ids
         return any(text.encode() in value for text in texts)
 
@@ -82,8 +85,8 @@ class ChannelTracer:
         self._journal = Journal(set(self._messages))
         self._view = ChannelView(settings, journal=self._journal)
         self._rules = rule_settings(settings)
-        # Segments by payload, including those that arrive before a traced message of
-        # the payload.
+        # Segments by payload. A payload without a traced message is also stored,
+        # because its traced message may arrive later.
         self._segments: OrderedDict[int, dict[tuple[bool, int], SeenSegment]] = (
             OrderedDict()
         )
@@ -113,7 +116,7 @@ class ChannelTracer:
         ]
 
     def _passing(self, frames: Iterable[SeenFrame]) -> Iterator[SeenFrame]:
-        """Yield each frame to the view, and evaluate it after the view."""
+        """Yield each frame to the view; evaluate the frame when the view is done."""
         for frame in frames:
             segment = frame.segment
             own = self._messages.get(frame.named.fingerprint)
