@@ -1,6 +1,6 @@
 """Encodes one channel's frames in a chunk of records as one compact digest.
 
-To move whole frames between processes would be expensive, because most of their bytes
+Moving whole frames between processes would be expensive, because most of their bytes
 are a repeated history and an 18 kB bloom filter. A `ChannelDigest` contains each id
 once. A history is a slice of a list that all frames share. A filter is stored as the
 words that differ from the previous filter. Message content is omitted, except for the
@@ -91,8 +91,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         requests: Indices into `names`.
         requests_held: For each request, whether the filter of the requester's frame
             holds the requested id.
-        names: Message ids. An id appears once for each combination with a sender and a
-            hint.
+        names: Message ids. Each combination of id, sender and hint appears once.
         name_prints: The `fingerprint` of each of `names`.
         name_senders: Sender of each of `names`, as an index into `sender_names`.
         name_hints: Retrieval hint of each of `names`; empty if the name has no hint.
@@ -103,7 +102,7 @@ class ChannelDigest(msgspec.Struct, array_like=True):
         positions: Positions of the words in which filters differ from the previous
             filter, ``uint32``.
         changes: These words, ``uint64``.
-        segments: The segments among the contents of the frames, in order of offsets.
+        segments: The segments that the frames contain, in order of offsets.
     """
 
     partition: int
@@ -174,7 +173,7 @@ class ChannelDigester:
             self._add_segment(arrival.offset, frame.content, frame.sender_id.encode())
 
     def add_outline(self, outline: Outline, value: bytes, arrival: Arrival) -> int:
-        """Append a frame by its outline, if the outline is valid and within all limits.
+        """Append the frame of an outline if the outline is valid and within the limits.
 
         The result is the approximate number of bytes that the frame takes in memory; 0
         if the frame was not appended.

@@ -36,8 +36,9 @@ _NewEntries = tuple[int, list[bytes], list[int], list[tuple[bytes, HistoryEntry]
 """The result of a comparison of a history with earlier histories.
 
 Part 1 is the position in `Histories.indices` at which the history starts. Part 2 has
-the new entries, which must be appended; part 3 has their sizes in the frame. Part 4 has
-those new entries that no earlier history contains, also decoded.
+the new entries, which must be appended. Part 3 has the size of each new entry in the
+frame. Part 4 has each new entry that `Histories.add_new` has not added before, in
+encoded and in decoded form.
 """
 
 
@@ -105,7 +106,7 @@ class Names:
 
 @native
 def usable_id(raw: bytes) -> str | None:
-    """Decode an id; None if the id is not UTF-8, or may be too long."""
+    """Decode an id; None if it is not UTF-8 or exceeds `MAX_ID_CHARACTERS` bytes."""
     if len(raw) > MAX_ID_CHARACTERS:
         return None
     try:
@@ -224,7 +225,7 @@ class Histories:
 @native
 @dataclass(slots=True)
 class Filters:
-    """The filters of a digest, whole or as the words that differ from the previous one.
+    """The filters of a digest, stored whole or as changes to the previous filter.
 
     Attributes:
         shapes: ``m_bits`` and ``k`` of each whole filter, in one flat list.
@@ -264,7 +265,7 @@ class Filters:
         k: int,
         bits: bytes | bytearray | memoryview,
     ) -> tuple[int, int]:
-        """Add a filter by its bits, as `add` does."""
+        """Add a filter that is given by its fields; see `add`."""
         size = len(bits)
         if size % _WORD_BYTES:
             # Libraries send only filters of whole words, so other filters are stored

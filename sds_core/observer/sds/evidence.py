@@ -14,14 +14,14 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import Excused
 
 STEP_MS = 10_000
-"""Length of the steps of time by which evidence is grouped."""
+"""Length of a time step; evidence is grouped by time steps."""
 
 Found = tuple[int, int, int]
-"""Events of one kind with the same times: when they began, when they were found, and
-their number.
+"""Events of one kind that began at the same time and were found at the same time.
 
-Both times are times of the clock in Unix ms, rounded to multiples of `STEP_MS`: the
-first is rounded down, and the second is rounded up.
+The parts are the time at which the events began, the time at which they were found, and
+their number. Both times are times of the clock in Unix ms, rounded to multiples of
+`STEP_MS`: the first is rounded down, and the second is rounded up.
 """
 
 
@@ -56,7 +56,10 @@ class Counts:
 
 @native
 def verdict_of(counts: Counts, settings: RuleSettings) -> tuple[Verdict, str]:
-    """Return the first verdict that applies, if the warm-up is over, and its reason."""
+    """Return the first verdict that applies, and its reason.
+
+    The warm-up of the channel must be over.
+    """
     if counts.lost:
         return Verdict.FAILING, "lost"
     if counts.undelivered * 100 > counts.pairs * settings.undelivered_percent:
@@ -87,8 +90,8 @@ class Evidence(msgspec.Struct, array_like=True, frozen=True):
         messages, pairs, saturated, content, attributed: See `Counts`. States from
             releases before 0.13 lack `attributed`.
         lost, undelivered, unacknowledged: All failures of each kind.
-        recovered, expired: For each step in which such events were found, the event
-            that began last.
+        recovered, expired: For each step in which a delivery recovered, or a repair
+            episode expired, the one that began last.
         gaps: The open gap that began last, if any.
         lacking: Ids of the participants with the most lost messages, each with its part
             of `undelivered`.

@@ -23,10 +23,10 @@ ALERTS = {
 def excused_findings(
     totals: ChannelTotals, excusing: Excusing, settings: ObserverSettings
 ) -> tuple[ExcusedFindings, ...]:
-    """Return a channel's findings of each kind that has excused findings.
+    """Return a channel's findings by kind; omit a kind without excused findings.
 
-    For lost messages, earlier capture gaps count too, because a message may have been
-    sent in a capture gap and first named later.
+    A lost message may have been sent in a capture gap and first named later. Therefore,
+    capture gaps before the first naming also excuse lost messages.
     """
     evidence = totals.evidence
     if evidence is None:

@@ -22,14 +22,14 @@ class FilterTrace(msgspec.Struct, array_like=True):
     Attributes:
         dialect, m_bits, k: Parameters of the filter. If a participant changes its
         dialect, a new trace begins.
-        lamport: Lamport timestamp of the frame with the filter, the maximum so far.
+        lamport: Lamport timestamp of the filter's frame, the highest of this trace.
         rolled_ms: Event time of the frame that showed the latest roll-over, Unix ms;
             None if no roll-over was seen.
         grown_from: Event time and estimated number of ids of the earlier frame from
-            which growth is computed. This is the participant's first frame, or a frame
-            that is one to two retention windows old.
-        grown_next: These values for a later frame; after a retention window, they
-            replace `grown_from`.
+            which growth is computed. This earlier frame began the trace, showed the
+            latest roll-over, or is one to two retention windows old.
+        grown_next: Event time and estimated number of ids of a later frame. When this
+            frame is one retention window old, the pair replaces `grown_from`.
     """
 
     dialect: Dialect
@@ -46,7 +46,7 @@ class FilterTrace(msgspec.Struct, array_like=True):
 @native
 @dataclass(slots=True)
 class Filters:
-    """Tracks the filters of participants in first copies.
+    """Tracks the filters that participants send in first copies.
 
     Attributes:
         traces: Traces by participant index; all senders without a name share the index

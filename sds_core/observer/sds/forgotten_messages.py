@@ -1,4 +1,4 @@
-"""Keeps bounds on the messages that were forgotten (docs/figures.md, 2, 6)."""
+"""Decides whether a message may have been forgotten (docs/figures.md, 2, 6)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ForgottenState(msgspec.Struct, array_like=True):
 @native
 @dataclass(slots=True)
 class ForgottenMessages:
-    """Tracks newest clock and highest Lamport timestamps of forgotten messages."""
+    """Tracks the latest `seen_ms` and the highest timestamps of forgotten messages."""
 
     _settings: RuleSettings
     _totals: ChannelTotals

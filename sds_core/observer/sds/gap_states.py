@@ -13,12 +13,15 @@ from typing import NamedTuple
 
 
 class GapState(enum.IntEnum):
-    """State of an id that is named but not seen. Stored states contain the values."""
+    """State of an id that is named but not seen.
+
+    Checkpoints store the numbers, so do not change them.
+    """
 
     NOTED = 0
     """The id is named only during the warm-up, in which no gap opens."""
     BEFORE_START = 1
-    """The message was sent before the monitor saw the channel, so it never counts."""
+    """The message may be from the warm-up or earlier, so it never counts."""
     SETTLING = 2
     """The message has been missing for less than the settle time."""
     OPEN = 3
@@ -35,7 +38,7 @@ WAITING = frozenset({GapState.SETTLING, GapState.OPEN})
 AFTER_START = frozenset(
     {GapState.SETTLING, GapState.OPEN, GapState.LOST, GapState.TAP_GAP}
 )
-"""States of ids that were sent after the monitor first saw the channel."""
+"""States of ids whose messages were sent after the channel's warm-up."""
 
 
 class GapEvent(enum.IntEnum):
@@ -44,9 +47,9 @@ class GapEvent(enum.IntEnum):
     NAMED_IN_WARM_UP = 0
     """A causal history names the id during the channel's warm-up."""
     NAMED_BEFORE_START = 1
-    """Up to the id, a history names no message that was sent after the start."""
+    """A history names the id, but the message may be from the warm-up or earlier."""
     NAMED_AFTER_START = 2
-    """Up to the id, a history names a message that was sent after the start."""
+    """A history names the id and shows that the message is from after the warm-up."""
     SETTLE_TIME_PASSED = 3
     """The settle time passes."""
     DEADLINE_PASSED = 4
@@ -114,7 +117,8 @@ _GONE = Transition(None)
 _DROPPED = dict.fromkeys((*ARRIVALS, GapEvent.FORGOTTEN), _GONE)
 
 TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
-    # In NOTED, only the deadline of an earlier, dropped entry can pass.
+    # An entry in NOTED has no deadline, but the deadline of an earlier, dropped entry
+    # of the same id can pass.
     GapState.NOTED: {
         **_stays(GapState.NOTED, GapEvent.NAMED_IN_WARM_UP, *DEADLINES),
         GapEvent.NAMED_BEFORE_START: Transition(GapState.BEFORE_START),
@@ -149,7 +153,8 @@ TRANSITIONS: Mapping[GapState, Mapping[GapEvent, Transition]] = {
         GapEvent.ARRIVED_AFTER_REPAIR_WINDOW: Transition(
             None, {"gaps_open": -1, "gaps_recovered_late": 1}
         ),
-        # Counts as a tap gap, because nothing shows that the message was lost.
+        # A forgotten gap counts as a tap gap, because nothing shows that the message
+        # was lost.
         GapEvent.FORGOTTEN: Transition(None, {"gaps_open": -1, "gaps_tap_gap": 1}),
     },
     GapState.LOST: {

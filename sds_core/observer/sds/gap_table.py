@@ -19,7 +19,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
     """One id that is named but not seen. States store the fields by their positions.
 
     Attributes:
-        named_ms: Event time of the naming that opened the gap.
+        named_ms: Event time of the frame that named the id when the gap began.
         since_ms: The channel's clock when the gap began. Deadlines count from this
             time.
         last_named_ms: The channel's clock when the id was last named.
@@ -28,7 +28,7 @@ class Gap(msgspec.Struct, array_like=True, gc=False):
             event time of the participant's first naming.
         witnesses: Indices of the participants that had the message, except the named
             sender.
-        message_id: The id, while it waits or is lost; otherwise empty.
+        message_id: The id, if the gap is waiting or lost; otherwise empty.
         naming: Dialect and Lamport timestamp of the frame at which the gap began. The
             filter of a frame with a higher timestamp could already hold the id.
         lacking: Participants known to lack the message, with the event time of the

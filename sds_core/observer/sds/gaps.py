@@ -137,7 +137,7 @@ class Gaps:
     def settle_time_passed(self, key: int, deadline_ms: int) -> bool:
         """Open a gap when its settle time has passed; return whether the gap is open.
 
-        A deadline that the gap no longer has is ignored.
+        If the gap now has another deadline, the call does nothing.
         """
         gap = self._gaps.get(key)
         if gap is None or gap.since_ms + self._settings.settle_ms != deadline_ms:
@@ -148,7 +148,7 @@ class Gaps:
     def deadline_passed(self, key: int, deadline_ms: int) -> bool:
         """Decide the outcome of a gap; return whether the message is now lost.
 
-        A deadline that the gap no longer has is ignored.
+        If the gap now has another deadline, the call does nothing.
         """
         gap = self._gaps.get(key)
         if gap is None or self._deadline_of(gap) != deadline_ms:
@@ -189,7 +189,7 @@ class Gaps:
         return gap
 
     def forget(self, key: int) -> None:
-        """Stop tracking an id that is no longer named or exceeds the limit."""
+        """Stop tracking an id that is no longer named, or that the limit evicts."""
         state = self._gaps.state_of(key)
         self._gaps.remove(key)
         self._searched.pop(key, None)

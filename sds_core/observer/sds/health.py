@@ -34,7 +34,7 @@ _MOST_NAMED = 10
 """Maximum number of participants that the evidence of a verdict names."""
 
 _MOST_RETRIED = 200
-"""Retries are counted for at most this many messages: those retried last."""
+"""Maximum number of messages whose retries are counted; the last retried are kept."""
 
 
 class HealthState(msgspec.Struct, array_like=True):
@@ -46,22 +46,25 @@ class HealthState(msgspec.Struct, array_like=True):
             content frame.
         last_expired_ms: When the latest repair episode expired; None if none did in the
             window.
-        losses: When each message was found to be lost, by the message's fingerprint.
-            Retracted losses are excluded.
-        ended: By end of second, ascending: number of messages whose deadline passed in
-            this second, and number of unacknowledged messages among them.
-        undelivered: When each delivery was found to be lost, by the message's order and
-            the participant's index. Retracted losses are excluded.
+        losses: For each lost message, when the loss was found. The keys are
+            fingerprints. Retracted losses are excluded.
+        ended: For each second, the number of messages whose deadline passed, and the
+            number of unacknowledged messages among them. The keys are the ends of the
+            seconds, ascending.
+        undelivered: For each lost delivery, when the loss was found. The keys are the
+            message's order and the participant's index. Retracted losses are excluded.
         last_recovered_ms: When the latest delivery recovered; None if none did in the
             window.
         saturated: By participant index: event time of the participant's newest filter,
             if its false-positive rate exceeds the limit.
         since_ms: When the current verdict began; None before the first verdict.
-        pairs: By end of step, ascending: number of deliveries that ended in the step.
+        pairs: For each step, the number of deliveries that ended. The keys are the
+            ends of the steps, ascending.
         lacked: For each delivery in `undelivered`, when a frame first showed the lack.
             Empty in states of releases before 0.8.
-        recovered, expired: By end of step, ascending: latest start of a delivery that
-            recovered, or of a repair episode that expired, in the step.
+        recovered, expired: For each step, the latest start of a delivery that
+            recovered, or of a repair episode that expired, in this step. The keys are
+            the ends of the steps, ascending.
         newest_gap_ms: When a history first named the id of the latest gap.
         last_attributed_ms: Clock at the latest content frame that names its sender;
             None if the window has none.
@@ -95,7 +98,10 @@ _LATEST = (
     "last_expired_ms",
     "last_recovered_ms",
 )
-"""Times of the latest events in `HealthState`; None if the window has no such event."""
+"""Fields of `HealthState` that store the time of a latest event.
+
+A field is None if the window has no event of its kind.
+"""
 
 
 @native
@@ -103,7 +109,7 @@ class Health:
     """Judges a channel by the events in the window before its clock.
 
     Attributes:
-        edge_ms: Lower bound of the next change of the verdict, Unix ms.
+        edge_ms: Until this time, the verdict changes only on a new event, Unix ms.
     """
 
     _settings: RuleSettings
@@ -122,8 +128,8 @@ class Health:
         self._messages = sum(count for count, _ in state.ended.values())
         self._missed = sum(missed for _, missed in state.ended.values())
         self._pairs = sum(state.pairs.values())
-        # Number of lost deliveries, by when the lack began and when the loss was found,
-        # both rounded to steps.
+        # Number of lost deliveries for each pair of times: when the lack began, and
+        # when the loss was found, both rounded to steps.
         self._undelivered = Counter(
             self._span_of(order, by, found_ms)
             for order, lost_to in state.undelivered.items()
@@ -260,7 +266,7 @@ class Health:
             self._state.saturated.pop(by, None)
 
     def judge(self, clock_ms: int, gaps_open: int) -> None:
-        """Update the verdict to a time of the clock. Call `judge` after every event."""
+        """Update the verdict at a time of the clock. Call `judge` after every event."""
         has_left = clock_ms > self.edge_ms
         if has_left:
             self._forget(clock_ms)

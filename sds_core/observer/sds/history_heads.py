@@ -53,9 +53,11 @@ class HistoryHeads:
                 After a restart, the earlier history proves nothing.
 
         Returns:
-            The sender's previous history; None if it has another dialect, is not older,
-            or is longer. If it is returned, the new history's last entries do not
-            precede the previous history's first entry.
+            The sender's previous history. None after a restart, or if this history is
+            unknown, is empty, has another dialect, has more entries than the new
+            history, or is not older than the new history. If a history of n entries is
+            returned, none of the new history's last n entries precedes the previous
+            history's first entry.
         """
         if by == UNKNOWN or frame.kind is FrameKind.EPHEMERAL:
             return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 MOST_HISTORY = 500
-"""At most this number of a history's last entries is read; js-waku sends 200."""
+"""A history's last entries are read, up to this number; js-waku sends 200."""
 
 MOST_REQUESTS = 100
 """Maximum number of repair requests read from a frame; libraries send up to three."""

@@ -26,8 +26,8 @@ class Message:
         latest_ms: The channel's clock when the message was last seen or named.
         witnesses_needed: Number of witnesses that are enough for a probable
             acknowledgement.
-        definite, probable: Whether the message is definitely, or probably,
-            acknowledged.
+        definite, probable: Whether the message is definitely acknowledged, and whether
+            the message is probably acknowledged.
         overdue: Whether the message's deadline has passed.
         in_time: Whether the message was acknowledged, definitely or probably, by its
             deadline.
@@ -42,8 +42,8 @@ class Message:
         was_named_before: Whether the message was named before any tap saw it.
         hint: Retrieval hint from a causal history; empty if unknown, or if `message_id`
             is empty.
-        hashed_for, hash_a, hash_b: The id's hashes for a filter, and the dialect for
-            which they are valid.
+        hashed_for, hash_a, hash_b: A dialect, and the id's hashes for filters of this
+            dialect.
     """
 
     key: int
@@ -99,8 +99,9 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(tuple[bytes, bytes, bytes, list[int], float])
 """Decodes the part of a message that is not in columns.
 
-It has id, Waku hash, hint, witnesses and `witness_rate`. A hexadecimal id is stored as
-bytes, another id in UTF-8. A hint equal to the hash is empty.
+The part has id, Waku hash, hint, witnesses and `witness_rate`. A hexadecimal id is
+stored as bytes, another id in UTF-8. If the hint equals the hash, the stored hint is
+empty.
 """
 
 
@@ -213,7 +214,7 @@ class MessageTable(Table[Message]):
         return _NEVER if message is None else message.seen_ms
 
     def _row_from(self, number: int, value: int) -> int:
-        """First row with at least `value` in column `number`, which increases."""
+        """First row whose value in the sorted column `number` is at least `value`."""
         low: int = 0
         high: int = self._rows
         while low < high:
@@ -333,9 +334,9 @@ class MessageTable(Table[Message]):
         return [key for key, seen_ms in found if seen_ms >= since_ms]
 
     def unjudged(self) -> list[int]:
-        """Keys of messages that are neither successful nor failed yet.
+        """Keys of messages whose acknowledgement is undecided.
 
-        They have neither an acknowledgement nor an opportunity, and are not overdue.
+        These messages have no acknowledgement and no opportunity, and are not overdue.
         """
         judged = DEFINITE | PROBABLE | OVERDUE | OPPORTUNITY
         return [key for key, _ in self._with_state(judged, 0, _SEEN)]
@@ -357,8 +358,8 @@ class MessageTable(Table[Message]):
     def keep_ids_of(self, orders: set[int], since_ms: int) -> None:
         """Drop ids, hashes and hints that no later frame can need.
 
-        Messages seen since `since_ms` keep their ids if they are in `orders`, or have
-        no definite acknowledgement.
+        A message seen since `since_ms` keeps them if `orders` contains its order, or if
+        it has no definite acknowledgement.
         """
         self.flush()
         cells: Int64Rows = self._cells

@@ -26,8 +26,8 @@ class MissingDeliveries:
     _receivers: Mapping[int, Receiver]
     _undelivered: dict[int, tuple[int, int]]
     # The keys are orders of messages. `_missing` has the receivers that lack the
-    # message, and `_lost` has the receivers to which the message is lost. The value is
-    # the time of the first frame that showed the lack.
+    # message, and `_lost` has the receivers to which the message is lost. For each
+    # receiver, the value is the time of the first frame that showed the lack.
     _missing: dict[int, dict[int, int]] = field(default_factory=dict)
     _lost: dict[int, dict[int, int]] = field(default_factory=dict)
 
@@ -78,8 +78,8 @@ class MissingDeliveries:
         since_ms, found_ms = self._undelivered[message.order]
         lost_to = self._lost.get(message.order, {})
         count = len(lost_to)
-        # Above `MOST_LACKING` receivers, record the incident only when their number is
-        # a power of two.
+        # If a message is lost to more than `MOST_LACKING` receivers, record the
+        # incident only when their number is a power of two.
         if count > MOST_LACKING and count & (count - 1):
             return
         lacking, others = self._named(lost_to)

@@ -124,9 +124,10 @@ class OwnIds:
     def _came_back(self, frame: SeenFrame, sender: int, clock_ms: int) -> bool:
         """Count a rebroadcast of a forgotten message; return whether the frame is one.
 
-        The frame counts only if the message was requested, or has returned before.
-        Otherwise, a hostile sender's high Lamport timestamp could turn all frames of a
-        participant into rebroadcasts.
+        The frame counts only if the message was requested within the repair window, or
+        if an earlier rebroadcast of the message was counted. Otherwise, a hostile
+        sender's high Lamport timestamp could turn all frames of a participant into
+        rebroadcasts.
         """
         key, lamport = frame.named.fingerprint, frame.lamport
         seen = self._seen_ids.get(key)
@@ -201,7 +202,7 @@ class OwnIds:
         self._capacity.response(frame)
         if frame.dialect is Dialect.SPEC and frame.sender:
             if len(self._participants) > self._settings.timed_participants:
-                # The check tests every participant, which would take too long.
+                # The check would take too long, because it tests every participant.
                 self._totals.leave_out(LeftOut.RESPONSE)
                 return
             self._timing.responded(

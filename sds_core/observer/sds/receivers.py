@@ -12,9 +12,10 @@ from sds_core.observer.columns import pack_set, unpack_set
 WATCHED = 4
 """Number of watched ids of a filter; their loss shows a roll-over.
 
-Even after a roll-over, the fill may have increased. The first three watched ids are the
-oldest, which a filter drops first. The last is the newest. If a participant restarts
-with an old state, its filter lacks the newest id."""
+The number of set bits does not show every roll-over, because it may have increased
+since. The first three watched ids are the oldest, which a filter drops first. The last
+is the newest. If a participant restarts with an old state, its filter lacks the newest
+id."""
 
 
 @native
@@ -55,7 +56,7 @@ class Receiver:
 
     @property
     def waiting(self) -> set[int]:
-        """Orders below `checked_to` of the messages that the participant may lack."""
+        """Messages that the participant may lack, as orders below `checked_to`."""
         if self.unpacked is None:
             self.unpacked = unpack_set(self.first, self.bitmap)
         return self.unpacked

@@ -81,7 +81,7 @@ class RequestTable(Table[Request]):
         return found
 
     def is_open(self, key: int) -> bool:
-        """Whether the episode of an entry, which must exist, is open."""
+        """Whether the episode of an entry is open; the entry must exist."""
         row: int = self._row(key)
         if row < 0:
             return self._added[key].is_open

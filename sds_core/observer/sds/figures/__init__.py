@@ -80,7 +80,7 @@ _REPORT_ORDER = (
     "message_id_collisions",
     "deliveries",
     "gaps",
-    # Only this path has different positions in report and table.
+    # Only this path has another position in the report than in `CHANNEL_FIGURES`.
     "gaps.retracted",
     "repair",
     "repair_timing",

@@ -23,7 +23,7 @@ _CLOSED = counter(
 
 
 def _closed(outcome: str, text: str, heading: str = "", **more: Any) -> Figure:
-    """Declare the figure that counts gaps of dependencies with this outcome."""
+    """Declare the figure that counts missing dependencies with this outcome."""
     words = outcome.replace("_", " ")
     return Figure(
         f"gaps_{outcome}",
