@@ -1,7 +1,7 @@
 """Converts a mapping, for example from a TOML file, to a checked msgspec struct.
 
 msgspec checks the values. This module adds the position, the value, and the allowed
-values to its errors.
+values to the errors of msgspec.
 """
 
 from __future__ import annotations

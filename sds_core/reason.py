@@ -1,4 +1,7 @@
-"""Reasons for dead letters, in a module without the decoders, which import slowly."""
+"""Reasons for dead letters.
+
+This module does not import the decoders, because their import is slow.
+"""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from sds_core.planning.measured import Performance, Run, Scaling
 MIX = ((1, 10), (5, 5), (25, 3))
 """Classes of channels in the data set `mix` (benchmarks/data.py).
 
-Each class has a number of channels and of participants per channel. At 10 frames/s, a
-class has this number of channels with filters, and as many without. Each class has a
-third of all frames.
+For each class, the first number is n, and the second number is the participants per
+channel. At 10 frames/s, a class has n channels with filters and n channels without
+filters. Each class has a third of all frames.
 """
 
 USUAL = 5
@@ -118,7 +118,7 @@ class CostRows:
         ]
 
     def states(self) -> list[FitRow]:
-        """Return rows with messages, participants and bytes of one channel's state."""
+        """Return the bytes of a channel's state, by messages and participants."""
         rows: list[FitRow] = []
         for count in (100, 3_650, 20_000):
             kilobytes = self._performance.median("state", f"blob: {count:,} messages")
@@ -137,7 +137,7 @@ class CostRows:
         return [r for r in runs if (r.cores, r.state_partitions, r.executors) == local]
 
     def run_load(self, run: Run, batches: float = 0.0) -> Load:
-        """Return the load of batch `batches`; by default, of the middle batch."""
+        """Return the load of batch number `batches`; by default, the middle batch."""
         runs = self._scaling.runs
         hours = (batches or (runs.cold + runs.batches) / 2) / 3_600
         size = self._performance.data_set("small")[2]
@@ -197,7 +197,7 @@ class CostRows:
 
 
 class Limit(NamedTuple):
-    """The maximum load, if the number of channels grows and their traffic does not."""
+    """The maximum load if the number of channels grows, but not traffic per channel."""
 
     cores: float
     channels: int
@@ -210,8 +210,8 @@ class Size(NamedTuple):
     Attributes:
         needs: Bytes, seconds and counts by name. docs/planning.md defines the names. If
             no number of cores is enough, `machine_cores` is None.
-        limits: Maximum loads on the machine of the benchmarks, and on any number of
-            cores.
+        limits: Maximum load on the machine of the benchmarks, and maximum load on an
+            unlimited number of cores.
     """
 
     needs: dict[str, Any]
@@ -257,8 +257,8 @@ class CostModel:
         )
         one, both = runs.run(1_000, 1), runs.run(1_000, 2)
         self.measured_cores = both.cores
-        # The wall time of a batch is s + p / cores, measured with one core (s + p) and
-        # with two cores (s + p / 2).
+        # The wall time of a batch has a serial part s and a parallel part p: it is
+        # s + p / cores. The runs have one core (s + p) and two cores (s + p / 2).
         single, double = 1 / one.frames_per_s, 1 / both.frames_per_s
         self._serial = max(0.0, 2 * double - single) / double
         first, last = runs.run(1_000, 1, 1), runs.run(1_000, 2, 2)
@@ -368,5 +368,5 @@ class CostModel:
 
 
 def _minutes(frames_per_s: float) -> float:
-    """Return in how many minutes of a day a channel sends a frame."""
+    """Return the mean number of minutes per day in which a channel sends a frame."""
     return 1_440 * -math.expm1(-60 * frames_per_s)

@@ -12,7 +12,7 @@ from sds_core.planning.estimates import NOTHING, Estimate, difference, estimated
 from sds_core.planning.experiment import Outcome
 
 TARGET_S = 5.0
-"""The default of the time S in the delivery targets, s.
+"""Default of the time S in the delivery targets, seconds.
 
 A message should reach one participant within S and all within 6 S. 90 % of missing
 messages should be noticed within 3 S.
@@ -38,10 +38,10 @@ class PlannedFigure(NamedTuple):
 def closed_figures(plan: ChannelPlan) -> dict[str, float]:
     """Return the figures that formulas give, by name.
 
-    Besides names of `Outcome`, the keys are ``frame_bytes``, ``filter_frame_bytes``,
-    ``days_to_full_filter``, ``missed_messages`` (share of frames that at least one
-    participant misses), and ``fixed_syncs_per_day``. The figures are for a frame with a
-    payload of mean length, or with one of its segments.
+    Some keys are fields of `Outcome`. The other keys are ``frame_bytes``,
+    ``filter_frame_bytes``, ``days_to_full_filter``, ``missed_messages`` (share of
+    frames that at least one participant misses), and ``fixed_syncs_per_day``. A frame
+    contains a payload of mean length, or one segment of this payload.
     """
     data, _ = plan.segments()
     mean_bytes = (plan.payload_least_bytes + plan.payload_most_bytes) // 2

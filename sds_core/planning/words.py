@@ -31,7 +31,7 @@ _PART = "bytes."
 
 
 def part_of(figure: str) -> str:
-    """Return the part of a frame whose bytes a figure counts, or an empty text."""
+    """Return the frame part that a figure measures in bytes, or an empty text."""
     return figure.removeprefix(_PART) if figure.startswith(_PART) else ""
 
 
@@ -90,7 +90,7 @@ def limit_line(limit: Reached, days: int) -> str:
 
 
 def with_interval(estimate: Estimate, text: Callable[[float], str]) -> str:
-    """Return a mean and half the width of its interval, or ``?`` for a single run."""
+    """Return a mean and half the width of its interval (``?`` for a single run)."""
     if math.isnan(estimate.value):
         return "-"
     half = (estimate.high - estimate.low) / 2

@@ -47,7 +47,10 @@ class Builder:
         self._hashes += hashes[begin:]
 
     def can_take(self, node: Node) -> bool:
-        """Return whether a subtree can be added: a bucket of its level begins here."""
+        """Return whether a subtree can be added.
+
+        No bucket of the subtree's level or of a lower level may be incomplete.
+        """
         return not self._keys and not any(self._levels[: node.level - 1])
 
     def take(self, node: Node) -> None:
@@ -61,13 +64,14 @@ class Builder:
     def finish(self) -> Node:
         """Return the root. Do not use the builder afterwards.
 
-        `finish` adds the tail. Never add it as a leaf, only in a subtree.
+        If no added subtree contains the tail, `finish` adds the tail. Never add the
+        tail as a leaf.
         """
         root = self._tail()
         while len(root.children) == 1:
             root = root.children[0]
         # All empty trees share the constant `EMPTY`. `root` may be another object,
-        # because a bucket creates a new leaf on each access.
+        # because `LeafBucket.children` creates new leaves on each access.
         return EMPTY if isinstance(root, Leaf) else root
 
     def _tail(self) -> Node:

@@ -1,4 +1,6 @@
-"""The server of the protocol in 75/WAKU2-SYNC: steps 3 and 4, requests of step 5.
+"""The server of the protocol in 75/WAKU2-SYNC.
+
+The server implements steps 3 and 4, and answers the requests of step 5.
 
 In the document, a reference to a node is a time (`int64`), but several nodes of a level
 may have the same time. In this case, the server uses the node with the smallest hash. A
@@ -33,7 +35,7 @@ MAX_START_NODES = 256
 """Maximum number of nodes in one `GetNonBoundaryNodesRequest`."""
 
 NODE_BYTES = 200
-"""No encoded node is longer than this, bytes."""
+"""Upper bound of the length of an encoded node, bytes."""
 
 _NO_REFERENCE = 0
 
@@ -87,8 +89,9 @@ class DocumentServer:
         tree: The messages of this side, constant during the connection.
 
     Attributes:
-        client_differs: Whether the latest `ExchangeRootRequest` had another root, so
-            that this side may lack messages; None before the first such request.
+        client_differs: Whether the root in the latest `ExchangeRootRequest` differs
+            from this tree's root, so that this side may lack messages; None before the
+            first request of this type.
     """
 
     def __init__(self, tree: ProllyTree, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -118,7 +121,7 @@ class DocumentServer:
     def _root(self, root: pb.Node) -> pb.ExchangeRootResponse:
         own = self._tree.root
         self.client_differs = (root.level, root.merkle_hash) != (own.level, own.merkle)
-        # Steps 4a and 4b: the client's height, but at most the height of this tree.
+        # Steps 4a and 4b: answer at the height of the lower tree.
         level = min(max(root.level, 0), own.level)
         tail = self._tree.node(level, TAIL_KEY)
         assert tail is not None  # noqa: S101 - every level has a tail

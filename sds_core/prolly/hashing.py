@@ -2,11 +2,11 @@
 
 A node's hash depends only on its key and level, so the order of insertion does not
 change a tree's shape. The hash of a leaf is the SHA-256 of its encoded key. The hash of
-the lowest level's tail is the SHA-256 of an empty string. At each higher level, the
-hash of the level below is hashed again. If the first four bytes of the hash, as a
-number, are below 2**32 / fan-out, the node is a *boundary*. A boundary ends a bucket,
-and its key is also a key of the next level. The tail ends the last bucket of each
-level.
+the lowest level's tail is the SHA-256 of an empty string. At each higher level, a
+node's hash is the SHA-256 of the hash that its key has at the level below. If the first
+four bytes of the hash, as a number, are below 2**32 / fan-out, the node is a
+*boundary*. A boundary ends a bucket, and its key is also a key of the next level. The
+tail ends the last bucket of each level.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_FAN_OUT: Final = 65_536
 """Maximum fan-out. With larger buckets, a tree would have only one level."""
 
 MAX_LEVEL: Final = 64
-"""Maximum level of a boundary, which limits chains of hashes."""
+"""Maximum level of a message's key. It limits how often a key is hashed."""
 
 TAIL_HASH: Final = sha256().digest()
 """Node hash of the tail of the lowest level."""
@@ -49,7 +49,7 @@ def leaf_hash(key: bytes) -> bytes:
 
 
 def hash_at(leaf: bytes, level: int) -> bytes:
-    """Return the node hash at a level; `leaf` is the node hash of the key's leaf."""
+    """Return a key's node hash at a level. `leaf` is the key's node hash at level 0."""
     for _ in range(level):
         leaf = sha256(leaf).digest()
     return leaf

@@ -1,7 +1,7 @@
 """Nodes of a tree. Nodes are immutable, so a snapshot of a tree needs no copy.
 
-Each node above the lowest level is a *bucket* of nodes of the level below. A bucket's
-keys are greater than the left neighbour's key, and at most its own key.
+Each node above the lowest level is a *bucket* of nodes of the level below. The keys in
+a bucket are greater than the left neighbour's key, and at most the bucket's own key.
 """
 
 from __future__ import annotations

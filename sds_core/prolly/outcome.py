@@ -18,7 +18,8 @@ class Limits(NamedTuple):
         nodes: Maximum total number of nodes and messages that a peer may send. Each
             node or message needs less than 500 bytes of memory, so the default limits
             memory to 500 MB.
-        records_bytes: Maximum total size of complete records in one call.
+        records_bytes: Maximum total size of the complete records that one call
+            requests.
     """
 
     frame_bytes: int = 16 * 1024 * 1024

@@ -1,7 +1,7 @@
 """The part of a tree that a store of nodes must hold: the buckets of level 1.
 
-All nodes of higher levels can be computed from these buckets. No message needs to be
-hashed again.
+All nodes of higher levels can be computed from these buckets. The keys contain the
+message hashes, so no message needs to be hashed again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def tree_of(buckets: Iterable[StoredBucket], fan_out: int) -> ProllyTree:
     """Return the tree of stored buckets, which must be in order of their keys.
 
     If a bucket has only the tail, it may be omitted. To detect lost buckets, compare
-    the root.
+    the root with the original tree's root.
 
     Raises:
         DamagedBucket: A bucket does not match its hash, or cannot belong to a tree with

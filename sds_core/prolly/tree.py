@@ -1,9 +1,9 @@
 """A Prolly tree of Waku messages (75/WAKU2-SYNC, Theory and Implementation).
 
 The design combines 75/WAKU2-SYNC and Gustafson's okra. As in okra, a node's own hash
-promotes it to the next level, so no change cascades to the right. As in the document's
-proof of concept, the rightmost node of every level is the tail ("fake root"). The tail
-of the highest level is the root.
+promotes it to the next level, so a change does not move the boundaries to its right. As
+in the proof of concept of 75/WAKU2-SYNC, the rightmost node of every level is the tail
+("fake root"). The tail of the highest level is the root.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sds_core.prolly.node import EMPTY, Bucket, LeafBucket, Node, child_at, keys
 
 
 class ProllyTree:
-    """An immutable set of messages. Methods that change it return new trees.
+    """An immutable set of messages. Each change creates a new tree.
 
     A new tree shares all unchanged nodes with the old tree.
 
@@ -77,8 +77,9 @@ class ProllyTree:
     ) -> Self:
         """Return a tree in which some messages are inserted and some are deleted.
 
-        Nothing changes if an inserted message is in the tree, or a deleted one is not.
-        A message in both arguments is deleted.
+        If the tree already has a message, the message's insertion has no effect. If the
+        tree lacks a message, the message's deletion has no effect. A message in both
+        arguments is deleted.
 
         Raises:
             BadItem: A message cannot be in a tree.
@@ -114,7 +115,7 @@ class ProllyTree:
         return found
 
     def parent(self, node: Node) -> Node | None:
-        """Return the node that has a node as its child; None for the root."""
+        """Return the parent of a node; None for the root."""
         return self._at_or_after(node.level + 1, node.key)
 
     def left_of(self, node: Node) -> Node | None:
@@ -139,7 +140,7 @@ class ProllyTree:
         return self._at_or_after(node.level, _next_key(node.key))
 
     def raised(self, level: int) -> Node:
-        """Return the root at `level`. Each level above the old root has one node."""
+        """Return the root, raised to `level`. Each added level has one node."""
         root = self.root
         if root.level == 0 and level:
             root = LeafBucket(TAIL_KEY, root.merkle)
@@ -172,7 +173,7 @@ class ProllyTree:
 class _Walk:
     """Copies a tree into a builder and applies changes in order of their keys.
 
-    A change is an encoded key, and whether the new tree has the message.
+    A change is a pair: an encoded key, and whether the new tree has the key's message.
     """
 
     __slots__ = ("_changes", "_place", "builder")
@@ -207,7 +208,7 @@ class _Walk:
                 is_there = is_wanted
             elif is_wanted:
                 self.builder.add_leaf(changed_key, leaf_hash(changed_key))
-        # Do not add the tail, because the builder does.
+        # Do not add the tail, because the builder adds it.
         if is_there and key != TAIL_KEY:
             self.builder.add_leaf(key, node_hash)
 
@@ -215,7 +216,7 @@ class _Walk:
 def _take_between(
     builder: Builder, node: Node, before: bytes, first: bytes, end: bytes
 ) -> None:
-    """Copy the messages of a subtree whose keys are in [first, end).
+    """From a subtree, copy the messages with keys in [first, end).
 
     `before` is the left neighbour's key, which is less than all keys in the subtree.
     """

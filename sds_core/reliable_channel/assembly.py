@@ -46,8 +46,8 @@ class StoredSegment(msgspec.Struct, array_like=True, frozen=True):
 class Assembly:
     """Splits payloads, and reassembles them from segments.
 
-    Content that is not a segment is a whole payload, because participants without
-    segmentation, such as js-waku, can be in the channel.
+    Participants without segmentation, such as js-waku, can be in the channel.
+    Therefore, content that is not a segment is processed as a whole payload.
 
     Args:
         options: Sizes and limits of segmentation. If None, payloads are neither split
@@ -110,7 +110,7 @@ class Assembly:
         return self._given_up(self._reassembler.expire(now_ms))
 
     def touch(self, now_ms: int) -> None:
-        """Restart the wait for segments, as none could arrive for some time."""
+        """Restart the wait for segments, because none could arrive for some time."""
         replace = msgspec.structs.replace
         self.restore([replace(segment, added_ms=now_ms) for segment in self.state()])
 
@@ -120,7 +120,7 @@ class Assembly:
         return sorted(segments, key=lambda segment: segment.added_ms)
 
     def restore(self, segments: list[StoredSegment]) -> None:
-        """Restore the result of `state`."""
+        """Restore the segments that `state` returned."""
         if self._options is None:
             return
         self._reassembler = Reassembler(self._options)

@@ -155,7 +155,7 @@ class ReliableChannelCore:
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Messages that others named and that did not arrive, in order of naming."""
+        """Missing messages, in the order in which others first named them."""
         return self._participant.missing
 
     def new_message_id(self, payload: bytes, now_ms: int, random: Random) -> str:
@@ -265,7 +265,7 @@ class ReliableChannelCore:
         options: ReliableChannelOptions | None = None,
         encryption: Encryption | None = None,
     ) -> ReliableChannelCore:
-        """Return a snapshot's channel. In a new process, apply `Restarted` next.
+        """Restore a channel from a snapshot. In a new process, apply `Restarted` next.
 
         Raises:
             StateError: The snapshot is invalid, or does not fit the options.

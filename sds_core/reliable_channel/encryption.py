@@ -91,8 +91,8 @@ class ChaChaEncryption:
 
     Args:
         key: Shared secret, 32 bytes.
-        channel_id: Id that each message authenticates, so that a message cannot be
-            replayed in another channel with the same key.
+        channel_id: Id that the tag of each ciphertext authenticates, so that a message
+            cannot be replayed in another channel with the same key.
         nonces: Function that returns the given number of random bytes; `os.urandom`
             except in tests. If a nonce is used twice, an attacker can read both
             messages.

@@ -1,7 +1,7 @@
 """Events for the application (RELIABLE-CHANNEL-API, "Event handling").
 
-Most names are from the API's document. Events about dropped messages and limits are not
-in the document.
+Most events are from the API's document. The document does not contain the last four
+events of `EventName`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class EventName(StrEnum):
 
 
 class ChunkInfo(msgspec.Struct, frozen=True):
-    """The chunks of a message that have reached the event's stage so far.
+    """The chunks of a message that have reached the event's stage, for example *sent*.
 
     Attributes:
         chunks: Indices of these chunks, ascending; (0,) if the message has one chunk.
@@ -157,7 +157,7 @@ class RetriesExhausted(_ChunkEvent, frozen=True):
 
 
 class RateLimitReached(_Event, frozen=True):
-    """The epoch's budget is spent, so the first sending of a message must wait."""
+    """The rate limit is reached or approached, so messages begin to wait."""
 
     queued: int
 
@@ -217,4 +217,7 @@ LIP_173_NAMES = {
     EventName.SENDING_MESSAGE_IRRECOVERABLE_ERROR: "send-error",
     EventName.RETRIES_EXHAUSTED: "delivery-error",
 }
-"""Names of events in LIP-173, the later version of the API. It has no other events."""
+"""Names of events in LIP-173, the later version of the API.
+
+LIP-173 has no other events.
+"""

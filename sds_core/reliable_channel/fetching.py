@@ -1,4 +1,4 @@
-"""Queries a store, by hash for missing messages and by time after connecting.
+"""Queries a store: by hash for missing messages, and by time after each connection.
 
 At most one query of each kind runs at a time, which limits the load on stores. Source:
 RELIABLE-CHANNEL-API, "Missing message retrieval".
@@ -58,8 +58,8 @@ class FetchingState(msgspec.Struct, array_like=True):
 
     Attributes:
         retrieval_ms: When the next query by hash is due, Unix ms; inf while stopped.
-        asked_ms: When each missing message, by id, was last queried, Unix ms; 0 if
-            never.
+        asked_ms: By message id, when the missing message was last queried, Unix ms; 0
+            if never.
     """
 
     has_store: bool

@@ -28,11 +28,11 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 _MANY_MORE: Final = 6
-"""If the ratio is greater, the client requests messages and does not compare nodes.
+"""Minimum ratio at which the client requests messages and does not compare nodes.
 
 The ratio is the number of the server's differing nodes, divided by the number of the
-client's differing nodes. A comparison of the nodes would then cost more than a transfer
-of the common messages.
+client's differing nodes. From this ratio on, a comparison of the nodes would cost more
+than a transfer of the common messages.
 """
 
 
@@ -41,8 +41,8 @@ class BatchedClient:
 
     Args:
         random_bytes: Function that returns the given number of random bytes, for salts.
-        start_ns, end_ns: Only messages from this period, [start_ns, end_ns), Unix ns,
-            are compared.
+        start_ns, end_ns: The period whose messages are compared: [start_ns, end_ns),
+            Unix ns.
 
     Attributes:
         outcome: The result; None until the synchronisation ends.
@@ -66,7 +66,7 @@ class BatchedClient:
         self._begin(b"")
 
     def start(self) -> Sequence[Frame]:
-        """Return the message that opens the first or a later connection.
+        """Return the message that opens a connection. Call `start` for each connection.
 
         The server does not resend messages that arrived in an earlier connection.
         """

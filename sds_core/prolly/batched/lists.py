@@ -1,4 +1,4 @@
-"""Represents lists of nodes in messages by fingerprints and bitmaps."""
+"""Encodes lists of nodes for messages, as fingerprints and bitmaps."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 FINGERPRINT_BYTES: Final = 6
 """Length of a fingerprint, bytes.
 
-One in 2**48 pairs of different nodes has equal fingerprints. The root's full hash
-reveals this.
+One in 2**48 pairs of different nodes has equal fingerprints. If this causes a wrong
+result, the comparison of the root's full hash detects it.
 """
 
 SALT_BYTES: Final = 16
@@ -110,7 +110,7 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     """Return a message's items. Times must be in [start_ns, end_ns), Unix ns.
 
     Raises:
-        BadFrame: The numbers of times and of hashes differ.
+        BadFrame: The message does not have exactly one hash for each time.
         BadNode: Items are not in order, or their times are out of range.
     """
     hashes = message.message_hashes

@@ -29,7 +29,7 @@ from sds_core.prolly.proto import batched_sync_pb2 as pb
 from sds_core.prolly.tree import ProllyTree
 
 ITEMS_PER_MESSAGE: Final = 20_000
-"""Maximum number of items per message, which is then about 800 kB long."""
+"""Maximum number of items per message. The longest message has about 800 kB."""
 
 _MOST_SKIPPED: Final = 512
 """Maximum number of nodes to list after a skipped level: 3 kB of fingerprints."""
@@ -53,7 +53,7 @@ class BatchedServer:
         """Nodes whose fingerprints were sent last."""
 
     def receive(self, frame: Frame) -> Iterable[Frame]:
-        """Return the answer to a message. Its frames are made during iteration.
+        """Return the answer to a message. Iteration creates the answer's frames.
 
         Raises:
             SyncError: The client does not follow the protocol.
@@ -95,8 +95,7 @@ class BatchedServer:
             compared = compare(self._salt, ours, theirs)
             places = range(len(theirs) // FINGERPRINT_BYTES)
             # The last child of a tail is the tail of the level below. If only this
-            # child differs, go to the level below: the request has this child's
-            # children.
+            # child differs, compare its children next, which the request contains.
             if not level or marked(compared.theirs, places) != [places[-1]]:
                 return self._step(level, compared)
             level -= 1
@@ -122,9 +121,10 @@ class BatchedServer:
         return self._items(ours, level, theirs)
 
     def _skip_level(self, level: int) -> bool:
-        """Skip a level if this saves a round trip; return whether it was skipped.
+        """Skip a level if this saves a round trip; return whether a level was skipped.
 
-        If the server listed the leaves, the client would have to request the messages.
+        Without the skip, the server would list the leaves, and the client would need
+        another round trip to request the messages.
         """
         if self._root is None or level < 2 or level % 2 == 0:
             return False
