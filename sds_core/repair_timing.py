@@ -19,7 +19,8 @@ class RepairHash(StrEnum):
     """The hash that determines T_req, T_resp and response groups (SDS-R guide).
 
     SHA256: The first 8 bytes of SHA-256, most significant first (the guide, js-waku).
-    FARM: FarmHash64, Nim's hash of strings, without the sign bit (nim-sds).
+    FARM: FarmHash64, Nim's hash of strings. Results are absolute values of signed
+    integers (nim-sds).
     """
 
     SHA256 = "sha256"
@@ -36,7 +37,7 @@ def distance_between(one_id: str, other_id: str, hashed_with: RepairHash) -> int
     """Return the distance of two participants, in [0, 2**64); 0 for equal ids.
 
     The distance is the XOR of the ids' hashes (SDS-R guide, "Calculate T_resp").
-    nim-sds drops the sign of the result, not of the hashes.
+    nim-sds takes the absolute value of the XOR, but not of the hashes.
     """
     distance = _bits_of(one_id, hashed_with) ^ _bits_of(other_id, hashed_with)
     return distance if hashed_with is RepairHash.SHA256 else _without_sign(distance)

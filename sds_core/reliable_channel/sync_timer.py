@@ -1,12 +1,13 @@
 """Decides when to send the next sync message (document, "Synchronisation messages").
 
-Participants share the work. Each participant draws a random time for its next sync
-message. If another participant sends earlier, the participant draws again instead. But
-others do not send our repair requests, so their traffic does not delay a sync message
-with requests (SDS-R guide, "Periodic Sync Messages").
+Participants share the task of sending sync messages. Each participant draws a random
+time for its next sync message. If a frame of another participant arrives before this
+time, the participant draws a new time. Traffic of others does not delay a sync message
+with our repair requests, because others do not send these requests (SDS-R guide,
+"Periodic Sync Messages").
 
-This timer replaces the timer of the SDS participant (`sds_core.message_channel.sync`),
-which cannot be stopped, and whose limit grows with the group.
+The SDS participant has its own timer (`sds_core.message_channel.sync`). This timer
+replaces it, because that timer cannot be stopped, and its limit grows with the group.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ acknowledge anything.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncMultipliers:
-    """Factors by which a drawn time is multiplied. The defaults are the document's.
+    """Factors by which a drawn time is multiplied. The defaults come from the document.
 
     Attributes:
-        content_received: Factor after content arrived, which a sync message should soon
-            acknowledge.
-        content_sent: Factor after we sent content, which already carried our history.
+        content_received: Factor after content arrived. A sync message should soon
+            acknowledge this content.
+        content_sent: Factor after we sent content. This frame already carried our
+            history.
         sync_received: Factor after another participant's sync message, which replaces
             ours.
         sync_sent: Factor after our own sync message; js-waku uses 2.

@@ -28,7 +28,7 @@ class TapedEncryption:
         self._replayed = deque(ciphertexts)
 
     def take_recorded(self) -> list[bytes]:
-        """Return the ciphertexts since the last call, which a journal stores."""
+        """Return the ciphertexts since the last call; a journal stores them."""
         recorded, self._recorded = self._recorded, []
         return recorded
 

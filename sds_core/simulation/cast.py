@@ -35,8 +35,8 @@ class Member:
         fetch_after_ms: Time from a return until the participant fetches missed
             messages; None if it fetches none.
         missed: Messages that the participant missed while offline and will fetch.
-        wake_ms: Simulation time at which the participant's SDS state must be called
-            next.
+        wake_ms: Simulation time at which the simulator next advances the participant's
+            SDS state.
         wake_reading_ms: Reading of the participant's clock at `wake_ms`.
     """
 
@@ -84,9 +84,9 @@ class Flight:
         frame, value: The frame that the receivers' libraries get, and its bytes. If the
             application removed the content, they differ from the frame and the bytes in
             the transmission.
-        receivers: Members that the transmission has not reached yet. It reaches the
-            last of them next.
-        times_ms: For each member in `receivers`, in the same order, the arrival time.
+        receivers: Members that the transmission has not reached yet. The last member in
+            the list is the next receiver.
+        times_ms: Arrival times at the members in `receivers`, in the same order.
     """
 
     transmission: Transmission

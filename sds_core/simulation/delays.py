@@ -39,7 +39,7 @@ class Uniform(_Distribution, frozen=True, kw_only=True, tag="uniform"):
 
 
 class Exponential(_Distribution, frozen=True, kw_only=True, tag="exponential"):
-    """`least_ms` plus an exponentially distributed time, with the mean `mean_ms`."""
+    """`least_ms` plus an exponentially distributed time; the sum has mean `mean_ms`."""
 
     mean_ms: _PositiveMilliseconds
     least_ms: Milliseconds = 0.0

@@ -42,8 +42,9 @@ class Links:
     ) -> tuple[Flags, Delays]:
         """Send a transmission over the links from a sender to some receivers.
 
-        `elapsed_ms` never decreases between calls. Two results per receiver: whether
-        the transmission arrives, and its delay in ms, at least 1.
+        `elapsed_ms` never decreases between calls. The results are two arrays with one
+        value per receiver: whether the transmission arrives, and its delay in ms, at
+        least 1.
         """
         count = len(receivers)
         loss: float | NDArray[np.float64] = self._loss
@@ -66,8 +67,8 @@ def delay_draws(delay: Delay, generator: Generator) -> Draws[np.int64]:
 class BurstyLinks:
     """Tracks which links are in the bad state of the Gilbert-Elliott model.
 
-    The states follow a Markov chain in continuous time. A needed state is drawn with
-    its exact probability, given the last drawn state.
+    The states follow a Markov chain in continuous time. A link's state is drawn only
+    when it is needed, with the exact probability given the link's last drawn state.
     """
 
     def __init__(

@@ -26,14 +26,14 @@ class Transmission(NamedTuple):
 
     Attributes:
         number: Number of the transmission, counted from 0.
-        by: Participant that sent the frame. In a repair, the frame names the message's
-            sender instead.
+        by: Participant that sent the frame. If the frame is a repair, its `sender_id`
+            is not this participant, but the message's sender.
         cause: Why the frame was sent. Outside of a simulation, only the sender knows
             this.
         frame: The frame. If a sync frame has a cause other than `Cause.SYNC`, the
             sender's library treats it as a message: its id stays the same, and enters
             causal histories.
-        value: The frame's bytes, the same whenever the message is sent.
+        value: The frame's bytes. All transmissions of a message have the same bytes.
         waku_hash: Waku message hash of this transmission, `0x` and 64 hex digits.
         waku_timestamp_ns: the time in the Waku message, according to the sender's
             clock.
@@ -130,8 +130,8 @@ class GapCause(enum.StrEnum):
 class TapGap(NamedTuple):
     """A period in which a tap recorded nothing. It is logged when it begins.
 
-    Losses on links to the tap are no gaps, because links to participants lose messages
-    too.
+    A loss on a link to the tap is not a gap, because it is as normal as a loss on a
+    link to a participant.
 
     Attributes:
         at_ms: start of the period, according to the tap's clock.

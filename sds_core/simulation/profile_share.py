@@ -17,8 +17,8 @@ class ProfileShare(Table, frozen=True, kw_only=True):
     """A profile, and the share of a channel's participants that have it.
 
     Attributes:
-        base: the name of the base profile. To reproduce published figures,
-            acknowledgements are as in versions up to 0.14 (`possible_acks_capped`), and
+        base: the name of the base profile. To reproduce published figures, every
+            base profile has `possible_acks_capped`, as in versions up to 0.14, and
             "spec" has the repair options of "default". `overrides` can restore the
             profile's own values.
         share: weight of this share relative to the other shares.
@@ -29,9 +29,9 @@ class ProfileShare(Table, frozen=True, kw_only=True):
             message through its library, and removes the content before the broadcast.
             The library treats it as an ordinary message: its id enters causal
             histories, and other participants repair it. Applications of nim-sds do
-            this, and nim-sds itself sends no sync messages, so also override
-            `sync_interval_ms`. All participants of a channel must have the same
-            setting.
+            this. nim-sds itself sends no sync messages: to reproduce this, also set
+            `sync_interval_ms` in `overrides` to more than the simulation's length. All
+            participants of a channel must have the same setting.
     """
 
     base: Literal["default", "spec", "js_sds", "nim_sds"] = "spec"
@@ -85,7 +85,7 @@ _CHECKED: dict[Any, Any] = {
     int: Annotated[int, Meta(ge=0)],
     float: Annotated[float, Meta(ge=0)],
 }
-# Allow None, because mappings may have it, although TOML does not.
+# Allow None: TOML has no such value, but a mapping from another source can have it.
 _CHECKED |= {plain | None: checked | None for plain, checked in _CHECKED.items()}
 """Types of `Profile`'s fields in a table. `Profile` checks the values later."""
 

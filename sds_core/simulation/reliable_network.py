@@ -54,7 +54,7 @@ class Reception(NamedTuple):
 
 
 Loss = Callable[[Transmission, str], bool]
-"""Returns whether a transmission to a participant, given by its name, is lost."""
+"""Returns whether a transmission to the participant with a given name is lost."""
 
 
 class SimulatedStore:
@@ -98,7 +98,7 @@ class SimulatedStore:
 
 
 class ReliableNetwork:
-    """Carries messages between channels with loss and delay, and runs their timers.
+    """Carries messages between channels, with loss and delay. Runs channels' timers.
 
     Attributes:
         now_ms: Virtual time, Unix ms.
@@ -106,8 +106,8 @@ class ReliableNetwork:
         transmissions: All messages that were sent, in order.
         receptions: All messages that reached a participant, in order and with repeats,
             except messages from a store to attached participants (`attach`).
-        losses: If any of these functions returns True, a transmission to a participant
-            is lost.
+        losses: Functions that are called for each transmission and each participant. If
+            one of them returns True, the participant does not get the transmission.
         keeps: Whether the store receives the messages that are sent.
     """
 

@@ -17,8 +17,8 @@ from sds_core.simulation.delays import Delay, Lognormal
 from sds_core.simulation.profile_share import ProfileShare
 from sds_core.text import shown
 
-# Thirty days: longer times probably have a wrong unit, or are infinite (TOML allows
-# this).
+# The maximum is thirty days, because a longer time is probably in a wrong unit, or
+# infinite (TOML allows infinite numbers).
 LONGEST_S = 2_592_000
 Seconds = Annotated[float, Meta(ge=0, le=LONGEST_S)]
 PositiveSeconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
@@ -62,8 +62,8 @@ class Traffic(Table, frozen=True, kw_only=True):
     """Who sends messages, when, and how many.
 
     Attributes:
-        mean_interval_s: mean time between two occasions to send, exponentially
-            distributed.
+        mean_interval_s: mean time between two occasions to send. The times are
+            exponentially distributed.
         per: With `participant`, every participant has its own occasions. With
             `channel`, one random present participant sends at each occasion.
         burst: number of messages sent at an occasion.
@@ -71,7 +71,7 @@ class Traffic(Table, frozen=True, kw_only=True):
         spells: periods with more or less traffic. If two overlap, their rates are
             multiplied.
         payload_least_bytes, payload_most_bytes: minimum and maximum length of the
-            content, which is uniformly distributed.
+            content. Lengths are uniformly distributed.
         ephemeral_share: share of messages that are ephemeral.
     """
 
@@ -101,7 +101,8 @@ class LostTail(Table, frozen=True, kw_only=True):
     Attributes:
         messages: number of these messages.
         sender_leaves: whether the sender sends nothing afterwards. If the sender stays,
-            its sync messages and retries show the others which messages they lack.
+            its sync messages show the others which messages they lack. Retries and
+            repairs of these messages are lost, too.
         seen_by_taps: whether taps can receive these messages.
     """
 
@@ -170,9 +171,10 @@ class Link(Table, frozen=True, kw_only=True):
 
 
 class Partition(Span, frozen=True, kw_only=True):
-    """A period in which some participants are cut off from all others.
+    """A period in which a group of participants is cut off from the other participants.
 
-    The taps stay connected to all participants.
+    Inside the group, frames still arrive. If outgoing traffic is cut off, the taps do
+    not receive it either.
 
     Attributes:
         participants: number of participants that are cut off. The seed decides which
@@ -209,7 +211,7 @@ class Absences(Table, frozen=True, kw_only=True):
             `regular`, every time equals its mean, but the first presence has a random
             length.
         least_away_s, most_away_s: minimum and maximum time offline. A drawn time
-            outside is set to the nearer limit.
+            outside of these limits is set to the nearer limit.
         fetch_after_s: time from the return until the participant fetches the missed
             messages from a Store node. If omitted, never.
         state: SDS state after the return. `restored`: the participant resumes from a
@@ -271,12 +273,14 @@ class ClockSkew(Table, frozen=True, kw_only=True):
     """Errors of the participants' clocks.
 
     Attributes:
-        offset_ms: maximum offset in either direction, uniformly distributed.
-        drift_ppm: maximum drift in either direction, millionths, uniformly distributed.
-        mean_jump_interval_s: mean time between two jumps of a clock, exponentially
-            distributed. If omitted, no clock jumps.
-        jump_ms: maximum jump in either direction, uniformly distributed. After a
-            negative jump, the clock stands still until time has caught up.
+        offset_ms: maximum offset in either direction. Offsets are uniformly
+            distributed.
+        drift_ppm: maximum drift in either direction, millionths. Drifts are uniformly
+            distributed.
+        mean_jump_interval_s: mean time between two jumps of a clock. The times are
+            exponentially distributed. If omitted, no clock jumps.
+        jump_ms: maximum jump in either direction. Jumps are uniformly distributed.
+            After a negative jump, the clock stands still until time has caught up.
         share: share of participants with wrong clocks.
     """
 

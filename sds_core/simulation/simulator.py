@@ -1,8 +1,8 @@
 """Simulates the participants of many channels on one network, in virtual time.
 
 `sds_core.message_channel` implements the participants. The simulator is each
-participant's application: it hands over outgoing messages and received frames, and
-calls the participant at `next_deadline_ms`.
+participant's application: it gives the participant new messages and received frames,
+and calls its `advance` at `next_deadline_ms`.
 """
 
 from __future__ import annotations
@@ -368,7 +368,7 @@ class _Simulation(World[Entry, Transmission]):
 
     def _wake(self, member: Member, now_ms: int) -> None:
         sds = member.sds
-        # If `wake_ms` differs from `now_ms`, an earlier wake-up has replaced this one.
+        # If `wake_ms` differs from `now_ms`, another wake-up has replaced this one.
         if sds is None or not member.present or member.wake_ms != now_ms:
             return
         member.wake_ms = member.wake_reading_ms = NEVER_MS

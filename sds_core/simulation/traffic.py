@@ -11,7 +11,7 @@ from sds_core.simulation.streams import Streams
 
 
 class Attendance:
-    """Arrivals and departures of participants, which are identified by index."""
+    """Arrivals and departures of participants; an index identifies a participant."""
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
         churn = scenario.churn

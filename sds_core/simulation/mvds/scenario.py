@@ -23,13 +23,13 @@ class MvdsScenario(BaseScenario, frozen=True, kw_only=True):
         nodes: Number of nodes. Every node is in every group.
         senders: Number of nodes that create messages, counted from the first node.
         groups: Number of groups.
-        interval_s: Mean time between two messages of a sender in a group, exponentially
-            distributed.
+        interval_s: Mean time between two messages of a sender in a group. The times are
+            exponentially distributed.
         payload_bytes: Length of each message's body, bytes.
         mode: Whether a node sends its own messages at once, or offers them first.
-        backoff: Times that a node waits before it sends again. `document` waits 2, 4,
-        ... 128, 2, ... epochs. `linear` waits 2, 4, 6, ... epochs, as in the upstream
-        simulation. `deployed` waits as in status-go.
+        backoff: Times that a node waits before it sends a record again. `document`: 2,
+            4, 8, ..., 128, 2, ... epochs. `linear`: 2, 4, 6, ... epochs, as in the
+            upstream simulation. `deployed`: the times of status-go.
         epoch_ms: Length of an epoch. Nodes begin their epochs at different times.
         forward: Whether a node offers received messages to the other nodes.
     """

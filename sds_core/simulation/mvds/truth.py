@@ -18,14 +18,14 @@ from sds_core.simulation.mvds.log import (
 )
 
 Heard = Callable[[str, int, int], bool]
-"""Returns whether a node sent anything in (start, end], Unix ms."""
+"""Returns whether taps recorded a payload of a node in [start, end], Unix ms."""
 
 DEADLINE_MS = 120_000
 GRACE_MS = 5_000
 
 
 class MessageTruth:
-    """What records show about one message, of which only the id may be known.
+    """What records show about one message; sometimes, they show only its id.
 
     The class computes what a correct monitor concludes from the recorded payloads
     (docs/figures.md, 14). It does not use the monitor's code.

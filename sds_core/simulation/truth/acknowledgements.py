@@ -65,7 +65,10 @@ def definite_for(message: SeenFrame, view: TapView) -> SeenFrame | None:
 def probable_for(
     message: SeenFrame, view: TapView, definite: SeenFrame | None
 ) -> SeenFrame | None:
-    """Return the frame before `definite` that makes the acknowledgement probable."""
+    """Return the frame with which a message counts as possibly acknowledged.
+
+    Only frames before `definite` count. None if no such frame exists.
+    """
     others = islice(view.active_others(message), PROBABLE_PARTICIPANTS)
     needed = max(1, sum(1 for _ in others))
     end = len(view.frames) if definite is None else definite.index
@@ -94,11 +97,11 @@ def probable_for(
 def fate_of(
     message: SeenFrame, view: TapView, evidence: SeenFrame | None, end_ms: int
 ) -> Fate:
-    """Return a message's final state; `evidence` is the first sign of its receipt."""
+    """Return a message's final state; `evidence` is its first acknowledgement."""
     deadline_ms = message.clock_ms + DEADLINE_MS
     if evidence is not None and evidence.clock_ms <= deadline_ms:
         return Fate.IN_TIME
-    # If the clock is exactly at the deadline, a confirmation can still be in time.
+    # If the clock is exactly at the deadline, an acknowledgement can still be in time.
     if end_ms <= deadline_ms:
         return Fate.IN_FLIGHT
     after = view.between(message.clock_ms, deadline_ms)
@@ -110,8 +113,8 @@ def fate_of(
 def _is_opportunity(frame: SeenFrame, message: SeenFrame, view: TapView) -> bool:
     """Return whether a frame could have acknowledged a message, but does not.
 
-    Neither the frame's filter nor its history holds the message. If, after the message,
-    the frame's sender returned from a long silence, the frame does not count.
+    Neither the frame's filter nor its history holds the message. If the sender's
+    latest return from a long silence is after the message, the frame does not count.
     """
     known, message_id = frame.composition.filter, message.composition.message_id
     return (

@@ -26,7 +26,7 @@ from sds_core.wire.proto.sds_spec_pb2 import SdsMessage as SpecMessage
 
 
 def sizes_of(dialect: Dialect, value: bytes) -> PartSizes:
-    """Return the bytes of each part: by how much the frame shrinks without the part.
+    """Return each part's size: the bytes by which the frame shrinks without the part.
 
     `value` is a frame of a simulated participant, which encodes each number in the
     minimum length.
@@ -67,8 +67,8 @@ class Filter(NamedTuple):
     """The ids in a participant's filter at one moment.
 
     Attributes:
-        places: the position, from 0, of each id that the participant ever added. The
-            mapping may also have ids that were added later.
+        places: the position, from 0, of each id that the participant added before this
+            moment. The mapping may also have ids that were added after it.
         begin: the position of the oldest id in the filter.
         end: one more than the position of the newest id.
     """
@@ -93,9 +93,9 @@ class Filter(NamedTuple):
         return not (is_empty or holds_all)
 
     def false_positive_rate(self) -> float:
-        """Return the mean false-positive rate, in [0, 1], for this number of ids.
+        """Return the mean false-positive rate, in [0, 1].
 
-        The rate is (1 - (1 - 1/m)^(k n))^k.
+        For a filter of n ids, the rate is (1 - (1 - 1/m)^(k n))^k.
         """
         k = self.size.k
         bits_drawn = k * (self.end - self.begin)

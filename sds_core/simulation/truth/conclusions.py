@@ -18,11 +18,11 @@ from sds_core.simulation.truth.tap_view import SeenFrame, TapView, window_end_ms
 
 @dataclass(slots=True)
 class Episodes:
-    """Outcomes of the repair requests of a channel.
+    """Outcomes of a channel's repair episodes (docs/figures.md, 7).
 
     Attributes:
         expired: number of episodes that were not answered.
-        responses: copies that were seen in the window of a request.
+        responses: copies of requested messages that were recorded in a repair window.
     """
 
     response_times_ms: list[int] = field(default_factory=list)
