@@ -38,7 +38,11 @@ class Send(_Input, frozen=True):
 
 
 class SendEphemeral(_Input, frozen=True):
-    """The application sends a message without reliability; see `Send`."""
+    """The application sends an ephemeral message, which is never sent again.
+
+    Attributes:
+        message_id: See `Send`.
+    """
 
     payload: bytes
     message_id: str = ""
@@ -109,7 +113,7 @@ class Advance(_Input, frozen=True):
 
 
 class Restarted(_Input, frozen=True):
-    """The process ended without `Stop`, and a new process resumes from its state."""
+    """The process ended without `Stop`. A new process resumes the stored channel."""
 
 
 Input = (

@@ -75,7 +75,7 @@ class Intake:
 
 
 class Inward:
-    """Reads messages of the content topic. `limit` is that of `Limits.ephemerals`."""
+    """Reads messages of the content topic. `limit` is `Limits.ephemerals`."""
 
     def __init__(
         self,
@@ -117,19 +117,19 @@ class Inward:
         return step.events, None
 
     def is_ephemeral(self, arrived: Arrived) -> bool:
-        """Return whether a message is ephemeral, and so waits for no other messages.
+        """Return whether a message is ephemeral. Such a message is received at once.
 
         The result depends on the frame. The flag of the Waku message is not used,
-        because repairs also have this flag.
+        because other libraries also set this flag for repairs.
         """
         frame = self._read(arrived)
         return frame is not None and frame.kind is FrameKind.EPHEMERAL
 
     def is_of_channel(self, arrived: Arrived) -> bool:
-        """Return whether a message has a causal history and is another participant's.
+        """Return whether a message has a causal history and a sender other than us.
 
-        A query on connect stops at such a message, because SDS then finds earlier
-        messages.
+        The message must belong to this channel. A query on connect stops at such a
+        message, because its causal history shows SDS earlier missing messages.
         """
         frame = self._read(arrived)
         return (

@@ -1,10 +1,10 @@
 """Stores a channel, so that it can resume after its process was killed.
 
 The journal stores every input before its outputs are executed. The whole state may be a
-hundred times as long as an input, so it replaces the journal only from time to time. A
-restart loads the last state and applies the later inputs again. It discards the outputs
-of these inputs, because each output was already executed, or the input `Restarted`
-causes it again.
+hundred times as long as an input, so the state replaces the journal only after many
+inputs. A restart loads the last state and applies the later inputs again. The restart
+keeps only the events of the last input. It discards all other outputs, because each
+output was already executed, or the input `Restarted` causes the output again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Stored(NamedTuple):
 
 
 class ChannelStorage(Protocol):
-    """Stores one channel. When a call has returned, its data is durable."""
+    """Stores one channel. When `append` or `replace` returns, the data is durable."""
 
     def load(self) -> Stored | None:
         """Return the stored content; None if nothing is stored."""
@@ -131,8 +131,8 @@ class StoredChannel:
         Raises:
             NotStarted: See `ReliableChannelCore.apply`.
         """
-        # The state replaces the journal before the input is added, because a restart
-        # recovers the input's events from the journal.
+        # The state replaces the journal before the input is added. Otherwise, the
+        # journal would be empty, and a restart could not recover the input's events.
         if self._entries >= CHECKPOINT_ENTRIES or self._bytes >= CHECKPOINT_BYTES:
             self.checkpoint()
         output = self.core.apply(event, now_ms)

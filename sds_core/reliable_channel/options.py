@@ -19,7 +19,7 @@ from sds_core.reliable_channel.sync_timer import SyncMultipliers
 from sds_core.waku import MAX_META_BYTES, RELIABLE_CHANNEL_META
 
 _NEVER_MS: Final = 2**50
-"""Interval that disables a timer of the SDS participant; the channel has its own."""
+"""Interval that disables a participant's timer. The channel has its own timers."""
 
 _ENVELOPE_BYTES: Final = 1_024
 """Bytes reserved around a frame for encryption, content topic, RLN proof, protobuf."""
@@ -43,7 +43,7 @@ class RetrievalStrategy(StrEnum):
 
     @property
     def uses_repair(self) -> bool:
-        """Whether repairs are requested from others, and requests are answered."""
+        """Whether the channel requests repairs, and answers others' repair requests."""
         return self in (RetrievalStrategy.BOTH, RetrievalStrategy.SDS_R)
 
 
@@ -57,8 +57,9 @@ class Limits:
         messages: Own messages that are tracked to report events; the oldest is dropped.
         retries, retries_bytes: Own chunks that may be sent again; the oldest is
             dropped.
-        queue, queue_bytes: Frames that wait to be sent. If the queue is full, the
-            oldest retry is dropped. If no retry waits, a new message is refused.
+        queue, queue_bytes: Frames that wait to be sent. If the queue is full, a new
+            message is refused, and a new retry or repair replaces the oldest retry or
+            repair that waits.
         intake, intake_bytes: Received messages that wait to be processed; the oldest is
             dropped, and SDS later notices that it is missing.
         ephemerals: Received ephemeral messages whose copies are recognised; the oldest
@@ -95,12 +96,12 @@ class ReliableChannelOptions:
         retrieve_frequency_ms: Time between queries for missing messages.
         sweep_in_buf_interval_ms: Time between sweeps of the incoming buffer.
         query_on_connect: Whether to query a store after the node has connected to it.
-        process_task_min_elapse_ms: Minimum time from one processing of received
-            messages to the next.
+        process_task_min_elapse_ms: In each period of this length, received messages
+            are processed at most once.
         timeout_for_lost_messages_ms: Time after which a missing message counts as lost;
             None or 0 for never.
-        possible_acks_threshold: Number of filters that are enough to acknowledge a
-            message.
+        possible_acks_threshold: If this number of filters seem to hold a message, the
+            message is acknowledged.
         segmentation: How payloads are split. If None, each payload is sent in one
             message. If a segment of the configured size does not fit into a frame,
             segments are shorter.
@@ -171,11 +172,11 @@ class ReliableChannelOptions:
         self.fitting_segmentation()
 
     def fitting_segmentation(self) -> SegmentationOptions | None:
-        """Return options for segmentation with which each segment fits into a frame.
+        """Return the segmentation options with segments that fit into a frame.
 
         Raises:
             ValueError: The SDS participant does not allow a value, or a frame is too
-                small.
+                small for a segment.
         """
         longest = self.participant_profile().max_content_bytes - HEADER_ROOM_BYTES
         segmentation = self.segmentation
@@ -211,7 +212,7 @@ class ReliableChannelOptions:
     def js_waku(cls) -> ReliableChannelOptions:
         """Return options that behave like `ReliableChannel` in `@waku/sdk` 0.0.36.
 
-        `ReliableChannel` does not split messages. After each own sync message, it
+        `ReliableChannel` does not split messages. After it sends a sync message, it
         doubles the wait for the next sync message.
         """
         return cls(

@@ -11,10 +11,10 @@ from sds_core.waku import WakuMessage
 
 
 class Dispatch(NamedTuple):
-    """A message to send. Answer it with the input `Dispatched` or `DispatchFailed`.
+    """A message to send. Then apply the input `Dispatched` or `DispatchFailed`.
 
     Attributes:
-        number: Identifies the dispatch in its answer.
+        number: Number of the dispatch; the input must contain this number.
         message_hash: Deterministic hash of the message, 32 bytes.
     """
 
@@ -29,8 +29,8 @@ class StoreRequest(NamedTuple):
 
     Attributes:
         hashes: Hashes to find, 32 bytes each; empty in a query by time.
-        start_ms, end_ms: Earliest and latest sender's time to find, Unix ms; 0 in a
-            query by hash.
+        start_ms, end_ms: Earliest and latest time of the messages to find, as set by
+            their senders, Unix ms; 0 in a query by hash.
         cursor: Cursor from the previous page; None to query the first page.
     """
 
@@ -44,10 +44,11 @@ class StoreRequest(NamedTuple):
 
 @dataclass(slots=True)
 class Output:
-    """The outputs of one input. Each list is in order.
+    """The outputs of one input. Each list is in the order of creation.
 
     Attributes:
-        message_id: Id of the message that was sent; otherwise empty.
+        message_id: If the input sends a message, the id of the message; otherwise
+            empty.
         ciphertexts: Ciphertexts, to be stored in the journal.
     """
 

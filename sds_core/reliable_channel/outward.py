@@ -47,7 +47,7 @@ class Queued(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Unframed(msgspec.Struct, array_like=True, frozen=True):
-    """A chunk of one of our messages, which has no frame yet.
+    """A chunk that has no frame yet. It is a part of one of our messages.
 
     Attributes:
         message_id: The id that the application knows.
@@ -59,7 +59,7 @@ class Unframed(msgspec.Struct, array_like=True, frozen=True):
 
 
 class OutwardState(msgspec.Struct, array_like=True):
-    """State for a snapshot. `under_way` has the unanswered dispatches by number."""
+    """State for a snapshot. `under_way` maps numbers to unanswered dispatches."""
 
     first: list[Queued]
     again: list[Queued]
@@ -72,8 +72,8 @@ class Outward:
     """Queues and dispatches frames.
 
     Attributes:
-        waits_for_budget: Whether frames had to wait for the budget at the last call of
-            `release`.
+        waits_for_budget: Whether the last call of `release` left frames that wait for
+            the budget.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Outward:
         )
 
     def allows(self, cause: Cause, now_ms: int) -> bool:
-        """Return whether a frame would be dispatched now. No budget is used."""
+        """Return whether a frame would be dispatched now. This call uses no budget."""
         return (
             self.is_online
             and not len(self)
@@ -142,7 +142,10 @@ class Outward:
         return Queued(cause, sds_id, self._encryption.encrypt(frame))
 
     def submit(self, cause: Cause, sds_id: str, frame: bytes) -> str | None:
-        """Encrypt and queue a frame; return the SDS id of a retry dropped for it.
+        """Encrypt and queue a frame.
+
+        If the queue is full, drop the oldest waiting retry or repair, and return its
+        SDS id.
 
         Raises:
             EncryptionError: The frame cannot be encrypted.
@@ -206,7 +209,7 @@ class Outward:
         return frame(unframed)
 
     def sds_id(self, number: int) -> str:
-        """Return the SDS id of a dispatched frame; `number` is that of the dispatch.
+        """Return the SDS id of the frame in the dispatch with this number.
 
         Raises:
             KeyError: The dispatch was answered already.
@@ -218,7 +221,7 @@ class Outward:
         return self._under_way.pop(number, None)
 
     def requeue(self) -> None:
-        """After a restart, queue the frames of unanswered dispatches again."""
+        """After a restart, queue content and retries of unanswered dispatches again."""
         for queued, _ in reversed(self._under_way.values()):
             if queued.cause is Cause.CONTENT:
                 self._bytes += len(queued.payload)

@@ -1,4 +1,4 @@
-"""Calls the SDS participant of a channel when it is due, and handles its events."""
+"""Calls a channel's SDS participant when a call is due, and handles the events."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ParticipantDriver:
 
     @property
     def next_ms(self) -> float:
-        """When something is next due, Unix ms."""
+        """When the next sweep or sync message is due, Unix ms."""
         return min(self._sync_ms, self.sweep_ms, self.repair_ms)
 
     def start(self, now_ms: int) -> None:

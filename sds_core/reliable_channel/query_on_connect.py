@@ -1,8 +1,8 @@
 """Decides when to query a store for messages missed offline ("Query on connect").
 
-A query reads backwards in time, page by page. It stops at a page with another
-participant's message that has a causal history, through which SDS finds earlier missing
-messages.
+A query reads backwards in time, page by page. It stops at a page that contains another
+participant's message with a causal history. Through this history, SDS finds earlier
+missing messages.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class QueryState(msgspec.Struct, array_like=True):
     """State for a snapshot.
 
     Attributes:
-        is_wanted: Whether a query is due regardless of the time since the last query.
+        is_wanted: Whether the next query does not wait for `query_on_connect_after_ms`.
         done_ms: End of the time that complete queries cover, Unix ms; None before the
-            first.
+            first complete query.
         range: The time that the running query covers; None if no query runs.
     """
 

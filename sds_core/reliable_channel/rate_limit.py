@@ -9,7 +9,7 @@ a member. A message that exceeds the budget waits in `Outward`, or is dropped.
     RATE_LIMIT_REACHED     wait             wait                      dropped
 
 In the rate limit manager's requirements (logos-co/roadmap,
-furps/application/rate_limit_manager.md), the three classes of messages are the
+furps/application/rate_limit_manager.md), these three classes of messages have the
 priorities critical, normal and optional.
 """
 
@@ -34,9 +34,9 @@ _SHARE_STEPS = 1_000_000
 class Window(StrEnum):
     """The period to which the budget applies.
 
-    EPOCH: As for RLN, epochs begin at multiples of their length since 1970. When an
-    epoch ends, two budgets can be spent within a moment. SLIDING: The budget applies to
-    every period that is as long as an epoch.
+    EPOCH: As in RLN, epochs begin at multiples of their length since 1970. Around the
+    end of an epoch, two budgets can be spent within a moment. SLIDING: The budget
+    applies to every period that is as long as an epoch.
     """
 
     EPOCH = "epoch"
@@ -76,7 +76,7 @@ class Budget:
         return inf
 
     def state(self) -> bytes:
-        """Return the state, which `restore` of the same kind of budget reads."""
+        """Return the state for `restore` of the same class."""
         return b""
 
     def restore(self, state: bytes) -> None:
@@ -120,8 +120,8 @@ class RateLimitOptions:
 class RateLimit(Budget):
     """Counts messages against the budget, for all channels of an RLN member.
 
-    Times are Unix ms and never decrease while the process runs. A restored time more
-    than an epoch in the future comes from a wrong clock and counts as now.
+    Times are Unix ms and never decrease while the process runs. If a restored time is
+    more than an epoch in the future, a clock was wrong, so the time counts as now.
     """
 
     def __init__(self, options: RateLimitOptions) -> None:

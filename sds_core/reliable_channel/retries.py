@@ -30,7 +30,7 @@ class Retry(msgspec.Struct, array_like=True):
 
 
 class Retries:
-    """Retry timers of our messages. Beyond a limit, the oldest is dropped."""
+    """Retry timers of our messages. If a limit is exceeded, the oldest is dropped."""
 
     def __init__(self, options: ReliableChannelOptions) -> None:
         self._interval_ms = options.retry_interval_ms
@@ -50,7 +50,7 @@ class Retries:
         return heap[0][0] if heap else inf
 
     def add(self, sds_id: str, frame: bytes) -> list[str]:
-        """Add a message that is sent for the first time; return the dropped ids."""
+        """Add a message on its first sending; return the ids of dropped messages."""
         self._retries[sds_id] = Retry(frame)
         self._bytes += len(frame)
         dropped, limits = [], self._limits
@@ -65,7 +65,7 @@ class Retries:
         return self._retries[sds_id].frame
 
     def sending_ended(self, sds_id: str, now_ms: int) -> None:
-        """Start the interval after the message was sent, successfully or not."""
+        """When an attempt to send succeeded or failed, start the retry interval."""
         retry = self._retries.get(sds_id)
         if retry is not None:
             retry.due_ms = now_ms + self._interval_ms

@@ -74,7 +74,7 @@ class Sending:
     # -- calls by the application
 
     def new_id(self, payload: bytes, now_ms: int, random: Random) -> str:
-        """Return a new id for a payload, even if it equals another payload."""
+        """Return a new id for a payload. Equal payloads have different ids."""
         return hash_of_parts(
             self._participant.channel_id.encode(),
             self._participant.participant_id.encode(),
@@ -163,7 +163,8 @@ class Sending:
         if reason is not None:
             out.events.append(EphemeralMessageDropped(out.message_id, reason))
             return
-        # Only events use this id, so it is the id that the application knows.
+        # The id in the broadcast is used only for events, so the application's id
+        # replaces the SDS id.
         self._submit(broadcast._replace(message_id=out.message_id), now_ms, out)
 
     # -- what SDS sends, and its results
@@ -245,8 +246,8 @@ class Sending:
     def _split(self, payload: bytes) -> list[bytes]:
         """Return the contents of a message's chunks.
 
-        Each of several chunks fits into a frame. With only one chunk, the final frame
-        may still be too large.
+        If a message has several chunks, each chunk fits into a frame. If it has only
+        one chunk, the frame may still be too large.
 
         Raises:
             PayloadTooLarge: The payload needs too many segments.

@@ -22,7 +22,7 @@ from sds_core.sealed import Seal
 
 # Our messages and the states of their chunks. Every chunk is an SDS message with its
 # own id. An event has the id of the whole message, and lists all chunks that have
-# reached its stage (document, "Event lifecycle").
+# reached the event's stage (document, "Event lifecycle").
 
 
 class Stage(IntEnum):
@@ -140,7 +140,7 @@ class ChannelState(msgspec.Struct, array_like=True, kw_only=True):
     Attributes:
         seed: Seed of all later random values.
         retries: Chunks that may be sent again, by SDS id.
-        running: Timers and connections at the start of a replay of the journal.
+        running: Timers and connections, with which a replay of the journal starts.
         ephemerals: Waku hashes of received ephemeral messages, oldest first.
     """
 

@@ -1,8 +1,8 @@
 """Splits payloads that are too long for one message, and reassembles them.
 
 Each segment has its index, the numbers of segments, and the Keccak-256 hash of the
-whole payload. Parity segments can replace lost segments. If the reassembled payload
-does not have this hash, it is refused.
+whole payload. If the reassembled payload has a different hash, the payload is refused.
+Parity segments can replace lost segments.
 """
 
 from sds_core.reliable_channel.segmentation.errors import (

@@ -137,9 +137,9 @@ def _matrix(code: ErasureCode, data_count: int, parity_count: int) -> tuple[byte
         points = range(data_count, data_count + parity_count)
         return tuple(_lagrange(field, data_count, points))
     # The polynomial has values at all 256 points. For each t < m, the sum of value
-    # times point^t over these points is zero. So the factor of a data shard in a parity
-    # shard is the value of the parity shard's Lagrange polynomial at the data shard's
-    # point. The polynomials are over the parity shards' points.
+    # times point^t over these points is zero. Each parity shard has a Lagrange
+    # polynomial over the points 0 to m - 1. So the factor of a data shard in a parity
+    # shard is the value of this Lagrange polynomial at the data shard's point.
     power = _next_power(parity_count)
     columns = _lagrange(field, power, range(power, power + data_count))
     return tuple(map(bytes, zip(*columns, strict=True)))[:parity_count]
@@ -163,7 +163,7 @@ def _lagrange(field: Field, count: int, points: range) -> list[bytes]:
 def _combine(
     field: Field, factors: bytes, shards: Sequence[bytes], length: int
 ) -> bytes:
-    """Return the sum of shards of equal length. Each is multiplied by its factor."""
+    """Multiply each shard by its factor; return the sum. Lengths are equal."""
     total = np.zeros(length, np.uint8)
     for factor, shard in zip(factors, shards, strict=True):
         total ^= np.frombuffer(shard.translate(field.multiples[factor]), np.uint8)

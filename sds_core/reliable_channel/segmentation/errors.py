@@ -8,7 +8,7 @@
     ├── SetTooLarge             add: its payload cannot be held
     └── PayloadHashMismatch     add: the payload is not the one that was sent
 
-Each error has its values in its attributes and in its text.
+The attributes of an error contain the values that its text states.
 """
 
 from __future__ import annotations

@@ -20,12 +20,12 @@ _CANTOR_BASIS = (1, 214, 152, 146, 86, 200, 88, 230)
 
 
 class Field(NamedTuple):
-    """The tables of one representation, with an entry for each element.
+    """The tables of one representation. Each table has an entry for each element.
 
     Attributes:
-        multiples: The products of this element with all elements, for
+        multiples: The products of the entry's element with all elements, for
             `bytes.translate`.
-        inverses: The inverse of this element; 0 for 0.
+        inverses: The inverse of the entry's element; 0 for 0.
     """
 
     multiples: tuple[bytes, ...]
@@ -38,13 +38,13 @@ class Field(NamedTuple):
 
 @cache
 def polynomial_field() -> Field:
-    """Return the field in which a byte has coefficients (klauspost/reedsolomon)."""
+    """Return the field whose bytes are coefficients (klauspost/reedsolomon)."""
     return _field(bytes(range(ELEMENTS)))
 
 
 @cache
 def cantor_field() -> Field:
-    """Return the field in which a byte has Cantor-basis coordinates (Leopard-RS)."""
+    """Return the field whose bytes are Cantor-basis coordinates (Leopard-RS)."""
     meaning = bytearray(ELEMENTS)
     for bit, basis in enumerate(_CANTOR_BASIS):
         for lower in range(1 << bit):
@@ -53,7 +53,7 @@ def cantor_field() -> Field:
 
 
 def _field(meaning: bytes) -> Field:
-    # For each byte, `meaning` has the coefficients of the element that it represents.
+    # `meaning[byte]` has the coefficients of the element that the byte represents.
     byte_of = bytes(map(meaning.index, range(ELEMENTS)))
     powers, logarithms = _powers_and_logarithms()
     order = ELEMENTS - 1

@@ -49,7 +49,7 @@ class SegmentationOptions:
 
     layout: SegmentLayout = SegmentLayout.NIM_SEGMENTATION
     # RELIABLE-CHANNEL-API, "Message segmentation", requires 102,400 bytes of user
-    # payload. From `max_segment_bytes` on, the values are the defaults of
+    # payload. `max_segment_bytes` and the options below it have the defaults of
     # nim-segmentation. `max_segment_bytes` is also the limit of 64/WAKU2-NETWORK.
     segment_bytes: int = 102_400
     parity_rate: float = 0.0
@@ -104,9 +104,9 @@ class SegmentationOptions:
     def parity_count(self, data_count: int) -> int:
         """Return how many parity segments are sent for a number of data segments.
 
-        In status-go's layout, the number is rounded down, and 0 if there would be too
-        many segments. In other layouts, it is rounded up, but at most the number of
-        data segments.
+        In status-go's layout, the number is rounded down. If the payload would then
+        have too many segments, the number is 0. In other layouts, the number is rounded
+        up. It is at most the number of data segments.
         """
         if data_count < self.parity_from:
             return 0

@@ -70,9 +70,9 @@ class Progress:
 
     Attributes:
         received: Number of different data and parity segments so far.
-        needed: Number of segments that are enough, which is the number of data
-            segments. None while only parity segments of status-go have arrived, which
-            do not contain this number.
+        needed: Number of segments that are enough. It equals the number of data
+            segments. None while only parity segments of status-go have arrived, because
+            they do not contain this number.
         total: Number of the payload's segments, as far as it is known.
         payload: The payload, once it is complete.
     """
@@ -112,14 +112,14 @@ class _Finished:
 class Reassembler:
     """Holds segments until their payloads are complete.
 
-    The whole state is the `STORED` segments of incomplete payloads. After a restart,
-    add them again.
+    The whole state consists of the `STORED` segments of incomplete payloads. After a
+    restart, add these segments again.
     """
 
     def __init__(self, options: SegmentationOptions) -> None:
         self._options = options
-        # Entries of `_sets` and `_finished` are in order of their last change. The
-        # oldest is first.
+        # `_sets` is in order of the last added segment, `_finished` in order of
+        # completion. The oldest entry is first.
         self._sets: dict[_Key, SegmentSet] = {}
         self._finished: dict[_Key, _Finished] = {}
         self._held_bytes = 0

@@ -1,4 +1,4 @@
-"""The segments of one payload that have arrived, from which the payload is made."""
+"""Collects the segments of one payload, and reassembles the payload."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Slot = tuple[bool, int]
 
 
 class SegmentSet:
-    """The segments of one payload that have arrived.
+    """The arrived segments of one payload.
 
     Attributes:
         layouts: The layouts that fit all these segments.
@@ -70,14 +70,15 @@ class SegmentSet:
         return data | {(True, index) for index in self._parity}
 
     def has(self, header: SegmentHeader) -> bool:
-        """Return whether the segment with this place has arrived."""
+        """Return whether a segment with the header's place has arrived."""
         return header.index in self._shares(header)
 
     def check(self, header: SegmentHeader) -> None:
-        """Check that a segment can belong to the same payload.
+        """Check that a segment can belong to this payload.
 
         Raises:
-            SegmentsDisagree: The segment's layout, or one of its counts, differs.
+            SegmentsDisagree: The segment's layout or a count differs, or the payload
+                would have too many segments.
         """
         if not set(self.layouts) & set(header.layouts):
             self._disagree(f"layout {header.layouts[0]}, not {self.layouts[0]}")
@@ -107,9 +108,9 @@ class SegmentSet:
         """Return the payload; None if more segments are needed.
 
         The layouts of status-go and LIP-243 do not contain the payload's length. If the
-        last data segment is recovered from parity, its padding looks like zeros at the
-        payload's end. The hash is checked with and without these zeros. If both hashes
-        are wrong, the set waits for the last data segment.
+        last data segment is recovered from parity, zeros at its end may be padding or a
+        part of the payload. The hash is checked with and without these zeros. If both
+        hashes are wrong, the set waits for the last data segment.
 
         Raises:
             PayloadHashMismatch: The payload does not have the hash that the segments
