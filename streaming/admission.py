@@ -29,8 +29,8 @@ LATE_MS = 3_600_000
 """How long after a window's end its records are still searched, ms.
 
 The retention window has the same length (docs/figures.md, 4). By default, brokers
-refuse records that are more than this time ahead of the broker's clock. Thus no record
-that was written in the window can end the search.
+refuse a record whose time is even further ahead of the broker's clock. A record that
+was written in the window thus cannot end the search.
 """
 
 _MAX_LEAD_MS = 60_000
@@ -45,7 +45,7 @@ _UNSAMPLED_ROWS = 500
 def ends_of_window(
     offsets: Offsets, ends: Mapping[int, int], window: Window, is_record: IsRecord
 ) -> dict[int, int]:
-    """Return the end of each partition, or of its part that may hold the window."""
+    """Return, for each partition, the offset where the search for the window ends."""
     behind = offsets.first_at_or_after(list(ends), window.last_ms + LATE_MS + 1)
     return {
         # The marker that ends a transaction has a time that is unrelated to later
@@ -58,14 +58,14 @@ def ends_of_window(
 
 
 MeanBytes = Callable[[Mapping[int, int]], int]
-"""Next offset by partition -> mean size, in bytes, of the records from this offset."""
+"""Next offset of each partition -> mean size of the records from there, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     """The end of a run that drains the topic; the end is determined at startup.
 
-    The end offsets belong to the topic with `topic_id`; None if the id is unknown.
+    `topic_id` is the id of the topic to which the ends belong; None if it is unknown.
     """
 
     ends: Mapping[int, int]
@@ -85,7 +85,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """Plans which offsets of the topics of frames each batch reads.
+    """Plans the offsets that each batch reads from the topics of frames.
 
     Attributes:
         kafka: Names of the topics, for errors.
@@ -103,7 +103,7 @@ class Admission:
     window: Window | None = None
 
     def target(self) -> Target:
-        """The current end of the topic, or of its part that may hold the window."""
+        """The current end of the topic, or where the search for a `window` ends."""
         topic = self.offsets.describe()
         ends = self.offsets.latest(topic.partitions)
         if self.window is not None:
@@ -165,8 +165,8 @@ class Admission:
         if target is None:
             newest = self.offsets.newest(list(ends))
             # If a partition's newest record arrived after `ends` were read, the batch
-            # includes this record. Without this record, a scan would have to find the
-            # newest record before `ends`.
+            # includes this record. Otherwise, a scan would have to find the newest
+            # record before `ends`.
             arrived = {p: at.offset + 1 for p, at in newest.items()}
             held = {p: max(end, arrived.get(p, 0)) for p, end in held.items()}
             ends = {p: max(end, held[p]) for p, end in ends.items()}
@@ -185,9 +185,9 @@ class Admission:
     ) -> int:
         """Maximum time by which the topic's clock may be ahead of wall time, ms.
 
-        If the clocks of all taps are fast, all records are from the future. If the job
-        refused all records, it would have nothing to monitor. A lead can begin only
-        while the job follows the topic.
+        If the clocks of all taps are fast, all records are from the future. Without a
+        lead, the job would refuse all of them. A lead begins only in a job that follows
+        the topic, not in a run that drains the topic.
         """
         if start.clock_ms:
             moved_ms = max(one.moved_ms for one in start.partitions.values())
@@ -312,8 +312,7 @@ class Admission:
                     self._lose(partition, held, here.next_offset)
                     here = here._replace(next_offset=first)
             placed[partition] = here
-        # If a broker returns no topic id, this does not mean that the topic is another
-        # one.
+        # If a broker returns no topic id, the topic counts as unchanged.
         topic_id = topic.id or start.topic_id
         return replace(start, partitions=placed, skipped=skipped, topic_id=topic_id)
 
@@ -335,7 +334,7 @@ def _moved_to(
     earliest: Mapping[int, int],
     replaced: Collection[int],
 ) -> Position:
-    """Return the start, moved to recreated topics, with lost records in `skipped`."""
+    """Return the start, reset in recreated topics; `skipped` includes lost records."""
     old = {p: one for p, one in start.partitions.items() if topic_index(p) in replaced}
     new = [p for p in topic.partitions if topic_index(p) in replaced]
     unread = sum(

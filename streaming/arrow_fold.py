@@ -47,7 +47,7 @@ _StateRow = tuple[str, bytes, bytes | None, int]
 
 
 def use_arrow_fold() -> None:
-    """Patch this process and its forks: Spark's Python workers fold with Arrow."""
+    """Patch this process and its forks, so that Spark's workers fold with Arrow."""
     read_udfs: Any = worker.read_udfs
     make_serializer: Any = ArrowStreamSerializer
 
@@ -79,9 +79,10 @@ def folded(
 ) -> Iterator[pa.RecordBatch]:
     """Yield structs of counts, rows and states for the batches of a task.
 
-    Batches have the columns ``key``, ``event_time`` and ``digest``, and a column with
-    the group and the state of each row. A positive `most_rows` limits the rows of a
-    result. The function raises the errors of `Fold.row`.
+    Batches have the columns ``key``, ``event_time`` and ``digest``. The last column of
+    a batch contains, for each group, its range of rows and its state. A positive
+    `most_rows` limits the rows of a result. The function raises the errors of
+    `Fold.row`.
     """
     rows: list[OutputRow] = []
     states: list[_StateRow] = []
@@ -108,8 +109,8 @@ def _groups(
             if group is None:
                 break
             first, properties = group["startOffset"], json.loads(group["properties"])
-            # If a group is called only because its deadline has passed, its one row has
-            # only a key.
+            # If a group is folded only because its deadline has passed, the group has a
+            # single row, which contains only the key.
             if not properties["hasTimedOut"]:
                 part = slice(first, first + group["numRows"])
                 packed += digests[part]

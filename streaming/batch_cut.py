@@ -12,7 +12,7 @@ _FIRST_STRIDE_MS = 1_000
 
 
 class Cut(NamedTuple):
-    """The end of a batch, or offsets at which all partitions reach one record time.
+    """A possible end of a batch, usually where all partitions reach one record time.
 
     Attributes:
         clock_ms: Record time of the cut, Unix ms; no record after the cut is earlier,
@@ -34,16 +34,17 @@ class Cut(NamedTuple):
 
 
 def aligned_end(times: RecordTimes, latest_ms: int, row_limit: int) -> Cut:
-    """The cut with the greatest T up to `latest_ms` whose records fit the limit.
+    """Return a cut up to `latest_ms` whose records fit the limit.
 
-    If the records of one time alone exceed the limit, the batch ends between these
+    The cut is the latest such cut, or fills at least three quarters of the limit. If
+    the records of one time alone exceed the limit, the batch ends between these
     records, and T is their time. If late records alone exceed the limit, T does not
     move.
     """
     while True:
         end = _aligned_end(times, latest_ms, row_limit)
-        # The search trusts Kafka's index, which can end a partition's part at a record
-        # from the future. Records before T would then stay unread, so the cut is
+        # The search trusts Kafka's index. If the index returns a record from the
+        # future, the cut may omit later offsets with records before T, so the cut is
         # checked.
         checked = end.times.checked(end.clock_ms)
         if len(checked.scans) == len(times.scans):
@@ -98,8 +99,8 @@ def gallop(low: Cut, latest_ms: int, row_limit: int) -> tuple[Cut, Cut]:
         times = high.times
         last_ms = times.latest_clock_ms(latest_ms)
         if high.clock_ms > last_ms + 1:
-            # The cut needed a scan, and the scan ends before the cut, so the cut is
-            # repeated.
+            # A scan for the cut has made the latest time earlier than the cut. The
+            # search therefore repeats the cut at an earlier time.
             continue
         if high.rows > row_limit or high.clock_ms > last_ms:
             return low, high

@@ -45,11 +45,11 @@ class BatchLog(NamedTuple):
         committed: Number of the newest batch that was committed: `planned`, or one
             less; None before the first commit.
         position: Position after the last committed batch; None before the first commit.
-        state_partitions: 0 before the first plan.
+        state_partitions: Number of partitions of the state; 0 before the first plan.
         planned_records: Number of records of the batch that was planned, but not
             committed.
-        begin: Position before the first batch, as `Position.to_json` returns it; None
-            unless the first batch is planned, but not committed.
+        begin: Position before the first batch, as `Position.to_json` returns it, while
+            this batch is planned, but not committed; otherwise None.
         torn: Files that a power failure has emptied, and that Spark cannot read.
     """
 
@@ -80,7 +80,7 @@ class _Commit(msgspec.Struct, rename="camel"):
 
 
 def read_batch_log(checkpoint: Path) -> BatchLog:
-    """Return the newest batches of a checkpoint, whose directory need not exist.
+    """Return the newest batches of a checkpoint; its directory may be missing.
 
     Raises:
         DamagedCheckpoint: A file is missing or has the wrong content.

@@ -17,7 +17,7 @@ from streaming.position import Position
 
 
 class GroupParts:
-    """Each view's newest part of each group's totals."""
+    """Parts of the totals of each group: the newest part from each view."""
 
     def __init__(self, grouping: Grouping[Any, Any]) -> None:
         self._grouping = grouping
@@ -43,7 +43,7 @@ class GroupParts:
 
 
 class FollowingViews(NamedTuple):
-    """Views to publish next, and names of views that were set or dropped, by prefix."""
+    """Views to publish next, and names of set or dropped views; both by prefix."""
 
     views: dict[str, Views[Any]]
     changed: Mapping[str, Collection[str]]
@@ -127,7 +127,7 @@ class Board:
             fresh: Totals, as `read` returns them.
             labels: Prefix of a kind -> names of all its views that have a metric label
                 of their own.
-            remainders: Prefix of a kind -> counts of forgotten views.
+            remainders: Prefix of a kind -> sums over its forgotten views.
             gone: Keys of further views to drop.
         """
         dropped: dict[str, set[str]] = {prefix: set() for prefix in self._views}

@@ -42,7 +42,7 @@ class CheckpointIdentity(msgspec.Struct):
 
     Attributes:
         topic: The topic of frames. Releases since 0.16 write `_NEWER`, so that releases
-            up to 0.15 refuse the checkpoint. Those releases do not know the ledger.
+            up to 0.15, which do not know the ledger, refuse the checkpoint.
         starts: Number of jobs that were started on the checkpoint, including this one.
         files: Names of the files in ``monitor/``, except the file of this identity. A
             release up to 0.6 writes an empty list, which stands for all existing files.
@@ -113,7 +113,7 @@ def check_identity(
         identity.files = [
             path.name
             for path in own_files(checkpoint).iterdir()
-            # If a start was killed, its ledger may exist without being listed.
+            # If a job was killed at startup, its ledger may exist but not be listed.
             if path.suffix in (".json", ".sqlite")
             and path.name not in (IDENTITY, LEDGER)
         ]

@@ -30,14 +30,14 @@ from sds_core.observer.tap_view import TapDigester
 
 CHUNK_RECORDS = 10_000
 CHUNK_BYTES = 32 * 1024 * 1024
-"""Maximum number and size of a chunk's records.
+"""Maximum number and total size, in bytes, of a chunk's records.
 
 The limits save memory of the reader, but are so large that ids and filters repeat
 within a chunk.
 """
 
 _TAP_BYTES = 1_000
-"""Approximate bytes that a tap takes in a chunk, without both copies of its name."""
+"""Approximate bytes of a tap in a chunk, excluding the two copies of its name."""
 
 _BY_NAME = by_name(PROTOCOLS)
 

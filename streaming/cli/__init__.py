@@ -132,8 +132,8 @@ def main() -> None:
     start_log(requested_format(arguments, os.environ))
     # Connections, topics and the history may need more than the usual 1,024 open files.
     _raise_descriptor_limit()
-    # If `run` has a channel table, SIGHUP reloads it. The configuration file may name
-    # the table.
+    # SIGHUP reloads the channel table of `run`. The configuration file, which is read
+    # later, may name this table, so `run` always defers SIGHUP.
     end_on_signals(defer_hangup=arguments[:1] == ["run"])
     try:
         sys.exit(group(standalone_mode=False) or ExitCode.FINE)

@@ -105,7 +105,7 @@ def peer_side(address: Address, access: PeerAccess, traffic: TrafficOptions) -> 
 
     Raises:
         click.UsageError: A file cannot be used, other users can read the token, or
-            topics are given. Trees do not distinguish topics.
+            topics are given, although trees do not distinguish topics.
     """
     if traffic.pubsub_topics or traffic.content_topics:
         message = (
@@ -234,7 +234,7 @@ class _Audit:
         )
 
     def _write(self, copied: Sequence[Copied]) -> int:
-        """Write messages to the topic with the current time; return their number."""
+        """Write messages, with the current time, to the topic; return their number."""
         with closing(TopicOffsets(self.kafka)) as offsets:
             partitions = len(offsets.partitions())
         records = [

@@ -215,7 +215,7 @@ def _not_found(sources: Collection[RecordSource], topic: str) -> str:
 
 @dataclass(slots=True)
 class Replay:
-    """One replay of dead letters to `target`; None: to the topic of each source.
+    """Replays dead letters to `target`; if None, to the topic of each source.
 
     With `force`, the replay also writes records that still cannot be used. `found` has
     the sources of dead letters that exist.

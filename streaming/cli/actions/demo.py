@@ -97,9 +97,9 @@ def simulated_traffic(name: str, seed: int) -> Traffic:
 class Demo:
     """One demonstration; it plays traffic as fast as possible if `duration_s` is 0.
 
-    `history` is a directory for Parquet files, which stay; if None, the demo deletes
-    the files. `keep` says whether to serve the page after the end; if None, this is
-    done only on a terminal.
+    `history` is the directory in which the demo keeps Parquet files; if None, the demo
+    uses a temporary directory. `keep` determines whether the page is served after the
+    end; if None, the page is served only on a terminal.
     """
 
     traffic: Traffic
@@ -168,8 +168,8 @@ class Demo:
     def _write_opening(self, kafka: KafkaSettings) -> int:
         """Write the first records of every partition, and return their number.
 
-        The job's clock does not wait for an empty partition. If traffic is played
-        faster than real time, the partition's first record would seem late.
+        The job's clock does not wait for an empty partition. The first record of such a
+        partition would seem late if traffic is played faster than real time.
         """
         records = self.traffic.records
         ensure_frames_topic(kafka, partitions_of(records))

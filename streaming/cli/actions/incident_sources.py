@@ -134,7 +134,7 @@ def read_incidents(source: IncidentSource, wanted: IncidentFilter) -> ReadIncide
 
 
 def _check_channel(source: IncidentSource, channel: str) -> None:
-    """Check that the source knows a channel without selected incidents."""
+    """Check that the source knows the channel, which has no selected incidents."""
     every = IncidentFilter(channel, since_ms=None, standing=False)
     if _selected(source, every).incidents:
         return
@@ -150,7 +150,8 @@ def _check_channel(source: IncidentSource, channel: str) -> None:
     elif source.views is None:
         known = _channels_of_monitor(source.api, channel)
     else:
-        # The monitor has refused an unknown kind. A view without incidents is no error.
+        # The monitor refuses an unknown kind, so the kind is known. The view counts as
+        # known, because a view without incidents is no error.
         known = [channel]
     if channel not in known:
         message = f"no such channel: {shown(channel)}{did_you_mean(channel, known)}"
@@ -277,7 +278,8 @@ def _read_history(
     tables = tables_of(kind_of(views))
     with history_errors(directory):
         rows = incident_rows(directory, query, tables)
-    # The monitor that found an incident has stored `why`, computed with its settings.
+    # `why` is stored in the history, computed with the settings of the monitor that
+    # found the incident.
     return [
         msgspec.convert(
             row

@@ -1,4 +1,4 @@
-"""Lists incidents, or who lacks how many messages, and since when."""
+"""Lists incidents, or groups them by the participant that lacks messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def list_incidents(
     table: ChannelTable,
     as_json: bool,
 ) -> None:
-    """Print incidents, the newest finding first; `table` or `source` gives names."""
+    """Print incidents, the newest finding first; `table` or `source` has the names."""
     read = read_incidents(source, selection)
     incidents = read.incidents
     for incident in incidents:

@@ -20,7 +20,7 @@ from sds_core.planning.size import CostModel, Load
 from sds_core.text import byte_size, counted, number, utc_time
 
 DRAWN = 50
-"""Maximum number of views with charts; a browser opens such a page without delay."""
+"""Maximum number of views with charts, so that browsers open a page without delay."""
 
 _LISTED = 1_000
 _STEPS = 12

@@ -70,7 +70,7 @@ def run_all(
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Block Ctrl-C in processes that start in the block; the parent ends them."""
+    """Let processes that start in the context ignore Ctrl-C; the parent ends them."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -37,7 +37,7 @@ class _View(msgspec.Struct):
 
 
 class ReadHours(NamedTuple):
-    """The hours of views: rows by view, and names of views that the source gives.
+    """The hourly rows of each view, and the names that the source gives to views.
 
     `end_ms` is the end of the last whole hour of any view, Unix ms. `measures` are the
     columns of the rows; `names` has the words for one view and for several views.

@@ -95,9 +95,9 @@ def replay(
 def _holds_records(source: SourceSettings, window: Window) -> bool:
     """Return whether a job over the window would read any record.
 
-    Kafka's index answers the question, unless a partition's first record is after the
-    window. In that case, the job also reads later records of the partition if their
-    time is in the window.
+    Usually, Kafka's index answers the question. If a partition's first record since the
+    window's start is after the window, records at later offsets may still be in the
+    window. The job would read them, so this function reads their times.
     """
     with closing(TopicOffsets(source.kafka)) as offsets:
         ends = offsets.latest(offsets.partitions())

@@ -30,7 +30,7 @@ def simulate(
     speed: float,
     truth: Path | None,
 ) -> None:
-    """Simulate a scenario and write its records; a speed of 0 is as fast as possible.
+    """Simulate a scenario and write its records; speed 0 means as fast as possible.
 
     Raises:
         click.ClickException: The scenario or the topic is invalid, or the file cannot
@@ -92,7 +92,7 @@ def read_scenario(name: str, duration_s: float | None = None) -> AnyScenario:
 
 
 def start_of(scenario: AnyScenario, speed: float, now_ms: int) -> int:
-    """Return the start, Unix ms, of traffic that ends when its last record is written.
+    """Return the start, Unix ms, so that the last record is written at its own time.
 
     If traffic is slower than real time, the traffic starts now, because no record may
     lie in the future. The start is a whole second, because some Lamport timestamps
