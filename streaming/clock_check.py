@@ -10,7 +10,10 @@ from sds_core.observer.clock import ClockFigures, ClockLevel, NewRecord, TapCloc
 _log = logging.getLogger("sds-monitor")
 
 _INTERVAL_S = 30.0
-"""Time between two requests to Kafka, seconds. The alert waits far longer than this."""
+"""Time between two requests to Kafka, seconds.
+
+The alert fires only after several requests.
+"""
 
 _LONGEST_MS = 2_000
 """Maximum duration of a request, ms; the maximum error is half of this duration."""
@@ -87,7 +90,7 @@ class ClockCheck:
             return
         self._level = level
         if level is ClockLevel.AGREES:
-            # The level is also AGREES if no other clock can be compared, so the clocks
+            # If no other clock can be compared, the level is also AGREES, so the clocks
             # may still differ.
             _log.info(
                 "this machine's clock no longer seems to differ from other clocks"

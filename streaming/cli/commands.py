@@ -35,8 +35,8 @@ def command(
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Return a decorator for a command that has ``--config`` and belongs to a group.
 
-    If an action takes all options of its command, the command passes the options by
-    name.
+    A command that passes all its options to one function in `streaming.cli.actions`
+    passes them by name.
     """
 
     def declare(function: Callable[..., None]) -> click.Command:

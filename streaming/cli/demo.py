@@ -14,7 +14,7 @@ from streaming.cli.settings import Panel, log_option, report_option, setting
 from streaming.cli.values import DIRECTORY, Duration
 
 RECORDED = "recorded"
-"""Name of the recorded traffic, in addition to the names of the scenarios."""
+"""Value of ``--scenario`` that selects the recorded traffic."""
 
 
 @commands.command("demo", "sds-monitor demo --duration 60")

@@ -11,7 +11,7 @@ import click
 
 
 class ExitCode(enum.IntEnum):
-    """How a command ended; `meaning` is a sentence for the reference."""
+    """How a command ended; the command reference prints `meaning`."""
 
     meaning: str
 
@@ -33,7 +33,7 @@ class ExitCode(enum.IntEnum):
 
 @contextmanager
 def wrong_use(*errors: type[Exception], where: str = "") -> Iterator[None]:
-    """Raise `click.UsageError` for these errors, with their text after `where`."""
+    """Turn these errors into `click.UsageError`, whose text begins with `where`."""
     try:
         yield
     except errors as error:

@@ -27,7 +27,7 @@ class IncidentSource(NamedTuple):
 
 
 class IncidentFilter(NamedTuple):
-    """Values of `filter_options`: which incidents to list; None for all."""
+    """Values of `filter_options`: which incidents to list; None means no filter."""
 
     channel: str | None
     since_ms: int | None

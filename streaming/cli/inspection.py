@@ -106,7 +106,7 @@ def _frame_object(frame: Frame, value: bytes) -> Inspection:
 
 
 def _lamport_time(frame: Frame) -> str | None:
-    """Return the Lamport timestamp as a time, if it seems to be one."""
+    """Return the Lamport timestamp as a time; None if the time is not plausible."""
     if frame.lamport is None:
         return None
     units = _UNITS_PER_S[frame.dialect]

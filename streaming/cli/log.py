@@ -34,7 +34,7 @@ def start_log(log_format: LogFormat = LogFormat.TEXT) -> None:
 
 
 def set_log_format(log_format: LogFormat) -> None:
-    """From now on, write the log in this format; does nothing before `start_log`."""
+    """Write later log records in this format; has no effect before `start_log`."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _StandardError):
             handler.setFormatter(_FORMATTERS[log_format])

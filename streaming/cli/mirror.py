@@ -36,8 +36,8 @@ def _refuse_from_file(
 @setting(
     "--from-file",
     hidden=True,
-    # This option is checked first, because an import from a file lacks the required
-    # options.
+    # A command with this old option lacks the options that are required now, so this
+    # option is checked first.
     is_eager=True,
     expose_value=False,
     callback=_refuse_from_file,

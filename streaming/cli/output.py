@@ -32,7 +32,8 @@ def write_json(document: Any, path: Path, what: str) -> None:
     """Write a document with sorted keys, completely or not at all; print the path.
 
     Raises:
-        click.ClickException: The file cannot be written; the error calls it `what`.
+        click.ClickException: The file cannot be written; the error calls the file
+            `what`.
     """
     text = json.dumps(document, indent=2, sort_keys=True)
     try:
@@ -85,8 +86,8 @@ def with_progress(
 ) -> Iterator[_Timed]:
     """Yield records, which the caller writes; log their number every 10 seconds.
 
-    The records are roughly in order of time. By default, the logged number is the
-    number of yielded records; `count` returns another number.
+    The records are roughly in order of time. If `count` is given, it returns the
+    number to log; by default, yielded records are counted.
     """
     logged_s = time.monotonic()
     for number, record in enumerate(records):

@@ -46,8 +46,8 @@ class PlanSource(NamedTuple):
 class Question(NamedTuple):
     """A channel from measurements or a plan file, and changes of its settings.
 
-    `assumed` has the changes to the base. Each variant adds changes to the base, and
-    each plan runs with each of the `seeds`.
+    The channel with the changes in `assumed` is the base. Each variant adds changes to
+    the base. `seeds` is the number of simulations of the base and of each variant.
     """
 
     source: PlanSource | None
@@ -64,7 +64,7 @@ def nearest_source(
     channel: str | None,
     fit_days: int,
 ) -> PlanSource:
-    """Return the source of the option that has precedence; see `nearest_given`."""
+    """Return the source that `--history` or `--api` gives; see `nearest_given`."""
     if nearest_given("history", "api") == "history":
         return PlanSource(history, None, views, channel, fit_days)
     return PlanSource(None, api, views, channel, fit_days)

@@ -45,7 +45,7 @@ def _changes_of(flag: str, texts: Iterable[str]) -> Changes:
 
 
 def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Changes]:
-    """Return the changes of each variant; `sets` has those of the first variant."""
+    """Return the changes of each variant; `sets` has the first variant's changes."""
     named: dict[str, Changes] = {}
     if changes := _changes_of("--set", sets):
         named[_CHANGED] = changes

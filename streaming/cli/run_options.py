@@ -237,9 +237,9 @@ class RunSettings:
 
     @property
     def retry_for_s(self) -> float | None:
-        """The `longest_s` of `Retries`, seconds.
+        """The argument `longest_s` for `Retries`, seconds.
 
-        For a job that ends, the default is 0.
+        If the job ends when it has caught up, the default is 0.
         """
         ends = self.job.until_caught_up
         return 0.0 if self.retry_for is None and ends else self.retry_for

@@ -70,8 +70,8 @@ def current_snapshot(
 
     Wall time decides which channels are muted. The monotonic clock decides whether
     Kafka still answers, and whether the whole topic has fallen silent. If the traffic
-    is `played` from the past, its silence and its distance from wall time say nothing
-    about taps.
+    is `played` from the past, the silence of the topic and the clocks of taps are
+    ignored, because they say nothing about real taps.
     """
     snapshot, now_ms = board.snapshot.as_of(monotonic_s()), clock()
     if played:
@@ -111,14 +111,15 @@ class CurrentSnapshot:
         Until incidents can be queried, the figures count as not primed.
         """
         snapshot = self._newest()
-        # Counters without their incidents would look as if no incidents existed.
+        # If counters were shown without incidents, no incidents would seem to exist.
         has_begun = self._job.stored is not None
         return snapshot if has_begun else replace(snapshot, primed=False)
 
     def _newest(self) -> Snapshot:
         with self._lock:
             unjudged = self._job.board.snapshot
-            # The seconds of the two clocks do not begin together, so both are compared.
+            # The two clocks do not begin a second at the same moment, so both are
+            # compared.
             second = self._clock() // 1000, int(self._monotonic_s())
             match self._judged:
                 case (before, at, judged) if before is unjudged and at == second:

@@ -31,7 +31,10 @@ class WebAddress(NamedTuple):
 
 
 def port_option(content: str, port: int) -> Decorator:
-    """Add ``--metrics-port``, the port of the `content`; the command gets ``port``."""
+    """Add ``--metrics-port``; the command gets ``port``.
+
+    In the help text, `content` describes what the port serves.
+    """
     return setting(
         "--metrics-port",
         "port",
@@ -47,7 +50,8 @@ def serving_options(
 ) -> Decorator:
     """Add the options of a server; the command gets ``address``, a `WebAddress`.
 
-    The help texts contain `content`. The command also gets the options `shared`.
+    In the help texts, `content` describes what the server serves. The command also gets
+    the options that `shared` names.
     """
     return option_group(
         "address",
@@ -111,12 +115,12 @@ def _address(
 
 
 def check_exposure(flag: str, host: str, is_allowed: bool, remedy: str) -> None:
-    """Check that only this machine can reach a host, or that others are allowed to.
+    """Check that only this machine can reach a host, or that `is_allowed` is true.
 
     Raises:
-        click.UsageError: Other machines can read the server's answers. The message has
-            the option and the `remedy`, which says what the web configuration file must
-            have.
+        click.UsageError: Other machines can read the server's answers. The message
+            names the option `flag` and the `remedy`: the settings that the web
+            configuration file must have.
     """
     if not (is_allowed or is_loopback(host)):
         message = (

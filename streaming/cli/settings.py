@@ -1,8 +1,8 @@
 """Options that a command line, the environment and a file can set, and their groups.
 
-In order of precedence, an option is ``--some-name`` on the command line, the variable
-``SDS_MONITOR_SOME_NAME``, or ``some-name`` in the file of ``--config``
-(`streaming.cli.config_file`).
+An option gets its value from one of these places, in order of precedence:
+``--some-name`` on the command line, the variable ``SDS_MONITOR_SOME_NAME``, or
+``some-name`` in the file of ``--config`` (`streaming.cli.config_file`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONFIG_FILE = f"{__name__}.file"
 FILE_WITH_SECRETS = f"{__name__}.file_with_secrets"
 """Key in the ``meta`` of a context: path of a file with secrets.
 
-The permissions of the file are not checked yet.
+The key is removed when the permissions of the file are checked.
 """
 
 
@@ -201,7 +201,7 @@ def nearest_given(*names: str) -> str | None:
     The command line precedes the environment, and the environment precedes the file.
 
     Raises:
-        click.UsageError: Two options have the same precedence.
+        click.UsageError: Several given options share the highest precedence.
     """
     context = click.get_current_context()
     sources = {name: context.get_parameter_source(name) for name in names}
@@ -238,8 +238,8 @@ def option_group(
     `build` raises `click.UsageError` if values contradict one another.
 
     The help text keeps the order of the options. An option without a panel of its own
-    is below the title `panel`. The command also gets the parameters `shared` of
-    `build`.
+    is below the title `panel`. The command also gets the parameters of `build` that
+    `shared` names.
     """
     needed = _names_of(options) | inspect.signature(build).parameters.keys()
 

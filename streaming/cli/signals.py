@@ -64,7 +64,7 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 @contextmanager
 def end_requested(event: threading.Event | None = None) -> Iterator[threading.Event]:
-    """Yield an event that the `ending_signals` set while the block runs.
+    """Yield an event; while the block runs, each of `ending_signals` sets the event.
 
     In the block, signals raise no exceptions, because an exception would break the
     connection to the JVM. After Spark has started, enter the context again with its

@@ -17,7 +17,7 @@ from streaming.cli.output import wall_ms
 
 
 class SilenceLog:
-    """Logs once when a silence or the absence of a topic begins, and when it ends."""
+    """Logs each loss of Kafka or of the topic once, and each return once."""
 
     def __init__(self) -> None:
         self._silent_since: Freshness | None = None
@@ -47,8 +47,10 @@ class SilenceLog:
 
 _FIRST_S = STALE_S + 1
 _LATER_S = 10.0
-"""Maximum waits for the first answer and for later answers, seconds. The first wait is
-long enough to report a silence."""
+"""Maximum wait in the first attempt and in each later attempt, seconds.
+
+If the first attempt fails, Kafka has been silent long enough to report the silence.
+"""
 
 
 def wait_for_kafka(kafka: KafkaSettings, board: Board) -> None:

@@ -58,7 +58,7 @@ _OUT_OF_MEMORY = 52
 """Exit status of a JVM in which Spark met an OutOfMemoryError."""
 
 _END_OF_JVM_S = 5.0
-"""Maximum time in which a JVM ends after it broke off a call, seconds."""
+"""Maximum wait for the end of a JVM that seems to be ending, seconds."""
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def running_spark(
     Yields the session, and an event that Ctrl-C and SIGTERM set.
 
     Raises:
-        click.Abort: A signal came before the block, or a signal ended the JVM.
+        click.Abort: A signal arrived before the block began, or ended the JVM.
         click.ClickException: Spark's JVM has ended without a signal.
     """
     # An exception while Spark starts would leave a JVM that never ends.
@@ -195,7 +195,11 @@ def _has_ended(job: Job, ending: threading.Event) -> bool:
 
 
 def as_click_error(error: JobFailed) -> click.ClickException:
-    """Return the error; its exit code is 3 for Kafka, 2 for a final failure, else 4."""
+    """Return the error as an error of click.
+
+    If Kafka or the topic is unreachable, the exit code is 3. If another start would
+    fail in the same way, the exit code is 2. Otherwise, the exit code is 4.
+    """
     if error.unreachable:
         return Unreachable(str(error))
     return (click.UsageError if error.final else Failed)(str(error))
@@ -203,7 +207,7 @@ def as_click_error(error: JobFailed) -> click.ClickException:
 
 @contextmanager
 def refusals_explained() -> Iterator[None]:
-    """Turn an error of a job in the block into one line with its exit code.
+    """Turn an error of a job in the block into a one-line error with an exit code.
 
     Raises:
         click.ClickException: The job cannot start, or failed.

@@ -42,8 +42,8 @@ class _DiscardsIfClosed(io.FileIO):
         try:
             return super().write(data)
         except OSError as error:
-            # When Python ends, it writes the rest again, so after every error the
-            # descriptor leads to the null device.
+            # When Python ends, it writes the remaining text again. This attempt must
+            # not fail, so the descriptor now leads to the null device.
             with open(os.devnull, "wb") as null_device:
                 os.dup2(null_device.fileno(), self.fileno())
             if error.errno not in self._reader_gone:

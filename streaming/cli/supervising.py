@@ -1,6 +1,7 @@
 """Keeps a job running: restarts its query after a temporary failure.
 
-Page, metrics and Spark stay up. The next query repeats a batch that has no commit.
+Page, metrics and Spark continue to run. The next query repeats a batch that has no
+commit.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ _Pause = tuple[JobFailed, float]
 
 @dataclass(slots=True)
 class Supervisor:
-    """Runs a job until its end or a signal; `pending` gets the job at each start.
+    """Runs a job until the job ends or a signal arrives.
 
-    `each_second` is also called while no query runs.
+    At each start, `pending.job` is set to the new job. `each_second` is also called
+    while no query runs.
     """
 
     spark: SparkSession

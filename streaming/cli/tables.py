@@ -58,9 +58,10 @@ def print_table(
 def shown_progress(
     unit: str, total: int, done: int = 0
 ) -> Iterator[Callable[[], object]]:
-    """Show the progress to `total` on standard error; yield a function that counts one.
+    """Show the progress on standard error; yield a function that adds one to it.
 
-    A terminal shows a bar; elsewhere, the log gets a line every 10 s.
+    The progress begins at `done` and ends at `total`. A terminal shows a bar;
+    elsewhere, the log gets a line every 10 s.
     """
     if sys.stderr.isatty():
         columns = (f"{unit}s", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())

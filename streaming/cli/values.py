@@ -17,7 +17,7 @@ from sds_core.durations import UNITS_MS, Unit, duration_text, parse_duration_ms
 from sds_core.text import shown
 
 STDIN = "-"
-"""Name of standard input among the names of files."""
+"""File name that means standard input."""
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

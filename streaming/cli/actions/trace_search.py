@@ -31,7 +31,7 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.settings import Window
 
 SEARCH_MS = 24 * 3_600_000
-"""If no time is given, this period of the newest records is searched, ms."""
+"""Period of the newest records to search for an id whose time is unknown, ms."""
 
 MOST_MESSAGES = 20
 """Maximum number of messages that one call traces; the newest messages are chosen."""
@@ -45,7 +45,7 @@ class Search:
 
     Attributes:
         query: Selects records.
-        window: Record times to search, or to read.
+        window: Record times to search.
         protocols: Protocols that may have the messages, by name.
         channel: Channel of the messages, if an option or an incident gives it.
         since_ms: Begin of the messages' first incident, Unix ms; None if no incident is
@@ -70,7 +70,10 @@ class Search:
 
     @property
     def has_all(self) -> bool:
-        """Whether the search found all messages or the maximum number of messages."""
+        """Whether all requested messages are found.
+
+        For the messages of a sender: whether the maximum number is found.
+        """
         asked = MOST_MESSAGES if self.query.sender else len(self.query.message_ids)
         return len(self.subjects) >= asked
 
@@ -81,10 +84,11 @@ class Search:
 
 
 def begin_search(source: IncidentSource, request: TraceRequest) -> Search:
-    """Begin a search with what incidents and options state about the messages.
+    """Create a search from the request, and from the incidents of the messages.
 
     Raises:
-        click.ClickException: The source cannot be read, or has no requested incident.
+        click.ClickException: The source cannot be read, or contains none of the
+            requested incidents.
     """
     has_source = source != IncidentSource() or request.incidents
     incidents: list[Incident] = []
@@ -271,8 +275,8 @@ def newest_ms(
 ) -> int | None:
     """Return the latest time of a record, Unix ms; None if the topic is empty.
 
-    Records from the future move no clock, so the result is at most `MAX_AHEAD_MS` after
-    `wall_ms`.
+    Records from the future do not advance the clock of the trace, so the result is at
+    most `MAX_AHEAD_MS` after `wall_ms`.
     """
     newest = offsets.newest(partitions).values()
     latest_ms = max((at.timestamp_ms for at in newest), default=None)

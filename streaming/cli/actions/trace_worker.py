@@ -31,7 +31,10 @@ from streaming.cli.window_options import ALL_TIMES
 from streaming.worker import Workers, WorkFailed, work
 
 LIMIT_S = 30.0
-"""Maximum time to start a process and make a trace, seconds; most take a few."""
+"""Maximum time to start a process and make a trace, seconds.
+
+Most traces take a few seconds.
+"""
 
 _COMMAND = [sys.executable, "-m", "streaming.cli.actions.trace_worker"]
 
@@ -44,7 +47,7 @@ class TraceOrder(NamedTuple):
 
 
 class MadeTrace(msgspec.Struct):
-    """A trace; or why it is not possible, and whether Kafka is the reason."""
+    """A trace; or a problem, and whether Kafka or the topic cannot be reached."""
 
     trace: Trace | None = None
     problem: str = ""
@@ -53,8 +56,8 @@ class MadeTrace(msgspec.Struct):
 
 @contextmanager
 def tracing(kafka: KafkaSettings) -> Iterator[Callable[[TraceQuestion], Trace]]:
-    """Yield the function for `Sources.trace`; traces end when the block ends."""
-    # A broker that does not answer must be reported within the time of a trace.
+    """Yield the function for `Sources.trace`; traces are killed when the block ends."""
+    # The worker must report an unreachable broker before `LIMIT_S` has passed.
     kafka = replace(kafka, timeout_s=min(kafka.timeout_s, LIMIT_S / 2))
     with closing(Workers()) as workers:
         yield partial(_made, workers, kafka)

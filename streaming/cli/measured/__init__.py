@@ -1,1 +1,4 @@
-"""Measurements of docs/performance.md and scaling.md, which `plan size` fits."""
+"""Measurements to which `plan size` fits its cost model.
+
+docs/performance.md and docs/scaling.md show the measurements.
+"""
