@@ -1,8 +1,8 @@
 """Formats text, numbers and times for terminals, logs and pages.
 
 Ids and messages come from untrusted senders, so `printable` makes them safe to print in
-one line. Templates do the escaping for HTML. The functions for times return a time
-outside the years 1 to 9999 in milliseconds, as "5 ms".
+one line. Templates do the escaping for HTML. If a time is outside the years 1 to 9999,
+the functions for times return its number of milliseconds, such as "5 ms".
 """
 
 from __future__ import annotations

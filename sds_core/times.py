@@ -1,7 +1,7 @@
 """Adds readable times to JSON documents.
 
 A time is a number of Unix milliseconds, or nanoseconds if the field's name ends in
-``_ns``. For each field with a time, a second field is added that has the time as RFC
+``_ns``. For each field with a time, this module adds a field with the same time as RFC
 3339 in UTC. The added field's name has the suffix ``_utc`` instead of a unit:
 ``since_utc`` for ``since``, and ``from_utc`` for ``from_ns``.
 """

@@ -15,7 +15,7 @@ from sds_core.simulation.log import GapCause, Heartbeat, TapGap
 from sds_core.simulation.scenario import BaseScenario
 from sds_core.simulation.streams import Agenda, Draws, Streams
 
-# A tap has its own links, on which it is the only receiver: index 0.
+# A tap has its own links. The tap is their only receiver, so its index is 0.
 _HERE = np.zeros(1, np.intp)
 
 EntryT = TypeVar("EntryT")
@@ -134,7 +134,7 @@ def _any_holds(spans: tuple[scenarios.Span, ...], elapsed_ms: int) -> bool:
 
 
 class Network:
-    """Carries transmissions between participants, identified by index."""
+    """Carries transmissions between participants; an index identifies a participant."""
 
     def __init__(
         self, settings: scenarios.Network, participants: int, streams: Streams
@@ -149,7 +149,7 @@ class Network:
     def carry(
         self, sender: int, receivers: Indices, elapsed_ms: int
     ) -> tuple[Flags, Delays]:
-        """Send to the receivers; `Links.carry` describes the result."""
+        """Send a transmission to the receivers; `Links.carry` describes the result."""
         arrives, delays_ms = self._links.carry(sender, receivers, elapsed_ms)
         if elapsed_ms < self._lossless_ms:
             arrives = np.ones_like(arrives)
@@ -196,7 +196,8 @@ class _Cut:
 class World(Generic[EntryT, SentT]):
     """Base of a simulation.
 
-    `sighting` makes the log entry for a tap's record; `Tap` describes its arguments.
+    `sighting` makes the log entry for a tap's record. It has the arguments that `Tap`
+    describes for `sighted`.
     """
 
     def __init__(

@@ -19,7 +19,7 @@ from sds_core.trace.words import lane_names
 
 _HARMLESS = frozenset(string.ascii_letters + string.digits + " ._,()+-")
 _SAID = {": ": " - ", "…": "(cut)"}
-"""Characters of this project's own texts -> their replacements in a label."""
+"""Characters that this project's texts use, and their replacements in a label."""
 
 _LONGEST_NAME = 40
 _LONGEST_TEXT = 160

@@ -161,5 +161,5 @@ def sentence(text: str, names: Iterable[str]) -> str:
 
 
 def step_text(step: Step) -> str:
-    """Return the text of a step, without the participants that show the step."""
+    """Return the text of a step, with the step's `names` but without `by` and `to`."""
     return sentence(step.text, step.names)

@@ -39,8 +39,8 @@ class Trace(msgspec.Struct, frozen=True):
     Attributes:
         taps: Taps whose records were read. Each tap has a list of periods (from, to;
             Unix ms) in which the tap may have missed records.
-        in_gaps: Kinds of the message's incidents during which every tap of the channel
-            had a capture gap.
+        in_gaps: Kinds of incidents. A kind is included if, during the message's
+            incident of this kind, every tap of the channel had a capture gap.
         records: Number of records of the channel that were read.
         from_ms, to_ms: Record times of the first and of the last record that was read,
             Unix ms; None if none was read.
@@ -73,7 +73,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 
 class TraceReader:
-    """Runs views and tracer on the digests of one channel's records.
+    """Runs the taps' views and the tracer on the digests of one channel's records.
 
     Args:
         subjects: Messages to trace, all of the same channel.
@@ -106,8 +106,9 @@ class TraceReader:
     def take(self, rows: Iterable[tuple[str, bytes]], clock_ms: int) -> None:
         """Process the rows of the next records, then advance the clock.
 
-        A row is the key of a view and an encoded digest. Rows of other kinds of views
-        are ignored. The clock is the maximum record time so far, Unix ms.
+        A row consists of a view's key and an encoded digest. Only rows of taps and of
+        the protocol's channels or groups are processed. The clock is the maximum record
+        time so far, Unix ms.
         """
         kind = self._protocol.kind
         digests: defaultdict[str, list[Any]] = defaultdict(list)

@@ -76,7 +76,7 @@ def findings_of(trace: Trace) -> Iterator[tuple[str, str]]:
 
 
 def conclusion_text(conclusion: Conclusion) -> str:
-    """Return a conclusion with its figure and section of figures.md."""
+    """Return the text of a conclusion, its figure, and its section in figures.md."""
     figure = f"{conclusion.figure}, " if conclusion.figure else ""
     text = sentence(conclusion.text, conclusion.names)
     return f"{text} ({figure}figures.md section {conclusion.section})"

@@ -126,8 +126,8 @@ def message_hash(
 ) -> bytes:
     """Return the deterministic hash of a Waku message, 32 bytes (14/WAKU2-MESSAGE).
 
-    `topic` is the message's content topic; the other arguments are attributes of
-    `WakuMessage`.
+    `topic` is the message's content topic. `payload`, `meta` and `timestamp_ns` are
+    attributes of `WakuMessage`.
     """
     hashed = sha256(pubsub_topic.encode())
     hashed.update(payload)

@@ -1,7 +1,7 @@
 """Bytes <-> Frame: the wire format of Scalable Data Sync, and its bloom filters.
 
-`decode` reads a message in either dialect, and `encode` writes a message. The protobuf
-of both dialects is in proto/, with instructions to regenerate it.
+`decode` reads a message in either dialect, and `encode` writes a message. Directory
+proto/ has the .proto files of both dialects, and the script that generates the classes.
 """
 
 from sds_core.reason import Reason as Reason

@@ -1,4 +1,4 @@
-"""The bloom filters of both dialects, bit for bit.
+"""Bloom filters that equal the filters of both dialects' libraries bit for bit.
 
 A participant adds the ids of received messages to a filter, and sends the filter with
 every message. Both dialects use the same size and derive k indices from two hashes in
@@ -40,7 +40,10 @@ An error rate of 2**-32 needs 32 hash functions.
 """
 
 MAX_M_BITS = 1 << 23
-"""Maximum size of a filter, in bits: 1 MiB, six times the longest Waku message."""
+"""Maximum number of bits of a filter; they occupy 1 MiB.
+
+1 MiB is more than six times the longest Waku message.
+"""
 
 _FEW = 32
 """With fewer ids than this, a loop is faster than arrays."""
@@ -156,7 +159,7 @@ def filter_bits(
 def count_set_bits(
     dialect: Dialect, bits: bytes | bytearray | memoryview, m_bits: int
 ) -> int:
-    """Return how many of the first `m_bits` bits of whole 64-bit words are set."""
+    """Return how many of the first `m_bits` bits are set; `bits` has 64-bit words."""
     full_words, rest = divmod(m_bits, _WORD_BITS)
     end = full_words * _WORD_BYTES
     words = np.frombuffer(bits, np.uint64, full_words)
@@ -285,7 +288,8 @@ def false_positive_rate(set_bits: int, m_bits: int, k: int) -> float:
 def estimated_ids(set_bits: int, m_bits: int, k: int) -> float:
     """Return the number of ids, estimated from set bits; infinity if all are set.
 
-    The estimate is -(m / k) * ln(1 - X / m) (Swamidass and Baldi, 2007).
+    With X set bits, the estimate is -(m / k) * ln(1 - X / m) (Swamidass and Baldi,
+    2007).
     """
     if set_bits == m_bits:
         return math.inf

@@ -20,7 +20,7 @@ from sds_core.wire.message import read_message, write_message
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 if api_implementation.Type() != "upb":
-    # Protobuf's pure Python implementation is 18 times slower.
+    # Protobuf's pure Python implementation is 18 times slower than upb.
     _message = (
         "sds_core.wire needs protobuf's upb implementation, but found "
         f"'{api_implementation.Type()}': install protobuf from a wheel and unset "
@@ -90,11 +90,11 @@ def dialect_of(value: bytes) -> Dialect:
 
     Both libraries write fields in order, so field 2 is first or follows field 1.
     Protobuf also allows any other order. If the order is different, the protobuf
-    library searches for field 2; the cost of this search does not depend on the input.
+    library searches for field 2, and parses the message at most twice for this search.
     If field 2 is absent, as in an ephemeral message of nim-sds, fields 4 to 7 show the
     dialect, because only nim-sds has these fields. No library writes field 2 in both
-    wire types. If a message has field 2 in both wire types, the field at the usual
-    position decides. If no field is at the usual position, the dialect is SPEC.
+    wire types. If a message has both, the one at the usual position decides; if neither
+    is at the usual position, the dialect is SPEC.
 
     Raises:
         MalformedProtobuf: The bytes are not protobuf.

@@ -114,7 +114,7 @@ class NoChannel(UndecodableFrame):
 
 @dataclass(eq=False, repr=False)
 class NameTooLong(UndecodableFrame):
-    """The id of the message, its sender or its channel is too long."""
+    """The message id, the sender id or the channel id is too long."""
 
     reason = Reason.NAME_TOO_LONG
     text = (

@@ -63,7 +63,7 @@ class HistoryEntryLike(Protocol):
 
 
 class HistoryEntry(NamedTuple):
-    """A named message: a dependency, or a repair request (SDS-R)."""
+    """A reference to a message: a dependency, or a repair request (SDS-R)."""
 
     message_id: str
     retrieval_hint: bytes = b""
@@ -158,8 +158,8 @@ class Frame(NamedTuple):
 def kind_of(lamport: int | None, content: bytes) -> FrameKind | None:
     """Return the kind of a frame; None if it has no kind.
 
-    A lamport timestamp of 0 counts as present, and empty content as absent, as in
-    js-waku.
+    As in js-waku, a lamport timestamp of 0 counts as present, and empty content counts
+    as absent.
     """
     if lamport is not None:
         return _CONTENT if content else _SYNC

@@ -14,10 +14,10 @@ from sds_core.wire.frame import Dialect, Frame, HistoryEntryLike, kind_of
 from sds_core.wire.proto import sds_nim_pb2, sds_spec_pb2
 
 MAX_ID_CHARACTERS = 512
-"""Maximum length of a message, participant, channel, peer or tap id (docs/records.md).
+"""Maximum length of the id of a message, participant, channel, peer or tap.
 
-Message ids of js-waku have 64 characters, content topics about 50, and peer ids 53. Ids
-stay in memory longer than their frames."""
+See docs/records.md. Message ids of js-waku have 64 characters, content topics about 50,
+and peer ids 53. Ids stay in memory longer than their frames."""
 
 
 def read_message(
@@ -33,7 +33,7 @@ def read_message(
         NoMessageId: The message id is empty.
         NeitherLamportNorContent: The message has neither lamport timestamp nor content.
         NoChannel: The channel id is empty.
-        NameTooLong: The id of the message, its sender or its channel is too long.
+        NameTooLong: The message id, the sender id or the channel id is too long.
     """
     message_id = message.message_id
     if not message_id:

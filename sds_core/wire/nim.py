@@ -30,8 +30,8 @@ _MESSAGE_ID_TAG = 0x0A
 def decode(value: bytes) -> Frame:
     """Decode `value` as a message of this dialect.
 
-    nim-sds itself is stricter: it refuses messages without the lamport timestamp or the
-    content field.
+    nim-sds itself is stricter: it requires both the lamport timestamp and the content
+    field.
 
     Raises:
         UndecodableFrame: The bytes are not a message of nim-sds.
@@ -63,8 +63,8 @@ def decode(value: bytes) -> Frame:
 def _read_old_entry(raw: bytes) -> frames.HistoryEntry:
     """Decode one entry: a HistoryEntry, or the bare message id of an older peer.
 
-    A HistoryEntry and a bare id are both length-delimited field 3. Bytes count as an
-    entry if they parse as one that has a message id; unknown fields are
+    A HistoryEntry and a bare id are both length-delimited field 3. Bytes count as a
+    HistoryEntry if they parse as a HistoryEntry with a message id; unknown fields are
     skipped. A bare id could be mistaken for an entry only if it contained a line feed.
     """
     if _MESSAGE_ID_TAG in raw:

@@ -2,9 +2,9 @@
 
 Most parts of a frame are known from previous frames. An `Outline` keeps ids and entries
 as bytes, so that the caller can look them up and decode only new ids and entries. A
-frame has an outline if it is in the specification's dialect, has no unknown field, and
-has every field once, in its shortest form. Use `decode` for a frame without an outline;
-it also reports errors.
+frame has an outline if it is in the specification's dialect, has no unknown field,
+encodes each field in the shortest form, and repeats only fields that are lists. Use
+`decode` for a frame without an outline; it also reports errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FILTER_BYTES = DEFAULT_PARAMETERS.length_bytes
 _FILTER_FIELD = sds_spec_pb2.Outline(
     bloom_filter=bytes(_FILTER_BYTES)
 ).SerializeToString()[:-_FILTER_BYTES]
-"""Tag and length, as on the wire, of the field with a filter of the default size."""
+"""Encoded tag and length of the filter field if the filter has the default size."""
 
 _ID_TAG, _HINT_TAG, _SENDER_TAG = 0x0A, 0x12, 0x1A
 """Tags of the fields of an entry."""
@@ -40,7 +40,7 @@ MAX_OUTLINED_BYTES = _LONG
 
 
 class Outline(NamedTuple):
-    """A frame with a Lamport timestamp, whose history has not been decoded.
+    """A frame with a Lamport timestamp and an undecoded history.
 
     If the sum of `entry_bytes` differs from `sizes.history`, the frame has further
     fields, and the outline is invalid.

@@ -33,9 +33,10 @@ _VARINT, _FIXED64, _LENGTH_DELIMITED, _START_GROUP, _END_GROUP, _FIXED32 = range
 
 
 class PartSizes(NamedTuple):
-    """Bytes of a frame's top-level fields: tag, length and payload of each.
+    """Bytes of each part of a frame; a part consists of top-level fields.
 
-    `other` is the rest, so that the parts add up to the frame.
+    Each field counts with tag, length and payload. `other` is the rest, so that the sum
+    of the parts is the length of the frame.
     """
 
     content: int

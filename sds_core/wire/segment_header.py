@@ -1,8 +1,8 @@
-"""Recognises segments of larger payloads, and reads their headers.
+"""Recognises segments of a split payload, and reads the segments' headers.
 
-Three layouts are in use, and a segment does not contain its layout. All layouts have
-the hash of the whole payload in field 1. From field 2 on, the field types distinguish
-the layouts, but some segments fit two layouts:
+Three layouts are in use, and a segment does not name its layout. All layouts have the
+hash of the whole payload in field 1. The types of the other fields distinguish the
+layouts, but some segments fit two layouts. The other fields are:
 
     field  status-go, LIP-243        nim-segmentation
     2      index                     length of the whole payload
@@ -60,8 +60,8 @@ class SegmentHeader:
             status-go also fits LIP-243.
         payload_hash: Keccak-256 of the whole payload, 32 bytes.
         index: Position among the segments of its kind, from 0.
-        is_parity: Whether the segment is a parity segment (erasure code) or a data
-            segment.
+        is_parity: Whether the segment is a parity segment (erasure code). If not, it is
+            a data segment.
         data_count: Number of data segments, in [1, 256]. None if the layout omits the
             number, as in parity segments of status-go.
         parity_count: Number of parity segments; None if the layout omits it.

@@ -1,4 +1,4 @@
-"""Outcomes of deliveries, as participants' frames show them (docs/figures.md, 5)."""
+"""Outcomes of deliveries, concluded from participants' frames (docs/figures.md, 5)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _index = attrgetter("index")
 class Outcome(enum.StrEnum):
     """Final state of a delivery; the value is its name in the report.
 
-    A delivery that was lost and then retracted counts in both states. An open delivery
-    counts in no state.
+    A retracted delivery was lost before, so the report also counts it as lost. The
+    report does not count open deliveries.
     """
 
     FIRST_PASS = "first_pass"  # noqa: S105 (no password)
@@ -171,10 +171,10 @@ def _could_know(frame: SeenFrame, message: SeenFrame) -> bool:
 def _rollovers_ms(frames: Sequence[SeenFrame]) -> Iterator[int]:
     """For each frame, yield when the sender's filter last rolled over.
 
-    The value is 0 if no frame so far shows a roll-over. If a frame's Lamport timestamp
-    shows that the frame was composed before its predecessor, the frame is skipped. The
-    function compares the actual ids. A monitor sees only bits, and can miss a roll-over
-    if no bit is cleared and no tap mirrored the removed ids.
+    The value is 0 if no frame so far shows a roll-over. A frame shows no roll-over if
+    its Lamport timestamp is not above that of the dialect's newest frame. The function
+    compares the actual ids. A monitor sees only bits, and can miss a roll-over if no
+    bit is cleared and no tap mirrored the removed ids.
     """
     rollover_ms = 0
     for frame, has_rolled in zip(frames, rolled_over(frames), strict=True):

@@ -94,7 +94,10 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     decided: dict[str, bool] = {}
 
     def is_known(message_id: str, frame: SeenFrame) -> bool:
-        """Return whether, as of a frame, a message was surely sent after the start."""
+        """Return whether a message was surely sent after the start.
+
+        Only records up to `frame` count.
+        """
         first = view.shown.get(message_id)
         if first is None or first.index > frame.index:
             return decided.get(message_id, False)
@@ -107,7 +110,7 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
     ]
 
     def was_held(message_id: str, frame: SeenFrame) -> bool:
-        """Return whether a filter of nim-sds in the warm-up held an id."""
+        """Return whether, during the warm-up, a filter of nim-sds held an id."""
         return frame.composition.dialect is Dialect.NIM and any(
             known is not None and known.holds(message_id) for known in at_start
         )
@@ -133,11 +136,11 @@ def unseen_in(view: TapView) -> Iterator[Gap]:
 
 
 def _histories_before(view: TapView) -> dict[int, tuple[Named, ...]]:
-    """Return usable earlier histories of senders, by the index of a first copy.
+    """Return the sender's previous history for first copies, by the copies' indices.
 
-    A participant's log only grows. A usable history is older than the history of the
-    first copy, and has at most as many entries. Both histories have the same dialect,
-    and the sender has not restarted between them.
+    A participant's log only grows. A first copy is omitted if, compared to the previous
+    history, its history has fewer entries, another dialect, or no greater Lamport
+    timestamp. It is also omitted if the sender's filter rolled over between the two.
     """
     found: dict[int, tuple[Named, ...]] = {}
     for frames in view.first_copies.values():
@@ -191,8 +194,8 @@ def _network_had(gap: Gap, view: TapView) -> bool:
         is_later = frame.index >= gap.naming.index
         if is_later and known is not None and known.holds(gap.message_id):
             shown_by.add(frame.composition.sender)
-    # If histories name the message's sender, all name the same one, so the first
-    # suffices.
+    # All histories that name the message's sender name the same participant, so the
+    # first name suffices.
     shown_by -= {"", *named_senders[:1]}
     return len(shown_by) >= (1 if named_senders else 2)
 

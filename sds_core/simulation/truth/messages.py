@@ -95,7 +95,7 @@ class Story:
 
 
 class Messages:
-    """Follows every content message of every channel."""
+    """Follows the transmissions of messages (`is_of_message`) in every channel."""
 
     def __init__(self) -> None:
         self._stories: defaultdict[str, defaultdict[str, Story]] = defaultdict(
@@ -116,7 +116,7 @@ class Messages:
         )
 
     def transmitted(self, transmission: Transmission) -> None:
-        """Record a transmission; a frame without content has no story."""
+        """Record a transmission; sync and ephemeral transmissions have no story."""
         frame = transmission.frame
         if not transmission.is_of_message:
             return

@@ -19,7 +19,7 @@ from sds_core.simulation.truth.composition import Composition
 from sds_core.wire import Dialect, FrameKind, PartSizes
 
 HORIZON_MS = 3_600_000
-"""Maximum time from a message's first copy to evidence that counts, ms."""
+"""Evidence about a message counts only this long after the first copy, ms."""
 
 REPAIR_WINDOWS_MS = {Dialect.SPEC: 135_000, Dialect.NIM: 315_000}
 """Maximum time from a request to its response, ms: T_max + sweep + transport."""
@@ -57,8 +57,8 @@ class SeenFrame:
             compared with this clock.
         cause: why the frame was sent; in reality, only the sender knows this.
         is_old: whether the frame's message was first seen more than `HORIZON_MS` ago.
-            If the frame is old, its history and filter show nothing new, because they
-            are equally old.
+            The history and the filter of an old frame show nothing new, because they
+            are as old as the message.
     """
 
     index: int
@@ -87,8 +87,8 @@ class TapView:
         first_copies: for each known sender, the first copies of its frames of all
             kinds.
         copies: for each id, the first copy and its rebroadcasts.
-        namings: for each id, the frames, except old ones, whose causal history names
-            the id.
+        namings: for each id, the frames that name the id in their causal history,
+            except old frames.
         requests: for each id, the frames that request the id.
     """
 
@@ -193,7 +193,7 @@ class TapView:
 
 
 def window_end_ms(request: SeenFrame) -> int:
-    """Return the last time at which a copy counts as answer to a request, Unix ms."""
+    """Return the last time at which a copy counts as a response, Unix ms."""
     return request.clock_ms + REPAIR_WINDOWS_MS[request.composition.dialect]
 
 

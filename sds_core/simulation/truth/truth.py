@@ -32,7 +32,7 @@ SCHEMA = 1
 
 
 def figures_of(conclusions: Conclusions) -> dict[str, Any]:
-    """Return the figures of a correct monitor; `sender_side` has the actual causes."""
+    """Return a correct monitor's figures; `sender_side` counts frames by real cause."""
     view, episodes = conclusions.view, conclusions.episodes
     rebroadcasts = [frame for frame in view.frames if frame.copy is Copy.REBROADCAST]
     repairs = sum(view.is_requested(frame) for frame in rebroadcasts)

@@ -1,1 +1,1 @@
-"""The protobuf of both dialects; `generate.sh` makes the modules from .proto files."""
+"""Protobuf classes of both dialects; `generate.sh` makes them from .proto files."""
