@@ -54,7 +54,10 @@ def state_of(key: str) -> str:
 
 
 def do_without(path: Path) -> str:
-    """Return the remedy for a file of ``monitor/`` without which a job can continue."""
+    """Return the remedy for a file of ``monitor/``.
+
+    A job can continue without this file.
+    """
     return (
         "restore the checkpoint from a backup; or move this file away and remove its "
         f'name from "files" in {path.with_name(IDENTITY)}, to continue without '
@@ -82,7 +85,7 @@ def read_file(path: Path, remedy: str = RESTORE) -> bytes:
     """Return the content of a file of the checkpoint.
 
     Raises:
-        DamagedCheckpoint: The file is missing, empty, or cannot be read.
+        DamagedCheckpoint: The file is missing, empty or unreadable.
     """
     with must_be_readable(path, remedy):
         data = path.read_bytes()
@@ -98,7 +101,7 @@ def decoding(
     # Errors of msgspec and of invalid text are ValueErrors.
     errors: tuple[type[Exception], ...] = (ValueError,),
 ) -> Iterator[None]:
-    """Turn an error of decoding a checkpoint's file into an error with a remedy.
+    """Raise an error with a remedy if a file of the checkpoint cannot be decoded.
 
     Raises:
         DamagedCheckpoint: The file has the wrong content.
@@ -113,7 +116,9 @@ def decoding(
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Replace a file's text atomically, even at a power failure; creates the directory.
+    """Replace a file's text atomically; create the directory if it is missing.
+
+    After a power failure, the file has either its old text or the new text.
 
     Raises:
         OSError: The file cannot be written; no temporary file remains.
@@ -134,8 +139,8 @@ def check_file(path: Path, remedy: str = RESTORE) -> None:
     """Check a file that Spark has written.
 
     Raises:
-        DamagedCheckpoint: The file is missing, empty, cannot be read, or does not
-            have the checksum that is stored beside it.
+        DamagedCheckpoint: The file is missing, empty or unreadable, or does not have
+            the checksum that is stored beside it.
     """
     with must_be_readable(path, remedy):
         size = path.stat().st_size

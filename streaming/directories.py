@@ -42,7 +42,8 @@ def locked_directory(what: str, directory: Path, lock: str) -> Iterator[None]:
     """
     with ExitStack() as stack:
         try:
-            # Libraries set the modes of files, so the directory keeps out other users.
+            # Libraries set the modes of files, so only the mode of the directory can
+            # keep out other users.
             make_directory(directory, 0o700)
             stack.enter_context(locked(directory / lock))
         except BlockingIOError:

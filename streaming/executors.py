@@ -69,7 +69,7 @@ def has_executors(spark: SparkSession) -> bool:
 
 
 def location(spark: SparkSession, checkpoint: Path) -> str:
-    """Return a checkpoint's path for Spark; on a cluster, it names the file system."""
+    """Return a checkpoint's path for Spark: on a cluster, a URL with ``file://``."""
     return f"file://{checkpoint}" if has_executors(spark) else str(checkpoint)
 
 
@@ -102,8 +102,8 @@ def _add_module(files: zipfile.ZipFile, path: Path, name: Path) -> None:
     source = path.read_bytes()
     files.writestr(str(name), source)
     code = SourceFileLoader(name.stem, str(path)).get_code(name.stem)
-    # By default, Python compares file times, which change when the zip is unpacked.
-    # Therefore, the file has a hash that Python does not check.
+    # By default, a compiled file has the time of its source, and Python compares them.
+    # Unpacking changes the time, so this file has a hash that Python does not check.
     head = MAGIC_NUMBER + (1).to_bytes(4, "little") + source_hash(source)
     cached = f"{name.stem}.{sys.implementation.cache_tag}.pyc"
     files.writestr(

@@ -112,7 +112,7 @@ class JobFailed(RuntimeError):
 
 
 class NoWorker(JobFailed):
-    """A Python process of Spark did not answer in time, before it read anything."""
+    """A Python process of Spark did not answer in time; it has not read anything."""
 
     def __init__(self) -> None:
         super().__init__(_NO_WORKER_CAUSE, passes=True)
@@ -148,8 +148,8 @@ def hand_over(
 def query_failure(error: StreamingQueryException) -> JobFailed:
     """Return the error that explains a failed query.
 
-    An error outside our code, for example if a worker cannot load our code, has no
-    mark. Its cause is the line of Spark's message that names the error.
+    An error outside our code has no mark, for example if a worker cannot load our code.
+    The cause is then the line of Spark's message that names the error.
     """
     text = str(error)
     if _NO_WORKER in text:
@@ -157,7 +157,8 @@ def query_failure(error: StreamingQueryException) -> JobFailed:
     _, mark, after = text.partition(_MARK)
     if mark:
         return JobFailed(**json.loads(after.partition("\n")[0]))
-    # The condition is STREAM_FAILED; its parameter has the message of the cause.
+    # Spark's error condition is STREAM_FAILED, and its parameter ``message`` is the
+    # message of the cause.
     parameters = error.getMessageParameters() or {}
     cause = with_remedy(_naming_line(parameters.get("message", text)))
     if any(name in text for name in _MEMORY_ERRORS):
@@ -227,7 +228,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _naming_line(message: str) -> str:
-    """Last line of the last Python traceback in a message, else the first line."""
+    """Return the line that names the error: the first line without an indent.
+
+    If the message contains Python tracebacks, only the last traceback is searched.
+    """
     tail = message.rpartition(_TRACEBACK)[2]
     lines = (line for line in tail.splitlines() if line[:1].strip())
     return next(lines, message)

@@ -25,9 +25,10 @@ from streaming.failure import hand_over
 
 STATE_SCHEMA = "version int, blob binary"
 OUTPUT_SCHEMA = "key string, totals binary, events binary, clock_ms bigint"
-"""A row of a view, or the clock row, which has only the batch's T in `clock_ms`.
+"""A row of a view, or the clock row of a batch.
 
-A forgotten view has no totals.
+The clock row has only a key and, in `clock_ms`, the admission time T of the batch. A
+forgotten view has no totals.
 """
 
 
@@ -147,7 +148,7 @@ def _set_timeout(view: View[Any, Any, Any], state: GroupState) -> None:
     deadline_ms = view.next_deadline_ms
     if deadline_ms is None:
         return
-    # Spark fires when the watermark T - 1 has passed the timeout. A timeout of D - 1
-    # thus fires when T > D. Spark accepts no timeout before the watermark or before
-    # 1970, although record times may be earlier.
+    # Spark fires when the watermark, T - 1, exceeds the timeout. For a deadline D, the
+    # timeout is D - 1, so Spark fires when T > D. Spark accepts no timeout before the
+    # watermark or before 1970, although record times may be earlier.
     state.setTimeoutTimestamp(max(deadline_ms - 1, state.getCurrentWatermarkMs(), 1))

@@ -109,7 +109,7 @@ class Outbox(NamedTuple):
 
 
 class HistoryExporter:
-    """Exports the outboxes to the history's destinations in a block of `running`.
+    """Exports outboxes to the history's destinations while a block of `running` runs.
 
     `clock_ms` returns the event time of the job, Unix ms; 0 before the first batch.
     """
@@ -200,8 +200,8 @@ class HistoryExporter:
 
     def _maintain(self) -> None:
         clock_ms = self._clock_ms()
-        # The outbox expires before the files, because its rows may be older than all
-        # days that the history keeps.
+        # Incidents in the ledger may be older than all days that the history keeps, and
+        # expire even if the files do not have them yet.
         first_day = clock_ms // _DAY_MS - self._settings.days
         for outbox in self._outboxes:
             outbox.findings.expire_before(first_day * _DAY_MS)
@@ -240,7 +240,7 @@ def topic_names(history: HistorySettings, kind: AnyKind) -> list[str]:
     """Return the topics of a kind's incidents, minutes and verdicts; [] if disabled."""
     if not history.has_topics:
         return []
-    # Topics of other kinds end with the name of the kind.
+    # If a kind is not at the root, its topics end with the name of the kind.
     end = "" if kind.at_root else f".{kind.published.names.many}"
     bases = history.incidents_topic, history.minutes_topic, history.verdicts_topic
     return [f"{base}{end}" for base in bases]

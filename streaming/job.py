@@ -158,10 +158,10 @@ def running_job(
 ) -> Iterator[Job]:
     """Start a job, and stop it when the block ends.
 
-    `board` receives the figures, and must have the same protocols. The board may hold
+    `board` receives the figures, and must have the same `protocols`. The board may hold
     figures of an earlier job of this process on the same checkpoint. `watch` must watch
     the topic with the same board, and must have received its first answer. By default,
-    both are created.
+    the job creates `board` and `watch`.
 
     Raises:
         JobFailed: Spark cannot read the state, or the executors of a cluster cannot
@@ -195,8 +195,8 @@ def running_job(
         position_of = checkpoint.position_of
         sink = Sink(board, stores, dead_letters, position_of, protocols, sync)
         # An earlier job of this process may have published an uncommitted batch, which
-        # is now repeated. The checkpoint has older totals, with which counters would
-        # seem to fall.
+        # is now repeated. The totals of the checkpoint are older: if they were
+        # published, counters would seem to fall.
         if not board.snapshot.primed:
             views = read_views(spark, settings.checkpoint, checkpoint.log, kinds)
             sink.prime({key: view.totals for key, view in views.items()})

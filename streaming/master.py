@@ -46,8 +46,9 @@ def check_master(master: str) -> None:
 def find_unreachable(master: str) -> str | None:
     """Return why no process listens at the address of a master; None if one does.
 
-    Spark itself would try for a minute. Only standalone masters are checked. The
-    address must be valid. If it names several masters, one of them suffices.
+    Without this check, Spark would try to connect for a minute. Only standalone masters
+    are checked. The address must be valid. If the address names several masters, one
+    that listens suffices.
     """
     if not master.startswith(_STANDALONE):
         return None

@@ -32,7 +32,7 @@ FIT_DAYS = 56
 # The memory of a query grows with its number of views.
 _VIEWS_AT_ONCE = 10
 _END_OF_TIME_MS = 1 << 52
-"""End of the rows to read. A row from the future shows that a clock jumped."""
+"""End of the rows to read. Future rows are read, because they show a clock jump."""
 
 
 class Order(msgspec.Struct):
@@ -61,7 +61,7 @@ def read_history(
     now_ms: int,
     config: Mapping[str, Any] = {},
 ) -> tuple[HourlyRows, int]:
-    """Return the hours of views, and the end of the last whole hour, Unix ms.
+    """Return the hourly rows of views, and the end of the last whole hour, Unix ms.
 
     If names are None, all views are read. The period of `days` ends at `now_ms`, wall
     time.

@@ -1,1 +1,4 @@
-"""Checks of what a job needs, for `doctor`; `run` logs findings of the cheap checks."""
+"""Checks of what a job needs.
+
+`doctor` makes all checks. `run` makes only the quick checks, and logs their findings.
+"""

@@ -33,7 +33,7 @@ _FORESEEN = (
     TopicReplaced,
     UnknownBlobVersion,
 )
-"""Errors of a start whose text contains the remedy."""
+"""Errors of a start; the text of each error contains the remedy."""
 
 
 class Checked(NamedTuple):

@@ -27,7 +27,7 @@ from streaming.source import SdsFramesReader
 _DAY_MS = 86_400_000
 
 _RIGHTS = {"READ": "Read", "WRITE": "Write", "DESCRIBE": "Describe"}
-"""Rights that a job may need: name in answers -> Kafka's own name."""
+"""Rights that a job may need: name in Kafka's answers -> name in its documentation."""
 
 _ANSWER_S = 10.0
 """Maximum wait for an answer."""
@@ -102,7 +102,8 @@ def _wrong_access(
     if facts.is_hidden:
         yield _lacks(user, ("DESCRIBE",), use.name)
     elif facts.exists:
-        # Some brokers do not report a user's rights, and refuse the operation itself.
+        # Some brokers do not report a user's rights: they refuse an operation only when
+        # the user tries it.
         if facts.operations and (
             lacking := [one for one in use.rights if one not in facts.operations]
         ):

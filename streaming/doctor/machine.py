@@ -1,4 +1,4 @@
-"""Checks of the machine: Java, memory, disk space and file descriptors."""
+"""Checks of the machine: memory, disk space and file descriptors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 
 def check_machine(settings: JobSettings, is_cluster: bool) -> Iterator[Checked]:
-    """Check the machine quickly for a job, but not Java; writes nothing."""
+    """Check quickly whether the machine has what a job needs, except Java.
+
+    Writes nothing.
+    """
     if not is_cluster:
         # The executors of a cluster have their own memory.
         yield checked("memory", find_short_memory)
@@ -75,8 +78,8 @@ def find_full_disks(
 ) -> Iterator[str]:
     """Yield a finding for each place without enough free space.
 
-    `places` has the directory of each option, which need not exist. `scratch` is the
-    directory of temporary files, by default Python's.
+    `places` has the directory of each option; a directory need not exist. `scratch` is
+    the directory of temporary files, by default the one that Python uses.
 
     Raises:
         OSError: No directory can hold a temporary file.

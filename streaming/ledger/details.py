@@ -37,7 +37,7 @@ class DetailStore:
         )
 
     def latencies(self, prefix: str) -> dict[str, list[tuple[str, int]]]:
-        """By name of view: message ids and latencies, ms, in order of first copies."""
+        """Message ids and latencies, ms, by view, sorted by the first copy's time."""
         found: dict[str, list[tuple[str, int]]] = {}
         for name, message_id, latency_ms in self._ledger.rows(
             "SELECT name, message_id, latency_ms FROM acknowledgements "

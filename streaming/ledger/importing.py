@@ -1,8 +1,9 @@
 """Opens the ledger of a checkpoint, and imports files of releases up to 0.15.
 
-These releases had a file for each concern and kind of view. One transaction copies all
-files and records the import; then the files are removed. If the process ends before the
-removal, the next start copies the files again, or only removes them.
+These releases wrote one file for each type of data and kind of view. One transaction
+copies all files and records the import; then the start is recorded, and the files are
+removed. If the process ends before the start is recorded, the next start copies the
+files again. If the process ends later, the next start only removes the files.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _SEQUENCE = "SELECT seq FROM sqlite_sequence WHERE name = 'outbox'"
 
 
 class _Copy(NamedTuple):
-    """Rows of an older file, which become rows of the table of the same name.
+    """Rows of a table in an older file; the ledger has a table of the same name.
 
     Attributes:
         file: Name of the file, or the part of its name after the prefix of a kind.
         table: Name of the table, which a file of an early release may lack.
-        columns: Columns in the order of the new table, without the column of the
-            prefix.
+        columns: Columns in the order of the new table. A file of one kind has no column
+            for the prefix.
         rest: Rest of the query. Releases up to 0.15 stored the rows of the newest
             batches separately, because Spark may repeat the last batch.
     """
@@ -138,7 +139,7 @@ def _path(directory: Path, prefix: str, name: str) -> Path:
 
 
 class _OlderFiles(NamedTuple):
-    """Copies older files; known files must be unchanged since a job wrote them."""
+    """Copies older files; the `known` files must exist and be undamaged."""
 
     directory: Path
     known: Collection[str]

@@ -66,7 +66,7 @@ class Ledger:
 
     def __init__(self, path: Path, expected: bool = False) -> None:
         self._path = path
-        # `connection` belongs to the thread that is in a transaction.
+        # While a thread is in a transaction, it has a `connection` here.
         self._thread = threading.local()
         self._lock = threading.Lock()
         self._writer: sqlite3.Connection | None = None
@@ -116,8 +116,8 @@ class Ledger:
     def after_commit(self, call: Callable[[], None]) -> None:
         """Call a function after this thread's transaction is committed.
 
-        Without a transaction, call it now. Other threads see the old content until the
-        commit, so caches are dropped after it.
+        Without a transaction, call it now. Callers drop caches with this method,
+        because other threads read the old content until the commit.
         """
         committed: list[Callable[[], None]] | None
         committed = getattr(self._thread, "committed", None)
@@ -192,7 +192,7 @@ class Ledger:
             call()
 
     def has(self, number: int, position: str) -> bool:
-        """Whether a batch with this number and position was committed as the newest."""
+        """Whether the newest committed batch has this number and position."""
         with self.transaction() as connection:
             return _newest(connection) == (number, position)
 
@@ -248,7 +248,7 @@ class Ledger:
 
     @contextmanager
     def decoding(self, what: str) -> Iterator[None]:
-        """Turn an error of decoding a value of the file into `DamagedCheckpoint`."""
+        """Raise `DamagedCheckpoint` if a value of the file cannot be decoded."""
         try:
             yield
         # Errors of msgspec and of invalid text are ValueErrors.

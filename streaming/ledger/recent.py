@@ -22,7 +22,7 @@ from sds_core.observer.minutes import MINUTE_MS, Minute
 from streaming.ledger.ledger import Ledger
 
 RECENT_MS = 66 * MINUTE_MS
-"""How long minutes are stored: an hour, and 5 minutes for the page's rounding."""
+"""How long minutes are stored: an hour, 5 minutes for the page's rounding, 1 spare."""
 
 _KEPT = 1_000
 """Number of channels whose steps are cached, about 10 kB each."""
@@ -66,7 +66,7 @@ class RecentMinutes:
     """The figures of each channel at the end of each minute in which they changed.
 
     Here, "channel" stands for a view or group of any kind. If another release stored
-    different figures of the kind, its minutes are dropped.
+    other figures of the kind, the stored minutes of the kind are dropped.
     """
 
     def __init__(self, ledger: Ledger, kind: AnyKind) -> None:
@@ -146,7 +146,7 @@ class RecentMinutes:
         """Return each channel's last minute in each step between two moments.
 
         Results are cached. Moments are ends of minutes, Unix ms of event time. A minute
-        belongs to the step in which it ended, including the step's end.
+        belongs to the step in which it ends, and a step includes its own end.
         """
         asked = since_ms, until_ms, step_ms
         with self._lock:
@@ -246,6 +246,6 @@ def _end_ms(minute: Minute[Any]) -> int:
 
 
 def _needed(minutes: Sequence[Minute[Any]], before_ms: int) -> Sequence[Minute[Any]]:
-    """Return the minutes after `before_ms`, and the last minute before."""
+    """Return the minutes that end after `before_ms`, and the minute before them."""
     older = sum(_end_ms(one) <= before_ms for one in minutes)
     return minutes[max(older - 1, 0) :]

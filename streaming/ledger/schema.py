@@ -125,7 +125,7 @@ _UNDONE = (
     "remainders",
     "parts",
 )
-"""Tables whose rows are undone.
+"""Tables in which the changes of a batch can be undone.
 
 Batches also write labels and names of views. These writes need no undo, because a name
 keeps its label, and a repeated batch may set names of views again.

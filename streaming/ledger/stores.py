@@ -44,7 +44,7 @@ class Stores:
     Attributes:
         by_kind: Stores of each kind that has incidents or minutes, by prefix.
         labels: Labels of each kind, by prefix.
-        details: None if the checkpoint stores no definite acknowledgements.
+        details: Definite acknowledgements; None if the checkpoint does not store them.
         with_history: Whether the job has a history, which gets minutes and verdicts.
     """
 

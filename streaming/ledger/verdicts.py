@@ -14,7 +14,7 @@ from sds_core.observer.shown_verdicts import DAY_MS, ShownVerdict, day_begin_ms
 from streaming.ledger.findings import QUEUE, Findings
 
 _CHUNK_ROWS = 5_000
-"""Maximum rows of one transaction, because a batch of the job waits for its end."""
+"""Maximum rows of one transaction; a batch of the job waits until it is committed."""
 
 _STORE = "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?)"
 

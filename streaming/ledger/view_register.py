@@ -100,7 +100,10 @@ class ViewRegister:
         )
 
     def add_forgotten(self, forgotten: Iterable[ForgottenView]) -> None:
-        """Add the counts of views that a batch has forgotten, even if they returned."""
+        """Add the counts of views that a batch has forgotten.
+
+        A view also counts if it has returned.
+        """
         by_prefix: dict[str, list[ForgottenView]] = {}
         for one in forgotten:
             by_prefix.setdefault(one.kind.prefix, []).append(one)
