@@ -36,8 +36,8 @@ class Bounds(NamedTuple):
         first_s: Time from the first figures to the first computation. Until then, the
             job may still be catching up, or may end.
         every_s: Minimum time between two computations.
-        views: Maximum number of forecast views of a kind; equals the default label
-            limit.
+        views: Maximum number of views of a kind that get a forecast; equals the default
+            label limit.
         seconds: Maximum time for all views of a kind; a view takes about 1.5 s of CPU
             time.
     """

@@ -25,8 +25,8 @@ class PartitionPosition(NamedTuple):
 
     Attributes:
         newest_ms: Maximum record time before the offset, Unix ms; 0 if nothing was
-            read. If the true maximum is not after the position's clock, `newest_ms` may
-            be lower than the true maximum.
+            read. If the true maximum is at or before `Position.clock_ms`, this value
+            may be too low.
         batch_start: First offset of the batch that ended at `next_offset`.
         moved_ms: Wall time of the last admission that found unread records, Unix ms.
     """
@@ -44,9 +44,9 @@ class Position:
     Attributes:
         clock_ms: Admission time T, Unix ms: every earlier record has been read, except
             late records.
-        admitted_ms: Sum of the wall time at which the previous batch was admitted and
-            the lead of the topic's clock (`Admission`), Unix ms. A replayed batch uses
-            this time again to recognise future records.
+        admitted_ms: Wall time at which the previous batch was admitted, plus the lead
+            of the topic's clock (`Admission`), Unix ms. A replayed batch uses this time
+            again to recognise future records.
         records: Number of offsets read since the checkpoint's first batch.
         skipped: Number of records that Kafka deleted before they were read.
         topic_id: Kafka's id of the topic. None if a release up to 0.6 wrote the
@@ -55,9 +55,9 @@ class Position:
             deleted, at least the unread records up to this end are lost.
         requests: Number of the last request that was processed; see
             `streaming.ledger.view_register`.
-        quiet_ms: Wall time, Unix ms, of the last plan that found no unread records; 0
-            if no plan did. The previous batch was planned later, and all its records
-            were written after that plan.
+        quiet_ms: Wall time, Unix ms, of the last plan that found no unread records at
+            the start of the previous batch; 0 if no plan did. All records of the
+            previous batch were written later.
     """
 
     clock_ms: int = 0
@@ -103,9 +103,9 @@ class Position:
         return replace(self, partitions=partitions, requests=number)
 
     def last_look(self, partition: int, quiet_ms: int) -> Look:
-        """The last look at a partition's end before the batch that starts here.
+        """The last look at a partition's end before the batch that starts at `self`.
 
-        `quiet_ms` is taken from the position at the batch's end.
+        `quiet_ms` is the attribute `quiet_ms` of the position at which the batch ends.
         """
         if quiet_ms:
             here = self.partitions.get(partition)
@@ -161,7 +161,7 @@ class Unread:
         return count_rows(self.start.next_offsets(), self.ends)
 
     def common_clock_ms(self, newest_ms: Mapping[int, int]) -> int:
-        """T if everything is read.
+        """T of a batch that reads all unread records.
 
         T is the minimum of the newest times of all active partitions. If no partition
         is active, T is the maximum of the newest times.

@@ -19,7 +19,7 @@ from streaming.topic_watch import TopicWatch
 _log = logging.getLogger("sds-monitor")
 
 _COUNTING_RATIO = 100
-"""After a count of waiting rows, the pause is this many times as long as the count."""
+"""Ratio of the pause after a count of waiting rows to the duration of the count."""
 
 
 class Progress:

@@ -93,16 +93,16 @@ class Scan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordTimes:
-    """Record times of each partition's unread range, judged at one wall time.
+    """Record times of each partition's unread range, as of one wall time.
 
-    The record times never change, so a repeated lookup gives the same result. A lookup
-    that scans returns new record times, which include the scans.
+    This object never changes, so a repeated lookup gives the same result. A lookup that
+    scans returns a new object, which includes the scans.
 
     Attributes:
         read_times: Reads the times from the records, where the index cannot be trusted.
         is_record: Reads one offset; should be cached, because it is called repeatedly.
-        unread: The unread ranges. The records up to the ends of the partitions, and
-            the wall time, show which records are in the future.
+        unread: The unread ranges. The wall time, and the records up to each partition's
+            end, decide which records are from the future.
         last_ms: Latest time of a record that counts, Unix ms.
         scan_rows: Maximum number of offsets that one scan reads.
         scans: Scans made so far, by partition.
@@ -137,7 +137,7 @@ class RecordTimes:
         """The first unread record of each partition at or after `clock_ms`.
 
         Partitions without such a record are omitted. A record may lie outside the
-        unread range. Also returns new record times, which include the necessary scans.
+        unread range. Also returns a new `RecordTimes` with the necessary scans.
         """
         unread = [p for p in self.unread.partitions if p not in self.scans]
         found = self.offsets.first_at_or_after(unread, clock_ms) if unread else {}
@@ -160,8 +160,8 @@ class RecordTimes:
         """Maximum record time of each partition up to its end, Unix ms.
 
         Times after `last_ms` are returned as `last_ms`. Partitions that never had a
-        record are omitted. Also returns new record times, which include the necessary
-        scans. `newest` is the result of `Offsets.newest`.
+        record are omitted. Also returns a new `RecordTimes` with the necessary scans.
+        `newest` is the result of `Offsets.newest`.
         """
         known = {p: here.newest_ms for p, here in self.unread.start.partitions.items()}
         trusted = {

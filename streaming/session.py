@@ -222,7 +222,8 @@ def make_session(
         # work is in Python.
         # UseSerialGC, Xms: a batch has some ten MB of objects. The default collector
         # and the default initial heap (a 64th of the memory) would add 100 MB.
-        # The archive does not fit the class path of a cluster's settings.
+        # On a cluster, the class path may differ from the archive's, so no archive is
+        # used.
         # Xss8m: when a query is stopped, Spark redacts its plan with regular
         # expressions that need a deep stack.
         "spark.driver.extraJavaOptions": shlex.join(
@@ -300,7 +301,8 @@ def stop_session(spark: SparkSession) -> None:
 def warm_up(spark: SparkSession) -> threading.Thread:
     """Start the Python workers of a session while the job plans its first batch.
 
-    A local session also gets the `BytesPickler`. Returns the thread that does this.
+    Returns the thread that does this work. In a local session, this thread first
+    registers the `BytesPickler`.
     """
 
     def run() -> None:

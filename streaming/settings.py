@@ -42,7 +42,7 @@ COMMIT_GROUP = "sds-monitor"
 
 
 class Part(NamedTuple):
-    """Batches of at most `rows` until the checkpoint has read `until` records."""
+    """Row limit of a batch until the checkpoint has read `until` records."""
 
     until: int
     rows: int
@@ -52,8 +52,9 @@ class Part(NamedTuple):
 class Parts:
     """Records of failed batches, which are read in smaller batches.
 
-    If parts are nested, the inner part has the smaller batches. `begin` is the start of
-    the first batch, as `Position.to_json` returns it; None if a batch was finished.
+    If one part contains another part, the inner part has smaller batches. `begin` is
+    the position at which the checkpoint's first batch starts, as `Position.to_json`
+    returns it; None if a batch was finished.
     """
 
     parts: tuple[Part, ...]
@@ -76,7 +77,7 @@ class BatchLimits:
     parts: Parts | None = None
 
     def rows_after(self, records: int) -> int:
-        """Return the maximum records of the next batch, after `records` were read."""
+        """Return the row limit of the next batch, after `records` records were read."""
         parts = () if self.parts is None else self.parts.parts
         rows = [part.rows for part in parts if records < part.until]
         return min([self.rows, *rows])
@@ -166,10 +167,11 @@ class JobSettings:
         report_detail: Whether every definite acknowledgement is stored for the report.
         dead_letter_topic: Topic for undecodable records; None to only count them.
         group: Consumer group to which offsets are committed; None for no commits.
-        history: If None, the ledger keeps incidents, and the minutes of the last hour.
+        history: If None, the ledger keeps incidents, and the per-minute aggregates of
+            the last hour.
         channel_table: Settings of channels at startup.
-        observer: Settings of the model that the operator sets. The first start of a
-            checkpoint fixes all settings.
+        observer: The model's settings that the operator gives. The first start of a
+            checkpoint fixes all settings of the model.
         forget_days: Days of silence, in event time, after which a channel is forgotten;
             0 for never.
     """

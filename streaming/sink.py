@@ -25,7 +25,7 @@ from streaming.ledger.stores import Stores
 from streaming.ledger.view_register import ForgottenView
 
 _HOLES_KNOWN_AFTER_MS = 60_000
-"""Event time from the begin of a capture gap until the tap's totals contain the gap."""
+"""Event time from the start of a capture gap until the tap's totals contain the gap."""
 
 
 class _Output(NamedTuple):
@@ -166,7 +166,8 @@ class Sink:
             if kind.grouping is not None:
                 minutes = stores.groups.join(kind, minutes)
             store.recent.record(minutes)
-            # Without a history, nothing would delete minutes from the outbox.
+            # Without a history, nothing would delete per-minute aggregates from the
+            # outbox.
             if stores.with_history:
                 store.findings.record_minutes(minutes)
         for kind, name, _ in output.ended:

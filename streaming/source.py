@@ -49,7 +49,10 @@ _LEAST_PASSED_BYTES = 8 * 1024 * 1024
 """A worker's output in a batch may always be this large, so that any record fits."""
 
 _SMALL_BATCH_RECORDS = 64
-"""Largest batch that one worker reads: it takes 10 ms, the overhead of another task."""
+"""Maximum size of a batch that a single worker reads.
+
+Reading such a batch takes 10 ms, which is also the overhead of another task.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class ReadRange:
 
     @property
     def behind(self) -> OffsetRange:
-        """Offsets after the range; their records show by when the range was written."""
+        """Offsets after the range; their records limit when the range was written."""
         end = self.offsets.end
         last = min(self.held, end + LOOKAHEAD)
         return OffsetRange(self.offsets.partition, end, max(end, last))
@@ -141,7 +144,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Target | None = None
         self._offsets: TopicOffsets | None = None
         self._register: ViewRegister | None = None
-        # The last position without unread records, and the time when this was found.
+        # The last position at which a plan found no unread records, and the wall time
+        # of this plan.
         self._quiet: tuple[Position | None, int] = (None, 0)
         # Number of records in batches that were planned before their topic was deleted.
         self._unreadable = 0
@@ -268,7 +272,7 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield passed(chunk)
 
     def _settled(self, task: ReadTask) -> Iterator[tuple[RawRecord, int]]:
-        """Records of a share, each with the latest possible time of its writing."""
+        """Records of a share, each with its latest possible write time, Unix ms."""
         foresights = {
             wanted.offsets.partition: Foresight[RawRecord](
                 wanted.clock_ms, task.admitted_ms, wanted.look
@@ -298,8 +302,8 @@ class SdsFramesReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if record.timestamp_ms > window.last_ms and not is_future(
             record.timestamp_ms, written_ms
         ):
-            # If records of the window follow this record, they are late, wherever a
-            # batch ends.
+            # Records of the window that follow this record are late, whether or not the
+            # same batch reads them.
             chunk.clock_ms = max(chunk.clock_ms, window.last_ms)
         return False
 
@@ -406,8 +410,8 @@ def _record_batch(rows: Sequence[DigestRow], clock_ms: int) -> pa.RecordBatch:
 def _collector_paused() -> Iterator[None]:
     """Stop Python's cyclic garbage collector from running.
 
-    Records and digests have no reference cycles, but are so many that the collector
-    would take up to half of the CPU time of a read.
+    Records and digests have no reference cycles. Because a read makes many of them, the
+    collector would take up to half of the CPU time of a read.
     """
     was_enabled = gc.isenabled()
     gc.disable()

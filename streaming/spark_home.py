@@ -14,7 +14,7 @@ from pathlib import Path
 import pyspark
 
 PREPARED = Path(sys.prefix, "share", "sds-monitor")
-"""Directory of what `sds-monitor prepare` makes, for this environment only."""
+"""Directory of the files that `sds-monitor prepare` makes for this environment."""
 
 JARS = Path(pyspark.__file__).with_name("jars")
 

@@ -33,7 +33,7 @@ _BAD_ZIP = (
     RuntimeError,
     ValueError,
 )
-"""Errors of reading a damaged archive."""
+"""Errors that `zipfile` raises when it reads a damaged archive."""
 
 
 class _OperatorMetadata(msgspec.Struct, rename="camel"):
@@ -77,7 +77,7 @@ def check_state(checkpoint: Path, log: BatchLog) -> None:
 
 
 def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint | None:
-    """Return the damage of the snapshots that Spark reads; None if they are valid."""
+    """Return the damage of one snapshot that Spark reads; None if all are valid."""
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
             _check_snapshot(snapshot)
@@ -87,7 +87,7 @@ def find_damaged_snapshot(checkpoint: Path, log: BatchLog) -> DamagedCheckpoint 
 
 
 def tables_without_checksum(checkpoint: Path, log: BatchLog) -> Iterator[Path]:
-    """Yield the large files without a checksum in the snapshots that Spark reads."""
+    """Yield large files that have no checksum, from the snapshots that Spark reads."""
     for snapshot in _newest_snapshots(checkpoint, log):
         try:
             tables = _tables(snapshot)

@@ -24,7 +24,7 @@ from streaming.executors import has_executors, wait_for_executor
 from streaming.failure import JobFailed, cause_of
 
 _IN_FLIGHT: Final = 128
-"""Maximum concurrent runs: more than the cores of a usual cluster."""
+"""Maximum number of concurrent runs; a usual cluster has fewer cores."""
 _LOOK_S: Final = 0.5
 
 

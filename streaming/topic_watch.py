@@ -39,7 +39,7 @@ _log = logging.getLogger("sds-monitor")
 _EVERY_S = 1.0
 
 _SAMPLE_ANSWERS = 5
-"""Requests between two reads of new records: enough time for a heartbeat."""
+"""Number of answers between two reads of new records: about one heartbeat interval."""
 
 _LONGEST_WAIT_S = 5.0
 """Maximum time between two requests while Kafka does not answer, seconds."""
@@ -123,11 +123,12 @@ class TopicEnds(NamedTuple):
 
 
 class TopicWatch:
-    """Asks Kafka until `close`, and publishes the lag, and the time of each answer.
+    """Asks Kafka for the end of the topic, in a thread, until `close` is called.
 
-    The thread also compares this machine's clock with the clocks of Kafka and of the
-    taps, and commits offsets. The thread closes `offsets` and `tail`, which no other
-    part uses. Before the first answer, `ends` is None.
+    The thread publishes the lag and the time of each answer. The thread also compares
+    this machine's clock with the clocks of Kafka and of the taps, and commits offsets.
+    The thread closes `offsets` and `tail`, which no other part uses. Before the first
+    answer, `ends` is None.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class TopicWatch:
         self.ends: TopicEnds | None = None
 
     def start(self) -> None:
-        """Start the thread, which begins to ask."""
+        """Start the thread that asks Kafka."""
         if self._board.snapshot.job.kafka.answered_ms is None:
             question = Freshness(asked_ms=_wall_ms(), answered_s=time.monotonic())
             self._board.set_job(kafka=question)
@@ -181,8 +182,8 @@ class TopicWatch:
         while not self._ending.wait(wait_s):
             answers = self._attempt(self._measure, _NO_END)
             if answers:
-                # A failed step skips the other steps, whose waits would delay the next
-                # request.
+                # If a step fails, the remaining steps are skipped, because their waits
+                # would delay the next request.
                 _ = (
                     self._attempt(self._compare, _NO_COMPARISON)
                     and self._attempt(self._sample, _NO_SAMPLE)

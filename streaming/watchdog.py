@@ -91,7 +91,7 @@ class Watchdog:
 
 
 def end_planning() -> None:
-    """Kill the Python process that plans batches; each query starts another."""
+    """Kill the Python process that plans batches; each query starts a new one."""
     for process in planners():
         with suppress(psutil.NoSuchProcess):
             process.kill()

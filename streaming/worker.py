@@ -29,11 +29,14 @@ Answer = TypeVar("Answer")
 
 
 class WorkFailed(Exception):
-    """A worker gave no answer; the message has the reason, as the end of a sentence."""
+    """A worker gave no answer.
+
+    The message is the reason, as a predicate: for example, "took too long".
+    """
 
 
 class Workers:
-    """Starts processes, and ends those that still run when it is closed."""
+    """Starts processes; `close` ends the processes that still run."""
 
     def __init__(self) -> None:
         self._working: set[subprocess.Popen[bytes]] = set()
@@ -63,7 +66,7 @@ class Workers:
         Raises:
             WorkFailed: The process gave no answer.
         """
-        # The process has its own group, because Ctrl-C is for the monitor, which ends
+        # The process has its own group, so Ctrl-C does not reach it. The monitor ends
         # the process.
         try:
             worker = subprocess.Popen(  # noqa: S603 - fixed arguments
