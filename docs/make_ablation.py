@@ -277,9 +277,9 @@ def block(cells: Iterable[Cell]) -> str:
     )
     lines += [
         "",
-        f"The bytes exclude sync messages: all participants together send "
-        f"{min(rates):.1f} to {max(rates):.1f} sync messages a minute, of "
-        f"{mean_bytes:,.0f} bytes on average.",
+        f"The bytes exclude sync messages. All participants together send "
+        f"{min(rates):.1f} to {max(rates):.1f} sync messages a minute. A sync message "
+        f"has {mean_bytes:,.0f} bytes on average.",
         "",
         PART.end,
     ]

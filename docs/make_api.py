@@ -255,7 +255,7 @@ def _objects(schemas: Mapping[str, Any]) -> Iterator[str]:
             lacking = [row[0] for row in tables[like] if row not in rows]
             but = f" except {', '.join(lacking)}" if lacking else ""
             rows = [row for row in rows if row not in tables[like]]
-            yield f"All keys of {_link(like)}{but}{', and these:' if rows else '.'}\n"
+            yield f"All keys of {_link(like)}{but}.{' Further keys:' if rows else ''}\n"
         own = [row for row in rows if row not in usual]
         yield from _listed_keys(_abridged(own, figures))
         if shared := [row[0] for row in rows if row in usual]:

@@ -1,8 +1,8 @@
 """Computes the forecasts of one kind of view, in a separate process.
 
 `python -m streaming.plan_worker` reads an `Order` and writes a `Plan`, in MessagePack.
-statsmodels takes seconds of CPU time and some hundred megabytes, which the driver needs
-for batches and pages.
+The process is separate, because statsmodels takes seconds of CPU time and some hundred
+megabytes. The driver needs its own CPU time and memory for batches and pages.
 """
 
 from __future__ import annotations

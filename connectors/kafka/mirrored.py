@@ -26,7 +26,7 @@ class Mirrored:
 
 
 def read_mirrored(kafka: KafkaSettings, since_ms: int) -> Mirrored:
-    """Read the messages of a topic whose record time is at least `since_ms`, Unix ms.
+    """Read a topic's messages from the record time `since_ms` on, Unix ms.
 
     Raises:
         TopicMissing: The topic does not exist.

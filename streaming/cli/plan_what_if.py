@@ -135,9 +135,10 @@ def what_if_command(
 
     For the channel and each variant, the command prints figures on bytes, delivery,
     acknowledgement, recovery and repair. It also prints the used share of the rate
-    limit, and how fast a new filter fills. A history or a file describes the channel.
-    Some figures are computed by formulas. Others are simulated, and have 95 %
-    intervals. The command needs the Python extra `plan`.
+    limit, and how fast a new filter fills. The command reads the description of the
+    channel from a history or from a TOML file. Some figures are computed by formulas.
+    Others are simulated, and have 95 % intervals. The command needs the Python extra
+    `plan`.
     """
     from streaming.cli.actions.plan_what_if import print_what_if
 

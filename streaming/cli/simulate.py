@@ -57,8 +57,8 @@ def command(**options: Any) -> None:
     """Simulate SDS participants on a lossy network, and write their traffic to Kafka.
 
     The participants and taps are simulated, but the frames are real SDS frames. If
-    --speed is above 1, the first record time lies in the past, and the last record
-    time is about the time of writing.
+    --speed is above 1, the first record's time is in the past, and the last record's
+    time is about the time at which it is written.
     """
     from streaming.cli.actions.simulate import simulate
 

@@ -170,8 +170,8 @@ class Ledger:
                 is_new = newest != (number, position)
                 if is_new and newest is not None and newest[0] >= number:
                     message = (
-                        f"batch {number} cannot be stored, because another batch "
-                        f"{newest[0]} is already stored"
+                        f"batch {number} cannot be stored, because the newest stored "
+                        f"batch is {newest[0]}, at another position"
                     )
                     raise ValueError(message)
                 if is_new:

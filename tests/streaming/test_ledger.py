@@ -157,7 +157,8 @@ def test_stored_batch_cannot_be_written_again_without_an_undo(tmp_path: Path) ->
     for number, position in ((1, "there"), (0, "here")):
         with (
             pytest.raises(
-                ValueError, match="cannot be stored, because another batch 1 is"
+                ValueError,
+                match="cannot be stored, because the newest stored batch is 1,",
             ),
             ledger.batch(number, position),
         ):
