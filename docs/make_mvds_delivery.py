@@ -149,16 +149,17 @@ def about() -> str:
             f"One node sends a message every {INTERVAL_S:g} s on average, for "
             f"{MESSAGES_S // 60} minutes, to {NODES - 1} others, which do not forward "
             "it.",
-            "In both directions, each payload is lost with the same probability, "
-            "independently of other payloads.",
+            "Each payload, from or to the sender, is lost with the probability in the "
+            "column *loss*, independently of other payloads.",
             f"Each row has {len(SEEDS)} simulations with different seeds.",
             "",
             "- *p50*, *p95*: epochs from `append` until a receiver has the message; "
             "undelivered messages count as slower than all others.",
-            "- *undelivered*: share of the pairs of a message and a receiver without a "
-            f"delivery within {HORIZON_EPOCHS:,} epochs.",
-            "- *payloads*, *records*, *bytes*: total that all nodes send until the "
-            "end, including acknowledgements, divided by the number of deliveries.",
+            "- *undelivered*: share of the pairs (a message and a receiver) in which "
+            f"the receiver does not get the message within {HORIZON_EPOCHS:,} epochs.",
+            "- *payloads*, *records*, *bytes*: what all nodes send until the "
+            "simulation ends, including acknowledgements, divided by the number of "
+            "deliveries.",
             "- back-off *document*: waits of 2, 4, …, 128 epochs, then again from 2 "
             "epochs, as the specification defines.",
             "- back-off *linear*: each wait is two epochs longer than the last wait, "
@@ -186,7 +187,7 @@ def block(rows: Iterable[Row]) -> str:
     rows = list(rows)
     # All settings have the same seeds, and so the same messages.
     due = max(_due(results) for _, results in rows)
-    pairs = f"Each row has {due:,} of these pairs."
+    pairs = f"Each row has {due:,} pairs of a message and a receiver."
     lines = table(heads, map(_cells, rows))
     return "\n".join([PART.begin, "", about(), "", pairs, "", *lines, "", PART.end])
 

@@ -204,7 +204,7 @@ def block(rows: Iterable[tuple[Profile, Sequence[Losses]]]) -> str:
     head = ["clock", "history", "profile"]
     for situation in SITUATIONS:
         head += [
-            f"lost messages: {situation.name}",
+            f"lost ({situation.name})",
             "reported",
             "joins",
             "bytes a frame",
