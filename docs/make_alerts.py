@@ -22,7 +22,8 @@ Which alerts exist, when do they fire, and who should act?
 
 Made from `dashboards/rules/` by `.venv/bin/python -m docs.make_alerts`; do not edit it by hand.
 The page [Dashboards and alerts](dashboards.md) lists the files with the rules and with their thresholds.
-Commands in runbooks use the names in the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md), and the current namespace of `kubectl`.
+Commands in runbooks use the names from the shipped [systemd units](install.md#as-a-service), [Compose services](compose.md) and [chart](kubernetes.md).
+The `kubectl` commands run in the current namespace.
 
 Act on `critical` now and on `warning` today; `info` needs no action.
 If an alert has several severities, each severity has its own threshold or time window.
@@ -34,14 +35,16 @@ _BEHAVIOUR = """\
 - **Quiet channels cause no alert**: rules compare shares and numbers of events, never the time since the last event.
 - **If taps may have caused a finding, the finding causes no alert.**
   Findings that precede a [capture gap](glossary.md), or do not depend on it, still cause alerts.
-  The status page and `sds_alert_held_back` show alerts that are [held back](figures.md#alerts-that-are-held-back), but alerts of MVDS groups only while the group is blind.
+  The status page and `sds_alert_held_back` show alerts that are [held back](figures.md#alerts-that-are-held-back).
+  They show a held-back alert of an MVDS group only while this group is blind.
 - **Retracted losses cause no alert.**
 - **A muted channel causes no alert** until its muting ends.
 - Rules compare event times only with other event times, so neither a replay nor a monitor that catches up causes an alert.
   `SdsMonitorClockWrong` is the exception: it compares record times with the wall clock, but counts only record times in the future.
   `SdsMonitorKafkaAway` compares the monitor's wall clock with the clock of Prometheus.
 - Use a separate Prometheus job for each monitor: in one job, two monitors look like one monitor that moved to another address and kept its figures.
-- If Prometheus cannot reach the monitor for a day or less, the events of the outage count afterwards; [SLOs](#objectives) differ.
+- If Prometheus cannot reach the monitor for a day or less, alerts count the events of the outage afterwards.
+  Only alerts on [error budgets](#objectives) ignore the events of an outage of more than five minutes.
   When Prometheus sees a monitor or channel for the first time, figures from before this moment cause no alert.
 - The channel `other`, which sums all channels beyond the [cardinality limit](glossary.md), does not count findings that taps may have caused, but counts findings of muted channels.
 - The rules are tested with Debian's Prometheus 2.42; `docker-compose.yml` runs Prometheus 3.
@@ -52,11 +55,11 @@ _OBJECTIVES = """\
 
 Each channel has two SLOs (service level objectives), exported as `sds_channel_objective_ratio`; you can change them in the [channel table](channels.md):
 
-- **delivery**, {delivery:.0%}: share of ended deliveries that were not finally lost ([figures.md](figures.md#5-delivery-per-participant));
+- **delivery**, {delivery:.0%}: among all ended deliveries, the share without a loss or with a retracted loss ([figures.md](figures.md#5-delivery-per-participant));
 - **acknowledgement**, {acknowledgement:.0%}: among the messages that others could have acknowledged, the share acknowledged within {deadline_s} s ([figures.md](figures.md#4-acknowledgement)).
 
 The share of failures that an SLO allows is the [error budget](glossary.md).
-An alert on an error budget fires if the [burn rate](glossary.md) exceeds the factor of a table row in both windows of this row:
+The alert on an error budget fires if, for any row of this table, the [burn rate](glossary.md) in both windows of the row exceeds the row's factor:
 
 | severity | factor | long window | short window | minimum number of events in the long window |
 |---|---|---|---|---|
@@ -66,8 +69,10 @@ The factors and windows are from The Site Reliability Workbook (Google), chapter
 The row with the long window `1d` is from the tool slok/sloth.
 With an SLO of 93 % or less, the factor 14.4 is never reached, even if all events fail.
 Deliveries and messages are counted in slices of five minutes.
-If a capture gap excuses some findings of a slice, the slice counts at most one failure for each finding of the last ten minutes that no gap excuses.
-A window contains no data from before Prometheus first saw the monitor, or from outages of more than five minutes in which Prometheus could not reach the monitor.
+If a capture gap excuses some findings of a slice, the number of failures that the slice counts is limited.
+The limit is the number of findings in the last ten minutes that no capture gap excuses.
+A window does not contain data from before Prometheus first saw the monitor.
+It also does not contain data from outages of more than five minutes in which Prometheus could not reach the monitor.
 """  # noqa: E501 - one sentence per line
 
 _INHIBITIONS = """\
