@@ -26,7 +26,7 @@ _NOT_MEASURED = "not measured"
 _RULES = "the rules and the reader run in Python, and use most of the CPU time"
 _STATE = "every batch reads and writes the state of each channel with new frames"
 _PYTHON = "the monitor's rules run in Python; the naive process has hardly any rules"
-_WAITS = "a frame waits for the end of the previous batch, then for the end of its own"
+_WAITS = "a frame waits until the previous batch ends, then until its own batch ends"
 _START = "the JVM, Spark and the first Python workers start one after the other"
 
 
@@ -153,7 +153,8 @@ OTHERS = (
         why=_STATE,
     ),
     Goal(
-        "age on `/metrics`, p95: 200 channels with one message/s and an hour of memory",
+        "age on `/metrics`, p95: 200 channels with one message/s each, "
+        "60 min remembered",
         _found(HOUR, "p95"),
         *(2, 1.5, "s"),
         why=_STATE,
@@ -163,7 +164,7 @@ OTHERS = (
         _found(HOSTILE),
         *(8, 4, "x"),
         why="a normal frame has one new id; a hostile record has many ids or MVDS "
-        "records, and the monitor reads all of them and follows most",
+        "records. The monitor reads all these ids and records, and tracks most of them",
     ),
     Goal(
         "CPU at 3 frames/s on 8 channels",
