@@ -77,7 +77,8 @@ def node_options(*, required: bool = True) -> Decorator:
             type=Duration("s", 0.1),
             default=10.0,
             panel=Panel.TIME,
-            help="Maximum time to wait for an answer of a node.",
+            help="Maximum time to wait for each part of a node's answer. The whole "
+            "answer can take at most six times as long.",
         ),
         setting(
             "--rest-ca-file",
@@ -192,8 +193,8 @@ mirroring_options = option_group(
             type=Duration("s", 0.01, 60),
             default=_DEFAULTS.poll_interval_s,
             panel=Panel.TIME,
-            help="Time between two reads of a relay cache. If a cache was full, the "
-            "mirror reads the cache again at once.",
+            help="Time between two reads of a relay cache. If a cache was at "
+            "least half full, the mirror reads the cache again at once.",
         ),
         setting(
             "--store-interval",
