@@ -21,10 +21,10 @@ RUNS = Path(__file__).with_name("guarantees.json")
 
 _BROKEN = (
     "",
-    "For each test that a promise names, `docs/promises.toml` has a change of the "
-    "program that breaks the promise.",
-    "`make promise-mutation` makes each change in a copy of the program, and runs only "
-    "the test that the change names.",
+    "Each promise names tests. For each of these tests, `docs/promises.toml` has a "
+    "change to the program; the changed program breaks the promise.",
+    "`make promise-mutation` makes each change in a copy of the program, and then runs "
+    "only this test.",
     "A change counts as found if this test fails with the change, and passes without "
     "it.",
     "",
@@ -119,7 +119,7 @@ class Fuzz(msgspec.Struct, tag_field="command", tag="make fuzz"):
         """Cells of the page's table."""
         size = (
             f"{self.inputs:,} inputs for {len(self.by_target)} decoders in "
-            f"{self.cpu_minutes:g} min of CPU"
+            f"{self.cpu_minutes:g} min of CPU time"
         )
         command = self.__struct_config__.tag
         run = f"`{command} MINUTES={self.minutes:.0f} SEED={self.seed}`"
