@@ -30,14 +30,14 @@ _HEAD = """\
 What does each address of the API return, and which parts of the API are stable?
 
 `.venv/bin/python -m docs.make_api` writes this page; do not edit it by hand.
-The monitor serves the same description at `{path}`, in the format OpenAPI 3.1.
+The monitor serves this description in the format OpenAPI 3.1 at `{path}`.
 
 ## Stability
 
-These rules hold since version 0.18.0, until the monitor stops serving addresses below `/api/v1`:
+These rules apply from version 0.18.0 until a version stops serving addresses below `/api/v1`:
 
 - **Stable**: addresses, parameters and their defaults, keys of answers, the type and meaning of each key, and the HTTP status of errors.
-- **May be added at any time**: addresses, optional parameters, keys of answers, and words in values, such as new verdicts, new reasons, and new kinds of incidents or causes.
+- **May be added at any time**: addresses, optional parameters, keys of answers, and values that are words, such as new verdicts, new reasons, and new kinds of incidents or causes.
   A client should ignore keys and words that it does not know.
 - **May change at any time**: sentences (values of `summary`, `sentence`, `why`, `text` and `error`), the order of keys, the content of `next`, and the [status page](status-page.md).
   If the definition of a [figure](figures.md) changes, the changelog names the figure.
@@ -49,16 +49,17 @@ The same rules hold for `/metrics`, `/healthz` and `/readyz`; [metrics.md](metri
 
 ## For all addresses
 
-- Requests are GET or HEAD. Answers are JSON objects; a header forbids caches from storing them.
+- Requests are GET or HEAD. Answers are JSON objects. The header `Cache-Control: no-store` prevents caches from storing an answer.
 - If the operator requires a [login](web-access.md), requests to the API need this login.
 - At addresses below `/api/v1/views/{{prefix}}`, the parameter `channel` is named `id`.
-- Until Spark has started, `/readyz` and the API answer with status 503; only `/api/v1/channels` and `{path}` answer normally. While the job is stopping, the API returns the last figures.
+- Until Spark has started, `/readyz` answers with status 503, and so do all addresses of the API except `/api/v1/channels` and `{path}`. While the job is stopping, the API returns the last figures.
 
 Several addresses have these parameters:
 
 {parameters}
 
-The body of an error is `{{"error": "…"}}`, or plain text if the address does not return JSON:
+If an address returns JSON, the body of an error is `{{"error": "…"}}`; otherwise, the body is plain text.
+These errors can occur at several addresses:
 
 {errors}
 
@@ -75,7 +76,7 @@ curl 'http://127.0.0.1:9108/api/v1/channels?limit=500&after=…'
 An entry that keeps its place in the list is returned exactly once.
 If a channel's verdict or muting changes between two requests, the channel may be returned twice or not at all.
 If the monitor finds an incident again between two requests, the incident may be returned twice or not at all.
-A value of `next` is valid as long as the monitor knows the channel of the page's last entry. Do not interpret this value.
+A value of `next` is valid as long as the monitor knows the channel, group or tap of the page's last entry. Do not interpret this value.
 
 Lists of intervals, of participants, and of a trace's steps are not split into pages, because their length is bounded.
 """  # noqa: E501 - one sentence per line
@@ -104,12 +105,13 @@ def page() -> str:
         "## Addresses\n",
         *_addresses(monitor["paths"], usual),
         "## Addresses of an audit\n",
-        "A repeated [audit](audit.md#again-and-again) serves its newest result on a "
-        "port of its own, with `/metrics`, `/healthz` and `/readyz`.\n",
+        "A repeated [audit](audit.md#again-and-again) serves its newest result on its "
+        "own port, which also serves `/metrics`, `/healthz` and `/readyz`.\n",
         *_addresses(own, usual),
         "## Objects\n",
-        f"Each time also has a key with the suffix `{SUFFIX}`, which holds the time "
-        f"[as text](web-server.md#times-in-json).\n{_ABOUT_FIGURES}",
+        "For each key that holds a time, a second key with the suffix "
+        f"`{SUFFIX}` holds the same time [as text](web-server.md#times-in-json).\n"
+        f"{_ABOUT_FIGURES}",
         *_objects(schemas),
     ]
     return "\n".join(lines)
@@ -211,7 +213,7 @@ _FIGURES = ("Channel", "Group")
 _REPORTED = "[Figures](figures.md)."
 
 _ABOUT_FIGURES = """\
-In Channel and Group, a figure has the same key as in the report; in other objects, `_` replaces each `.` of this key.
+In the objects Channel and Group, the key of a figure is its key in the [report](figures.md). In other objects, `_` replaces each `.` of this key.
 A key that ends in `_count` holds the number of durations, and a key that ends in `_sum` holds their sum.
 
 Several objects have these keys:

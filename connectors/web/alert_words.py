@@ -134,10 +134,19 @@ HeldObject = TypedDict(
         "channel": Annotated[str, Meta(description="Id of the channel or group.")],
         "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
         "findings": Annotated[
-            int, Meta(description="Number of findings that do not count for `alert`.")
+            int, Meta(description="Number of findings that `alert` does not count.")
         ],
-        "from": Annotated[int, Meta(description="Event time, Unix ms.")],
-        "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
+        "from": Annotated[
+            int,
+            Meta(
+                description="Start of the period in which messages may be missing, "
+                "event time, Unix ms."
+            ),
+        ],
+        "to": Annotated[
+            int,
+            Meta(description="End of the period (inclusive), event time, Unix ms."),
+        ],
     },
 )
 HeldObject.__doc__ = "An alert that is held back because taps may have missed messages."

@@ -33,15 +33,15 @@ Name = Annotated[
 Next = Annotated[
     str | None,
     Meta(
-        description="Value of the parameter `after` that returns the next page; null "
-        "on the last page."
+        description="Value for the parameter `after` in the request for the next "
+        "page; null on the last page."
     ),
 ]
 Holes = Annotated[
     list[list[int]],
     Meta(
-        description="Periods in which the tap may have missed records: begin and end "
-        "of each, Unix ms."
+        description="Start and end of each period in which the tap may have missed "
+        "records, Unix ms."
     ),
 ]
 
@@ -71,8 +71,8 @@ class JobObject(TypedDict):
         error: Why the job failed, in one line; empty if it did not fail.
         retrying: Whether the monitor will restart the job.
         kafka_answered: When Kafka answered last, wall time, Unix ms.
-        topic_missing_since: Wall time, Unix ms, from which the topic has been missing;
-            null if it exists.
+        topic_missing_since: Wall time since which the topic has been missing, Unix ms;
+            null if the topic exists.
         version: Version of the monitor.
         rules: Whether the rules are `compiled` or `interpreted`.
         records: Number of Kafka records that were read since the checkpoint's first
@@ -161,8 +161,9 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: By how much the tap's clock is ahead; null if unknown.
-        channel_count: Number of channels that the tap mirrored lately.
+        clock_offset_ms: How far the tap's clock is ahead of Kafka's clock, ms; null if
+            unknown.
+        channel_count: Number of channels that the tap mirrored in the retention window.
     """
 
     id: Id
@@ -203,8 +204,12 @@ class ViewMinutes(TypedDict):
 SpanObject = TypedDict(
     "SpanObject",
     {
-        "from": Annotated[int, Meta(description="Wall time, Unix ms.")],
-        "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
+        "from": Annotated[
+            int, Meta(description="Start of the period, wall time, Unix ms.")
+        ],
+        "to": Annotated[
+            int, Meta(description="End of the period (exclusive), wall time, Unix ms.")
+        ],
         "verdict": str,
         "reason": Annotated[
             str, Meta(description="Reason of the verdict, as one word.")
@@ -217,8 +222,12 @@ VerdictsPage = TypedDict(
     "VerdictsPage",
     {
         "id": Id,
-        "from": Annotated[int, Meta(description="Wall time, Unix ms.")],
-        "to": Annotated[int, Meta(description="Wall time, Unix ms, exclusive.")],
+        "from": Annotated[
+            int, Meta(description="Start of the period, wall time, Unix ms.")
+        ],
+        "to": Annotated[
+            int, Meta(description="End of the period (exclusive), wall time, Unix ms.")
+        ],
         "minutes": Annotated[
             dict[str, int], Meta(description="Number of minutes with each verdict.")
         ],
@@ -283,7 +292,9 @@ def minutes_type(kind: AnyKind) -> type:
         growth | None,  # type: ignore[valid-type]
         Meta(description="Null if the values before the interval are unknown."),
     ]
-    begin = Annotated[int, Meta(description="Event time, Unix ms.")]
+    begin = Annotated[
+        int, Meta(description="Start of the interval, event time, Unix ms.")
+    ]
     interval = record(f"{name}Interval", {"begin": begin, "figures": figures})
     fields = {"intervals": list_of(interval)}
     return extended(f"{name}Minutes", ViewMinutes, fields)

@@ -107,10 +107,11 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     """Return the routes of the API."""
 
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
-        """Return a page of channels or groups; `id` or `key` selects a single one.
+        """Return a page of channels or groups.
 
-        `/api/v1/channels` adds the state of the job, and lists the channels with the
-        most severe verdicts first. The list under `/api/v1/views` is sorted by name.
+        `id` or `key` selects a single channel or group. `/api/v1/channels` adds the
+        state of the job, and lists the channels with the most severe verdicts first.
+        The list under `/api/v1/views` is sorted by id.
         """
         place = query.place(_ViewPlace)
         is_root = "prefix" not in request.path_params

@@ -35,9 +35,10 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
     thread = CapacityLimiter(1)
 
     async def readyz(request: Request) -> Response:
-        """Answer with status 200 while figures are complete and fresh, else with 503.
+        """Answer with status 200 if the figures are complete and fresh, else with 503.
 
-        The text of a 503 has the reason, unless the request lacks a required login.
+        The text of a 503 contains the reason. If a login is required and the request
+        has none, the text omits the reason.
         """
         # A thread runs `obstacle`, because `obstacle` may read all channels.
         if why := await to_thread.run_sync(obstacle, limiter=thread):

@@ -70,7 +70,10 @@ class Metrics:
         return Operation("/metrics", self.answer, form=MetricsQuery)
 
     async def answer(self, request: Request) -> Response:
-        """Return metrics as Prometheus text, or as OpenMetrics if `Accept` asks."""
+        """Return metrics as Prometheus text.
+
+        If the request's header `Accept` names OpenMetrics, return OpenMetrics instead.
+        """
         wanted = _Wanted(
             ",".join(request.headers.getlist("accept")),
             tuple(request.query_params.getlist("name[]")),

@@ -47,7 +47,8 @@ class ViewQuery:
 
     Attributes:
         id: Id of the channel or group.
-        key: 16 hexadecimal digits in place of an id that is too long for an address.
+        key: Key of 16 hexadecimal digits that replaces an id. It is required if the id
+            is too long for an address or contains hidden characters.
     """
 
     id: str | None = None
@@ -80,8 +81,8 @@ class IncidentSelection(ViewQuery):
 
     Attributes:
         kind: Return only incidents of this kind.
-        since: Return only incidents that were found at this event time (Unix ms) or
-            later, and all incidents that have not ended.
+        since: Return only incidents that have not ended, or that were found at this
+            event time (Unix ms) or later.
         standing: Whether to return only incidents that have not ended.
     """
 

@@ -89,12 +89,12 @@ class Planning(TypedDict):
         computed: When the forecasts were computed, wall time, Unix ms.
         problem: Why the newest computation failed; empty if it succeeded.
         days: Number of days that forecasts cover.
-        interval: Probability with which a value lies in its interval, percent.
+        interval: Probability that a value is between `low` and `high`, percent.
         total: Forecast of the sum over all channels or groups.
-        without_forecast: Channels or groups that have no forecast, except those that
-            `not_computed` counts.
-        not_computed: Number of channels or groups for which no forecast is computed,
-            because a limit on their number is reached.
+        without_forecast: Channels or groups that have no forecast. The list omits the
+            channels or groups that `not_computed` counts.
+        not_computed: Number of channels or groups that have no forecast because the
+            number of forecasts is limited.
     """
 
     clock: Clock
@@ -114,7 +114,8 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
         """Return a page of the hours in which a figure changed, oldest first.
 
-        An hour has each counter's last value and each gauge's maximum in this hour.
+        Each entry has the last value of each counter and the maximum of each gauge in
+        the hour.
         """
         place = query.place(_HourPlace)
         snapshot = read_figures(sources)
@@ -143,10 +144,10 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def planning(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
-        """Return a page of the newest forecasts, sorted by name.
+        """Return a page of the newest forecasts, sorted by id.
 
-        The forecast of a selected channel or group has a value for each day. Without a
-        selection, each forecast has only the value for the next seven days.
+        If the request selects a channel or group, its forecast has a value for each
+        day. Otherwise, each forecast has only the value for the next seven days.
         """
         place = query.place(Reference)
         snapshot = read_figures(sources)

@@ -82,7 +82,7 @@ class NoTrace(Refusal):
 
 
 class TracesBusy(Refusal):
-    """This client or too many other clients are already waiting for a trace."""
+    """This client already waits for a trace, or too many other clients do."""
 
     status = 429
     message = "the monitor is making another trace: try again in a few seconds"

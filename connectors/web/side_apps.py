@@ -25,12 +25,12 @@ class AuditObject(TypedDict):
         ended_ms: Wall time at which the audit ended, Unix ms.
         is_complete: Whether the mirror has all messages.
         missing_here: Number of messages that the mirror still lacks.
-        missing_there: Number of messages of the mirror that the other side lacks.
+        missing_there: Number of messages that the mirror has and the other side lacks.
         missing_before_begin: Number of messages in `missing_here` that are older than
             the mirror's first message.
         mirror_begin_ms: Time of the mirror's first message, Unix ms.
-        newest_missing_ms: By channel id, time of the newest message that the mirror
-            lacks, Unix ms.
+        newest_missing_ms: Time of the newest message that the mirror lacks, for each
+            channel id, Unix ms.
     """
 
     ended_ms: int | None

@@ -20,7 +20,7 @@ _RANK = {verdict: rank for rank, verdict in enumerate(words.VERDICTS)}
 
 
 class Level(enum.StrEnum):
-    """Severity of the overall verdict. On the page, each severity has a colour."""
+    """Severity of the overall verdict. The status page gives each severity a colour."""
 
     STARTING = "starting"
     FINE = "fine"

@@ -260,13 +260,13 @@ def verdict_entries(
         Family(metric, MetricKind.GAUGE, text, ("verdict",), samples, summable=False),
         Figure(
             "verdict",
-            f"Health of the {one}, without regard to its taps.",
+            f"Health of the {one}, as one word.",
             Unit.WORD,
             report=("verdict",),
         ),
         Figure(
             "verdict_reason",
-            "Reason of the verdict; if several reasons hold, the first.",
+            "First reason, in the order of docs/figures.md, whose condition holds.",
             Unit.WORD,
             report=("reason",),
         ),

@@ -211,13 +211,13 @@ class IncidentObject(TypedDict):
         found: When the monitor found the problem.
         ended: When the incident ended; null if it has not ended.
         lacking: Participants that are known to lack the message, each with the time
-            of the first frame that showed this.
+            of the first frame that showed the lack.
         lacking_others: Number of participants that are known to lack the message, but
             are not in `lacking`.
         named_by: If the message is lost, participants whose causal history named it.
         waku_hash: Waku hash of the first copy, as `0x` and 64 digits; null if unknown.
-        retrieval_hint: Retrieval hint that a causal history gives for the message, in
-            hexadecimal digits; null if it gives none.
+        retrieval_hint: Retrieval hint of the message from a causal history, in
+            hexadecimal digits; null if no hint is known.
         tap_hole: Whether every tap of the channel had a capture gap during the
             incident.
         why: The reason of the incident in one sentence, with the rule's time limits.

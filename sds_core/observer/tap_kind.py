@@ -26,7 +26,7 @@ TAP_FIGURES = FigureTable(
         ),
         Figure(
             "missing_records",
-            "Sequence numbers of the tap that never arrived.",
+            "Number of the tap's sequence numbers that never arrived.",
             report=("missing_records",),
             series=(counter("sds_tap_missing_records_total").of(),),
         ),

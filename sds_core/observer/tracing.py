@@ -65,7 +65,7 @@ class Step(msgspec.Struct, frozen=True):
         text: What happened, without the names of participants.
         by: Participant that the step concerns; empty if no participant is known.
         to: Receiving peer, if the protocol has peers.
-        tap: Tap that captured the step; empty for a conclusion of the view.
+        tap: Tap that captured the step; empty for a conclusion of the monitor.
         names: Participants whose names are shown after the text.
     """
 
@@ -94,7 +94,7 @@ class Person(msgspec.Struct):
         lacked_ms, lacked_last_ms: Times of the participant's first and latest frame
             whose filter lacks the message. Frames before `appeared_ms` do not count.
         requests: Number of the participant's repair requests for the message.
-        outcomes: Conclusions of the view about the participant, in order of time.
+        outcomes: Conclusions about the participant, in order of time.
     """
 
     name: str

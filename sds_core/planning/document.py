@@ -21,8 +21,8 @@ class OutlookObject(TypedDict):
     """Forecast of one figure.
 
     Attributes:
-        past: Mean or maximum of the last seven days of the history.
-        week: Mean or maximum of the next seven days.
+        past: Mean of the last seven days of the history (maximum for peak figures).
+        week: Mean of the next seven days (maximum for peak figures).
         before: Values of the last days of the history, oldest first.
         days: Forecast of each future day.
     """

@@ -26,7 +26,7 @@ class ConclusionObject(TypedDict):
     Attributes:
         at_ms: Event time, Unix ms.
         figure: Figure that counts the conclusion; null if no figure does.
-        section: Section of docs/figures.md that defines the rule.
+        section: Section of docs/figures.md with the rule of the conclusion.
         text: The conclusion in words.
         names: Participants that the conclusion concerns.
     """
@@ -62,8 +62,8 @@ class TraceObject(TypedDict):
     """What happened to a message (docs/trace.md).
 
     Attributes:
-        schema: Version of the document; it increases if a field changes its meaning or
-            is removed.
+        schema: Version of this object's format; the version increases if a field
+            changes its meaning or is removed.
         protocol: Protocol of the channel.
         channel: Id of the channel or group.
         message_id: Id of the message.

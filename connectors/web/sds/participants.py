@@ -48,11 +48,12 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        heard: When the participant was last heard, event time, Unix ms.
+        heard: Time of the participant's latest first copy, event time, Unix ms.
         lacks: Number of messages that the participant lacks now.
-        lacks_since: Event time, Unix ms, from which the participant lacks a message.
-        undelivered: Number of messages that the participant still lacks after their
-            deadline.
+        lacks_since: Event time of the first frame that showed the lack of a message
+            that the participant still lacks, Unix ms; null if it lacks no message.
+        undelivered: Number of messages that the participant lacks and whose deadline
+            has passed.
         delivered: Number of successful deliveries to the participant.
         failed: Number of failed deliveries to the participant.
         delivered_ratio: Share of successful deliveries among the ended deliveries to
@@ -75,7 +76,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel. Those that lack the most messages come first."""
+    """Participants of a channel, with the most undelivered messages first."""
 
     id: Id
     channel_name: Name
@@ -92,7 +93,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
         """Return a channel's participants.
 
-        Participants that lack the most messages come first.
+        The participants are in descending order of `undelivered`, then of `lacks`.
         """
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)

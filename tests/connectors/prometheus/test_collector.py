@@ -108,7 +108,7 @@ def test_text_of_every_type_of_metric_is_exact() -> None:
             # HELP sds_oldest_unacknowledged_timestamp_seconds Event time of the oldest message in flight.
             # TYPE sds_oldest_unacknowledged_timestamp_seconds gauge
             sds_oldest_unacknowledged_timestamp_seconds{channel="chat"} 1.786276990119e+09
-            # HELP sds_tap_missing_records_total Sequence numbers of the tap that never arrived.
+            # HELP sds_tap_missing_records_total Number of the tap's sequence numbers that never arrived.
             # TYPE sds_tap_missing_records_total counter
             sds_tap_missing_records_total{observer="tap"} 3.0
             # HELP sds_monitor_build_info Version of the monitor, and whether its rules run compiled or interpreted.
