@@ -184,9 +184,12 @@ SECTIONS = (
     Section(
         "Undelivered messages",
         "This table counts pairs of a message and a participant who uses the message's "
-        "dialect.\nA pair counts if the participant still lacked the message 300 s "
-        "after its frames first showed this.\n"
-        "If the participant was absent for longer, the 300 s begin at its return.",
+        "dialect.\nA pair counts if the participant still lacks the message after "
+        "300 s.\n"
+        "The 300 s begin when a frame of the participant first shows that it lacks the "
+        "message.\n"
+        "If the participant is absent for more than 300 s after this frame, the 300 s "
+        "begin when it returns.",
         (
             Column("found", "", lambda f: f.undelivered.found),
             Column(
@@ -228,8 +231,8 @@ SECTIONS = (
     Section(
         "Deliveries",
         "This table counts pairs of a message and a participant.\n"
-        "The name of a column has the monitor's outcome, then the transmission that "
-        "really arrived: the first, a later one, or none.\n"
+        "Each column name gives the outcome that the monitor reports, then the "
+        "transmission that really arrived: the first, a later one, or none.\n"
         "The outcome *lost* includes losses that were retracted.\n"
         "If a missed message arrives before the participant's next frame, the pair "
         "counts in the column *first pass, later*.",
@@ -320,8 +323,8 @@ SECTIONS = (
             ),
             Column(
                 "unacknowledged",
-                "messages reported as unacknowledged, which only the sender had by the "
-                "deadline",
+                "messages reported as unacknowledged. By the deadline, only the sender "
+                "had them",
                 lambda f: f.acknowledgements.silent,
             ),
             Column(
@@ -335,7 +338,8 @@ SECTIONS = (
     Section(
         "Repairs and retries",
         "This table counts rebroadcasts.\n"
-        "The name of a column has the monitor's cause, then the real cause.\n"
+        "Each column name gives two causes of the rebroadcasts: the cause that the "
+        "monitor reports, then the real cause.\n"
         "If the tap missed the request, the monitor counts a repair as a retry.",
         (
             Column(

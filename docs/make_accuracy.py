@@ -246,8 +246,9 @@ def _causes(results: Results) -> Grid:
 
     return Grid(
         "Likely causes",
-        f"This table counts the [causes](figures.md#causes) that the monitor states "
-        "every ten seconds, "
+        "Every ten seconds, the simulation records the [causes](figures.md#causes) "
+        "that the monitor states.\n"
+        "This table counts these statements, "
         f"with the seeds 1 to {min(results.seeds, _CAUSE_SEEDS)}.\n"
         "A statement is right if the scenario produces this cause and the statement "
         "is true.",

@@ -40,7 +40,8 @@ Versions: sds-monitor {version}, numpy {numpy}; with these versions, the figures
 
 Each simulation has a [truth file](simulator.md#the-truth-file), with the figures that a correct monitor reports.
 In all simulations, {differing} figures of the reports differ from the truth file.
-Channels had the verdict `blind` for {blind} minutes although one of their taps had no capture gap.
+The verdict `blind` is wrong if a tap of the channel had no capture gap.
+Summed over all channels, this verdict was wrong for {blind} minutes.
 """  # noqa: E501 - one sentence per line
 
 
@@ -61,12 +62,12 @@ SECTIONS = (
             Column("redundant", "", _repair("redundant")),
             Column(
                 "old repairs",
-                "repairs that a tap saw, of messages more than an hour old",
+                "repairs of messages more than an hour old; a tap saw these repairs",
                 lambda f: f.old_repairs,
             ),
             Column(
                 "sync repairs",
-                "repairs that a tap saw, of sync frames",
+                "repairs of sync frames; a tap saw these repairs",
                 lambda f: f.sync_repairs,
             ),
             Column(

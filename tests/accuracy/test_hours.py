@@ -74,4 +74,4 @@ def test_page_lists_these_scenarios_and_no_difference() -> None:
     for name in HOURS:
         assert f"| {name} |" in page
     assert "no figures of the reports differ" in page
-    assert "Channels had the verdict `blind` for 0.0 minutes although" in page
+    assert "this verdict was wrong for 0.0 minutes" in page
