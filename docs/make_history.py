@@ -49,27 +49,27 @@ history/channel_minutes/day=2026-08-10/0000000000.parquet
 history/channel_verdicts/day=2026-08-10/0000000000.parquet
 ```
 
-The day is the UTC day of the field `found` or `minute`, which has wall time for verdicts, and event time otherwise.
+The day is the UTC day of the field `found` (incidents) or `minute` (the other tables). In `channel_verdicts`, the field contains wall time; in the other tables, it contains event time.
 A file is complete when it appears, and never changes; files whose names begin with a dot are unfinished or about to be deleted.
 
-The files of a day are merged if the day has more than {file_limit} files, or has several files of which the last is {quiet_minutes} minutes old.
-The merged file has only the valid row of each key; a crash during a merge loses no rows, but may duplicate some rows.
+The files of a day are merged if the day has more than {file_limit} files, or if it has at least two files and the newest file is more than {quiet_minutes} minutes old.
+The merged file has only the [valid row](#keys-and-duplicates) of each key; a crash during a merge loses no rows, but may duplicate some rows.
 Expired days are deleted as a whole, even if some of their incidents have not ended.
 
 ## Keys and duplicates
 
 **If several rows have the same key, the row with the greatest `told` is valid.**
-The monitor may write a row more than once: rows with the same key and the same `told` are equal.
+The monitor may write the same row more than once, so rows with the same key and the same `told` are identical duplicates.
 Each change of an incident adds a complete row.
 
 A minute's figures are totals from the checkpoint's first batch to the end of the minute.
 A minute without a change has no row: the preceding row applies.
 To get the figures between two minutes, subtract the earlier row from the later row, including the buckets of histograms.
-If a forgotten channel has returned, its totals begin again at 0.
+If a [forgotten](figures.md#forgotten-channels) channel returns, its totals begin again at 0.
 
 A [shown verdict](figures.md#verdict-over-time) applies from its minute until the next row of the channel, at most until the end of the day (UTC).
-If a channel has no row in a day, it was not watched on that day.
-The newest row of a channel applies at most until the monitor's last minute.
+If a channel has no row on a day, the channel was not watched on that day.
+The newest row of a channel applies at most until the last minute in which the monitor ran.
 
 ## Query
 
@@ -134,13 +134,13 @@ GROUP BY channel, hour
 ORDER BY channel, hour;
 ```
 
-The query also reads days before the two days, because each channel's first row is compared with the channel's previous row.
+The query also reads the days before these two days, because it compares each channel's first row of the two days with the channel's previous row.
 If a channel has no earlier row, the channel's figures begin at 0.
 If a [forgotten](figures.md#forgotten-channels) channel has returned and its totals are smaller than before, the channel's figures begin at 0 too.
-If earlier rows of a channel have expired, the channel's first hour includes the expired figures, so query only days after the oldest stored day.
+If earlier rows of a channel have expired, the query counts the figures of the expired rows in the channel's first hour. So query only days after the oldest stored day.
 If a file disappears during your query because of a merge, repeat the query.
 
-This query returns for how many minutes of two days a channel had each [shown verdict](figures.md#verdict-over-time):
+For each channel and each [shown verdict](figures.md#verdict-over-time), this query returns the number of minutes of two days in which the channel had this verdict:
 
 ```sql
 WITH latest AS (
@@ -196,13 +196,13 @@ The Kafka topics have the same rows as the files:
 | value | JSON object with the fields below; times in Unix milliseconds |
 | timestamp | wall time at which the record was written |
 
-If a topic does not exist, the monitor creates it with compaction (the newest row of each key stays) and a retention of {retention_days} days; the monitor does not change existing topics.
+If a topic does not exist, the monitor creates it with compaction (the newest row of each key stays) and a retention of `--history-days` ({retention_days} days by default). The monitor does not change existing topics.
 
 ## Fields
 
 Fields without a type are int64.
-New releases only add fields; in older rows, these are null.
-[figures.md](figures.md) defines the fields that are called *figures* below; there, names have `.` in place of `_`.
+New releases only add fields. In rows of older releases, the added fields are null.
+If the meaning of a field below is *Figures*, [figures.md](figures.md) defines the field. Some names there have `.` in place of `_`, such as `bytes.content` for `bytes_content`.
 Each table also has the sequence number [`told`](#keys-and-duplicates).
 
 Each histogram has three fields, whose names end in:
@@ -211,21 +211,27 @@ Each histogram has three fields, whose names end in:
 - `_sum`: the sum of the durations in milliseconds;
 - `_buckets` (list<int64>): the number of durations in each bucket, not cumulative, with the inclusive upper bounds {bounds} ms and a last, open bucket.
 
-Groups of MVDS have the tables `group_incidents` (fields of `incidents`), `group_verdicts` (fields of `channel_verdicts`) and `group_minutes`.
+Groups of MVDS have the tables `group_incidents` (with the same fields as `incidents`), `group_verdicts` (with the same fields as `channel_verdicts`) and `group_minutes`.
 In the tables of groups, `channel` is the group; the topics of these tables are `sds.incidents.groups`, `sds.channel-verdicts.groups` and `sds.channel-minutes.groups`.
 """  # noqa: E501 - one sentence per line
 
 _TABLES = (
-    (INCIDENTS, INCIDENTS_TOPIC, "one for each new or changed incident"),
+    (
+        INCIDENTS,
+        INCIDENTS_TOPIC,
+        "one for each new incident and for each change of an incident",
+    ),
     (
         CHANNEL_MINUTES,
         MINUTES_TOPIC,
-        "one for each minute of event time in which a channel's figures changed",
+        "one for each channel and each minute of event time in which the channel's "
+        "figures changed",
     ),
     (
         CHANNEL_VERDICTS,
         VERDICTS_TOPIC,
-        "one for each minute of wall time in which a channel's shown verdict changed",
+        "one for each channel and each minute of wall time in which the channel's "
+        "shown verdict changed; also one for the first minute of each day (UTC)",
     ),
 )
 

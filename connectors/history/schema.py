@@ -214,8 +214,8 @@ def _incidents_schema(names: Names) -> pa.Schema:
         _field(
             "lacking_others",
             pa.int64(),
-            "Number of further participants that lack the message: `lacking` names "
-            "the first 100.",
+            "Number of participants that lack the message and are not in `lacking`, "
+            "which names only the first 100.",
         ),
         _field(
             "named_by",
@@ -226,7 +226,8 @@ def _incidents_schema(names: Names) -> pa.Schema:
             "waku_hash",
             pa.string(),
             "Waku hash of the first copy: `0x` and 64 hexadecimal digits; null if "
-            "no tap saw the message or the tap wrote no hash.",
+            "no tap saw the message, or if the tap's record of the first copy has no "
+            "hash.",
         ),
         _field(
             "retrieval_hint",

@@ -160,7 +160,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
             "sds_alert_held_back",
             MetricKind.GAUGE,
             "Findings that do not count for an alert, because taps or the mirror may "
-            "have missed messages; absent if no alert is held back.",
+            "have missed messages; present only while they hold the alert back.",
             ("channel", "alert", "reason"),
             _by_view(
                 lambda views: (
@@ -207,7 +207,7 @@ def snapshot_metrics(kinds: Iterable[AnyKind]) -> list[Metric[Snapshot]]:
         one_sample(
             "sds_monitor_event_time_lag_seconds",
             "Newest record time minus the watermark of the newest batch; while Kafka "
-            "does not answer, it grows with time.",
+            "does not answer, the difference grows with time.",
             lambda s: s.job.event_time_lag_seconds,
         ),
         one_sample(

@@ -91,8 +91,12 @@ def plan_metrics(kind: AnyKind) -> list[Metric[Forecast]]:
     if not measures_of(kind.published).gauges:
         return figures
     times = (
-        ("limit", "by which half of the possible futures reach", "at_ms"),
-        ("limit_earliest", "at which the earliest forecast reaches", "earliest_ms"),
+        ("limit", "by which half of the simulated futures reach", "at_ms"),
+        (
+            "limit_earliest",
+            "by which 10 % of the simulated futures reach",
+            "earliest_ms",
+        ),
     )
     return [
         *figures,

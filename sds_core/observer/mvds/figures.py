@@ -65,8 +65,8 @@ _PAYLOADS = counter(
 _RECORDS = counter("mvds_records_total", "Records by type.", "type")
 _BYTES = counter(
     "mvds_bytes_total",
-    'Bytes by type of record; type "other", only in group "unknown", has the bytes '
-    "outside of records.",
+    'Bytes by type of record; type "other" counts the bytes outside of records, and '
+    'only group "unknown" has this type.',
     "type",
 )
 _RETRANSMISSIONS = counter(
@@ -189,8 +189,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "ack_latency",
-        "Time from a sender's first MESSAGE to a receiver until this receiver first "
-        "acknowledges it to this sender.",
+        "Time from the first MESSAGE that a sender sends to a receiver until this "
+        "receiver first acknowledges the message to this sender.",
         Unit.DURATIONS,
         report=("ack_latency_ms",),
         series=(histogram("mvds_ack_latency_seconds").of(),),
@@ -257,8 +257,8 @@ _DELIVERIES = under(
     ),
     Figure(
         "sends_messages",
-        "MESSAGEs to a receiver before the receiver's first acknowledgement of the "
-        "message.",
+        "MESSAGEs that were sent to a receiver before the receiver first acknowledged "
+        "the message.",
         report=("sends.messages",),
         series=(counter("mvds_sends_until_delivery_total").of(),),
     ),
@@ -329,14 +329,14 @@ _HEALTH = (
     ),
     Figure(
         "remembered_evicted",
-        "Entries that a limit removed early from the memory of a view; only group "
-        '"unknown" has this count.',
+        "Entries that were removed early from the memory of a view, because a limit "
+        'was reached; only group "unknown" has this count.',
         series=(counter("mvds_remembered_evicted_total").of(),),
     ),
     left_out_counter(
         "mvds_left_out_total",
-        "Entries that limits discarded, in large groups or hostile traffic; only "
-        'group "unknown" has this count.',
+        "Entries that were discarded because of a limit, in large groups or hostile "
+        'traffic; only group "unknown" has this count.',
         LeftOut,
     ),
 )

@@ -84,7 +84,8 @@ ENTRIES = under(
     ),
     Figure(
         "unacknowledged",
-        "Messages that others could have acknowledged by their deadline, but did not.",
+        "Messages that were not acknowledged by their deadline, although another "
+        "participant could have acknowledged them.",
         report=("unacknowledged",),
         series=(counter("sds_messages_unacknowledged_total").of(),),
         heading="Unacknowl\N{SOFT HYPHEN}edged",
@@ -93,8 +94,8 @@ ENTRIES = under(
     ),
     Figure(
         "unwitnessed",
-        "Messages that could not be confirmed by their deadline, because no other "
-        "participant spoke: not a fault.",
+        "Messages that were not acknowledged by their deadline, because no other "
+        "participant could have acknowledged them; this is not a fault.",
         report=("unwitnessed",),
         series=(counter("sds_messages_unwitnessed_total").of(),),
         heading="Nobody else spoke",

@@ -17,7 +17,7 @@ from sds_core.observer.figures import (
 
 _CLOSED = counter(
     "sds_dependency_gaps_closed_total",
-    "Missing dependencies that ended, by outcome.",
+    "Missing dependencies that arrived or reached their deadline, by outcome.",
     "outcome",
 )
 

@@ -26,12 +26,14 @@ ENTRIES = (
     ),
     Figure(
         "remembered_evicted",
-        "Entries that a limit removed early from a channel's memory.",
+        "Entries that were removed early from a channel's memory, because a limit was "
+        "reached.",
         series=(counter("sds_remembered_evicted_total").of(),),
     ),
     left_out_counter(
         "sds_left_out_total",
-        "Entries that limits discarded; only hostile traffic reaches these limits.",
+        "Entries that were discarded because of a limit; only hostile traffic reaches "
+        "these limits.",
         LeftOut,
     ),
 )

@@ -21,8 +21,8 @@ _RESPONSES = counter(
 )
 _TIMING = counter(
     "sds_repair_timing_total",
-    "Responses and participants' first requests, checked against the times that SDS-R "
-    "derives from hashes.",
+    "Repair responses, and each participant's first repair request for an id, checked "
+    "against the times that SDS-R derives from hashes.",
     "step",
     "conformant",
 )
