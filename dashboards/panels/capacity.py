@@ -117,7 +117,7 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Bytes by part",
         "Bytes of frames per second, by part of the frame. Every frame contains a "
-        "whole bloom filter, so the filter is most of a frame with a short message.",
+        "whole bloom filter. If a message is short, the filter is most of its frame.",
         per_second(_BYTES, CHANNELS, "{{part}}"),
         unit="Bps",
         stacked=True,
@@ -131,7 +131,8 @@ _TRAFFIC: list[Panel] = [
     lines(
         "Frames by kind",
         "Frames per second, by kind and dialect. Quiet channels send sync frames as "
-        "heartbeats. If content frames are few, many sync frames are overhead.",
+        "heartbeats. If a channel sends few content frames but many sync frames, most "
+        "of its frames are overhead.",
         per_second("sds_frames_total", CHANNELS, "{{kind}} {{dialect}}"),
         unit="pps",
         stacked=True,
@@ -144,8 +145,9 @@ _TRAFFIC: list[Panel] = [
     ),
     lines(
         "Copies",
-        "Rebroadcasts per second by cause, and replicas per second. Replicas are "
-        "copies of one broadcast from several taps. Replicas cost the network nothing.",
+        "Rebroadcasts per second by cause, and replicas per second. If several taps "
+        "capture the same broadcast, each copy after the first is a replica. Replicas "
+        "cost the network nothing.",
         per_second("sds_rebroadcasts_total", CHANNELS, "{{cause}}"),
         per_second("sds_replicas_total", CHANNELS, "replicas"),
         unit="pps",
@@ -157,14 +159,15 @@ _PARTICIPANTS: list[Panel] = [
     lines(
         "Participants by channel",
         "Number of participants that sent a frame in the last ten minutes. Shows the "
-        "ten channels with the highest values. Filters, requests and answers grow "
-        "with the number of senders.",
+        "ten channels with the highest values. More senders fill the filters faster, "
+        "and cause more repair requests and answers.",
         _greatest("sds_channel_participants"),
     ),
     lines(
         "Messages per epoch",
         "Messages and retries that the busiest participant of a channel sent in the "
-        "last epoch of ten minutes. Shows the ten channels with the highest values.",
+        "previous epoch of ten minutes. Shows the ten channels with the highest "
+        "values.",
         _greatest("sds_epoch_messages_max"),
     ),
     ratios(
@@ -210,8 +213,8 @@ _FILTERS: list[Panel] = [
     channel_rows(
         "When filters pass 1 %",
         "Channels in order of the false-positive rate of their fullest filter, the "
-        "highest rate first. If the filter grows, a date shows when its rate passes 1 "
-        "%.",
+        "highest rate first. The column 'Passes 1 %' shows when this rate passes 1 %, "
+        "if the filter continues to grow as it does now.",
         Column(
             "False positives",
             queries.worst(
@@ -273,9 +276,10 @@ _OWN_LIMITS: list[Panel] = [
     ),
     lines(
         "Entries evicted by channel",
-        "Entries that the monitor evicted from memory early because a channel reached "
-        "its memory limit, per graph step. Shows the ten channels with the highest "
-        "values. If a value is above 0, the channel's figures are too low.",
+        "Number of entries that the monitor evicted from memory per graph step. If a "
+        "channel reaches its memory limit, the monitor evicts entries of this channel "
+        "early. Shows the ten channels with the highest values. If a value is above 0, "
+        "the channel's figures are too low.",
         _ten_worst(
             queries.increase("sds_remembered_evicted_total", CHANNELS, "channel"),
             is_per_step=True,

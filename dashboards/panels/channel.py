@@ -94,11 +94,12 @@ _NOW: list[Panel] = [
     ),
     lines(
         "Findings that do not count",
-        "Findings in the last ten minutes, such as lost messages, that count and that "
-        "do not. If the taps or the mirror may have caused a finding, it does not "
-        "count. While the "
-        "monitor holds back an alert because of a capture gap, the line 'held back' is "
-        "above 0. The status page shows why the monitor holds back the alert.",
+        "Number of findings, such as lost messages, in the last ten minutes. If the "
+        "taps or the mirror may have caused a finding, it does not count. The panel "
+        "shows a kind of findings only if some findings of this kind do not count. "
+        "While the monitor holds back an alert because of a capture gap, the line "
+        "'held back' is above 0. The status page shows why the monitor holds back the "
+        "alert.",
         *(
             Query(queries.or_else(queries.total(metric, CHANNEL)), legend)
             for metric, legend in (
@@ -230,8 +231,8 @@ _GAPS: list[Panel] = [
 _REPAIR: list[Panel] = [
     lines(
         "Repair requests",
-        "Repair requests per second. Requests 'for received' are useless, because the "
-        "requester's own filter already contains the message.",
+        "Repair requests per second. The line 'for received' shows useless requests: "
+        "the requester's own filter already contains the message.",
         per_second("sds_repair_requests_total", CHANNEL, "requests"),
         per_second("sds_repair_requests_for_received_total", CHANNEL, "for received"),
         unit="reqps",
@@ -280,8 +281,9 @@ _TRAFFIC: list[Panel] = [
     ),
     lines(
         "Copies",
-        "Rebroadcasts per second by cause, and replicas per second. Replicas are "
-        "copies of one broadcast from several taps. Replicas are harmless.",
+        "Rebroadcasts per second by cause, and replicas per second. If several taps "
+        "capture the same broadcast, each copy after the first is a replica. Replicas "
+        "are harmless.",
         per_second("sds_rebroadcasts_total", CHANNEL, "{{cause}}"),
         per_second("sds_replicas_total", CHANNEL, "replicas"),
         unit="pps",
