@@ -54,12 +54,12 @@ def _verdict_counts() -> list[Query]:
 def _verdicts() -> Panel:
     panel = figure(
         "Channels by verdict",
-        "Number of channels by their verdict on the last ten minutes. Failing: "
-        "messages were lost, or too many messages were not acknowledged in time. "
-        "Blind: the taps miss records, so the monitor cannot judge the channel. "
+        "Number of channels with each verdict. A verdict covers the last ten minutes. "
+        "Failing: messages were lost, or too many messages were not acknowledged in "
+        "time. Blind: the taps miss records, so the monitor cannot judge the channel. "
         "Degraded: the channel has smaller problems, such as missing messages or "
-        "unanswered repair requests. Quiet: no participant writes messages, which is "
-        "not a fault.",
+        "unanswered repair requests. Quiet: no participant writes messages. This "
+        "verdict is not a fault.",
         *_verdict_counts(),
         width=14,
         absent="no figures",
@@ -105,10 +105,12 @@ _MUTED = select("sds_channel_muted_until_timestamp_seconds", JOB)
 _FIGURES: list[Panel] = [
     figure(
         "Is everything fine?",
-        "'Everything is fine' means that the monitor runs, Kafka answers, and figures "
-        "are at most a minute old. Also, at least one channel has a verdict, and no "
-        "channel is failing or blind. Muted channels do not count. 'No figures' "
-        "is as bad as 'Look below', because no monitor is watching.",
+        "'Everything is fine' means that the monitor runs, Kafka answers, the "
+        "monitor's clock is not wrong, and figures are at most a minute old. It also "
+        "means that at least one channel or group has a verdict, and that no channel "
+        "or group is failing or blind. Muted channels and groups do not count. 'No "
+        "figures' is as bad as 'Look below', because Prometheus receives no figures "
+        "from the monitor.",
         queries.or_else(f"min({select('sds_monitor_ok', JOB)})", -1),
         width=6,
         mappings=colours.texts(
@@ -130,18 +132,20 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Messages lost",
-        "Number of messages in the chosen range that other messages name, but only the "
-        "sender has. A lost message that arrives later does "
-        "not count. Investigate any value above 0.",
+        "Number of messages in the chosen range that only the sender has, although "
+        "other messages list them as dependencies. A lost message that arrives later "
+        "does not count. Investigate any value above 0.",
         queries.or_else(queries.lost_messages(JOB)),
         steps=colours.ANY_IS_BAD,
         link=Link("Incidents", status_page("/incidents")),
     ),
     figure(
         "Deliveries lost",
-        "Number of deliveries in which the participant still lacked the message after "
-        "five minutes. If the message arrives later, the delivery does not "
-        "count. A single disconnected participant can lack many messages.",
+        "Number of lost deliveries in the chosen range. A delivery is a pair of a "
+        "message and a participant. The delivery is lost if the participant still "
+        "lacks the message after five minutes. If the message arrives later, the "
+        "delivery does not count. A single disconnected participant can lack many "
+        "messages.",
         queries.or_else(queries.lost_deliveries(JOB)),
         steps=colours.ANY_IS_BAD,
         link=Link("Incidents", status_page("/incidents")),
@@ -183,11 +187,11 @@ _FIGURES: list[Panel] = [
 
 _WORST_CHANNELS = channel_rows(
     "Channels, worst first",
-    "Every channel with a label of its own, the worst verdict first. The table omits "
-    "channels beyond the cardinality limit. The name links to the channel's "
-    "dashboard. The id links to the channel's status page, which shows message ids. "
-    "Counts cover the chosen range. If the used error budget is above 100 %, more "
-    "deliveries failed than the channel's SLO allows.",
+    "All channels that have their own label. The channels with the worst verdicts "
+    "come first. The table omits channels beyond the cardinality limit. The name "
+    "links to the channel's dashboard. The id links to the channel's status page, "
+    "which shows message ids. Counts cover the chosen range. If the used error budget "
+    "is above 100 %, more deliveries failed than the channel's SLO allows.",
     Column(
         "Verdict",
         queries.named(queries.trouble(JOB), JOB),
@@ -229,15 +233,16 @@ _OVER_TIME: list[Panel] = [
     lines(
         "Verdicts",
         "Number of channels by verdict. Red: channels were failing. Purple: channels "
-        "were blind, because the taps missed records; the network may have been fine.",
+        "were blind, because the taps missed records. The network may have worked "
+        "correctly.",
         *_verdict_counts(),
         stacked=True,
     ),
     lines(
         "Lost and unacknowledged",
         "Failures per graph step, by kind. The line 'lost' includes messages that "
-        "arrived later; the line 'retracted' shows only these messages. A message "
-        "counts as lost after five minutes.",
+        "arrived later. The line 'retracted' shows only messages that arrived later. "
+        "A message counts as lost after five minutes.",
         per_step("sds_dependency_gaps_closed_total", JOB, "lost", outcome="lost"),
         per_step("sds_dependency_losses_retracted_total", JOB, "retracted"),
         per_step("sds_deliveries_total", JOB, "deliveries lost", outcome="lost"),
@@ -245,18 +250,20 @@ _OVER_TIME: list[Panel] = [
     ),
     ratios(
         "Eventual delivery and the default SLO",
-        "Share of deliveries that succeeded, over the last hour and now. The dashed "
-        "line is the default SLO. Below this SLO, failures use up the error budget "
-        "too fast. The share can exceed 100 % if the monitor retracts losses that it "
-        "counted earlier.",
+        "Share of deliveries that succeeded. The line 'last hour' shows the share "
+        "over one hour. The line 'now' shows the current share. The dashed line is "
+        "the default SLO. Below this SLO, failures use up the error budget too fast. "
+        "The share can exceed 100 % if the monitor retracts losses that it counted "
+        "earlier.",
         Query(queries.delivered(JOB, window="1h"), "last hour"),
         Query(queries.delivered(JOB), "now"),
         limits=colours.line_at(DEFAULT_SETTINGS.delivery_objective, colours.NEUTRAL),
     ),
     ratios(
         "Timely acknowledgement and the default SLO",
-        f"Share of messages that were acknowledged within {_DEADLINE_S} s, over the "
-        "last hour and now. The dashed line is the default SLO.",
+        f"Share of messages that were acknowledged within {_DEADLINE_S} s. The line "
+        "'last hour' shows the share over one hour. The line 'now' shows the current "
+        "share. The dashed line is the default SLO.",
         Query(queries.acknowledged(JOB, window="1h"), "last hour"),
         Query(queries.acknowledged(JOB), "now"),
         limits=colours.line_at(

@@ -25,8 +25,8 @@ LIMITS: list[Panel] = in_lines(
             "When limits are reached",
             "Channels that may reach one of their limits within 90 days. The earliest "
             "date is the lower bound of the forecast's 80 % interval. If a date is in "
-            "the past, the channel has already reached the limit. The page Planning "
-            "of the status page shows charts of all limits.",
+            "the past, the channel has already reached the limit. For charts of all "
+            "limits, open Planning on the status page.",
             Column(
                 "Earliest",
                 queries.named(f"bottomk(20, {_first('limit_earliest')})", CHANNELS),
@@ -40,8 +40,8 @@ LIMITS: list[Panel] = in_lines(
         ),
         ratios(
             "Headroom of the nearest limits",
-            "The ten limits with the smallest unused shares. If the share is 0, the "
-            "channel has reached the limit.",
+            "Unused share of each limit, for the ten limits with the smallest shares. "
+            "If the share is 0, the channel has reached the limit.",
             Query(queries.named(_NEAREST, CHANNELS), "{{name}} {{limit}}"),
         ),
     ],
@@ -77,8 +77,9 @@ def costs(prefix: str, many: str) -> list[Panel]:
         ),
         figure(
             "Forecasts",
-            f"Number of {many} with and without a forecast. No: usually, the history "
-            "is too short. Not computed: the maximum number of forecasts is reached.",
+            f"Number of {many} with and without a forecast. The value 'no' usually "
+            "means that the history is too short. The value 'not computed' means that "
+            "the maximum number of forecasts is reached.",
             *(
                 Query(queries.total(number, JOB, forecast=kind), kind.replace("_", " "))
                 for kind in kinds
@@ -87,8 +88,8 @@ def costs(prefix: str, many: str) -> list[Panel]:
         figure(
             "Staleness of the forecasts",
             "Time since the monitor last computed the forecasts. A time above two "
-            "hours means that the computation fails. The page Planning of the status "
-            "page shows the reason.",
+            "hours means that the computation fails. For the reason, open Planning on "
+            "the status page.",
             f"time() - {computed}",
             unit="s",
         ),

@@ -62,10 +62,10 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Unacknowledged",
-        "Share of pairs of a message and a receiver that ended without an "
-        "acknowledgement. Only pairs whose deadline was in the chosen range count. "
-        "Pairs whose receiver sent nothing do not count. If an acknowledgement comes "
-        "late, the pair does not count as unacknowledged. Red: the alert's limit is "
+        "Share of pairs without an acknowledgement. A pair is one message and one "
+        "receiver. Only pairs whose deadline was in the chosen range count. Pairs "
+        "whose receiver sent nothing do not count. If an acknowledgement comes late, "
+        "the pair does not count as unacknowledged. Red: the alert's limit is "
         "reached.",
         _unacknowledged(),
         steps=colours.up_to(UNACKNOWLEDGED_SHARE),
@@ -81,8 +81,9 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "MESSAGEs per delivery",
-        "Mean number of MESSAGE records that are sent to a receiver until it "
-        "acknowledges the message, in the chosen range. Without losses, the mean is 1.",
+        "Mean number of MESSAGE records that nodes send to a receiver until the "
+        "receiver acknowledges the message. The mean covers the chosen range. Without "
+        "losses, the mean is 1.",
         queries.share_in_range(
             "mvds_sends_until_delivery_total", "mvds_sent_deliveries_total", CHANNELS
         ),
@@ -102,7 +103,7 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Empty payloads",
-        "Share of empty payloads in the payloads of all groups, in the chosen range. "
+        "Share of payloads that are empty, over all groups, in the chosen range. "
         "Deployed nodes send empty payloads, which only cost bandwidth.",
         queries.share_in_range(
             "mvds_payloads_total", "mvds_payloads_total", JOB, empty="true"
@@ -130,10 +131,10 @@ _VERDICTS: list[Panel] = [
     ),
     states(
         "Verdict",
-        "Verdict of each chosen group. Failing: of the deliveries that ended in the "
-        f"last ten minutes, more than {UNACKNOWLEDGED_SHARE:.0%} were not "
-        "acknowledged. A delivery is one message to one receiver. Group `unknown` "
-        "contains records whose group is unknown.",
+        "Verdict of each chosen group. Failing: more than "
+        f"{UNACKNOWLEDGED_SHARE:.0%} of the deliveries that ended in the last ten "
+        "minutes were not acknowledged. A delivery is one message to one receiver. "
+        "Group `unknown` contains records whose group is unknown.",
         Query(queries.trouble(CHANNELS, "mvds_group_verdict"), "{{channel}}"),
         colours.VERDICT_MAPPINGS,
     ),
@@ -158,9 +159,9 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     ),
     lines(
         "Outcome of addressed pairs",
-        "Ended pairs of a message and a receiver per graph step, by outcome. "
-        "Unwitnessed: the receiver sent nothing, or already has the message, so this "
-        "is not a fault.",
+        "Number of pairs that ended per graph step, by outcome. A pair is one message "
+        "and one receiver. Unwitnessed: the receiver sent nothing, or already had the "
+        "message. An unwitnessed pair is not a fault.",
         per_step("mvds_acknowledged_in_time_total", CHANNELS, "in time"),
         per_step("mvds_unacknowledged_total", CHANNELS, "unacknowledged"),
         per_step("mvds_unacknowledged_resolved_total", CHANNELS, "resolved late"),
@@ -169,8 +170,8 @@ _ACKNOWLEDGEMENT: list[Panel] = [
     lines(
         "Addressed pairs and pairs in flight",
         "Pairs of a message and a receiver. Addressed: new pairs per graph step. In "
-        "flight: unacknowledged pairs whose deadline has not passed. If the number "
-        "of pairs in flight rises although the traffic does not, receivers are "
+        "flight: unacknowledged pairs whose deadline has not passed. If the number of "
+        "pairs in flight rises although the traffic does not rise, receivers are "
         "offline.",
         per_step("mvds_addressed_total", CHANNELS, "addressed"),
         now("mvds_in_flight", CHANNELS, "in flight in {{channel}}"),
@@ -199,16 +200,17 @@ _EXCHANGE: list[Panel] = [
     lines(
         "Broken exchanges",
         "Requests without an answer, and offers without a request, per graph step. "
-        "Without an answer: no MESSAGE came before the deadline, because the offering "
-        "node does not answer or its answers are lost. Without a request: the "
-        "receiver does not want the message, or did not receive the offer.",
+        "Requests without answer: no MESSAGE came before the deadline, because the "
+        "node that offered the message did not answer, or because the answers were "
+        "lost. Offers without request: the receiver did not want the message, or did "
+        "not receive the offer.",
         per_step("mvds_unanswered_requests_total", CHANNELS, "requests without answer"),
         per_step("mvds_unrequested_offers_total", CHANNELS, "offers without request"),
     ),
     lines(
         "Messages and deliveries",
-        "Distinct messages per second. Deliveries: acknowledged pairs of a message "
-        "and a receiver per second.",
+        "Messages: distinct messages per second. Deliveries: acknowledged pairs of a "
+        "message and a receiver per second.",
         per_second("mvds_messages_total", CHANNELS, "messages"),
         per_second("mvds_deliveries_total", CHANNELS, "deliveries"),
         unit="ops",
@@ -235,8 +237,8 @@ _COST: list[Panel] = [
     ),
     lines(
         "Payloads",
-        "Payloads per second of all groups, by whether they are empty. Copies: "
-        "payloads that a second tap recorded again.",
+        "Empty and non-empty payloads per second, over all groups. Copies: payloads "
+        "that a second tap recorded again.",
         per_second("mvds_payloads_total", JOB, "empty: {{empty}}"),
         per_second("mvds_replicas_total", JOB, "copies"),
         unit="pps",
@@ -271,8 +273,9 @@ _TABLE = rows(
 _MEMORY: list[Panel] = [
     lines(
         "Dropped by limits",
-        "Entries that the monitor dropped per graph step, by the exceeded limit. "
-        "Large groups or hostile traffic exceed the monitor's limits.",
+        "Number of entries that the monitor dropped per graph step, because they "
+        "exceeded a limit. Each line is for one limit. Large groups or hostile traffic "
+        "exceed the monitor's limits.",
         per_step("mvds_left_out_total", JOB, "{{reason}}"),
     ),
     lines(

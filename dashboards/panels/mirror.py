@@ -64,16 +64,17 @@ _CHARTS: list[Panel] = [
     lines(
         "Messages received",
         "Messages per second that mirrors received for the first time, by source. If "
-        "many messages have the source 'store', relay or filter misses messages.",
+        "mirrors receive many messages from the source 'store', the source 'relay' "
+        "or 'filter' misses messages.",
         per_second("sds_mirror_messages_total", _ANY, "{{source}}"),
         unit="mps",
     ),
     lines(
         "Messages skipped",
-        "Messages per second that mirrors skipped: duplicates by source, and other "
-        "messages by reason. If a mirror reads several nodes, duplicates are normal. "
-        "The reasons 'other_topic' and 'not_sds' mean traffic that the mirror does "
-        "not need.",
+        "Messages per second that mirrors skipped. The lines 'known' show duplicates "
+        "by source. The other lines show skipped messages by reason. If a mirror "
+        "reads several nodes, duplicates are normal. The reasons 'other_topic' and "
+        "'not_sds' mean traffic that the mirror does not need.",
         per_second("sds_mirror_duplicates_total", _ANY, "known, {{source}}"),
         per_second("sds_mirror_skipped_total", _ANY, "{{reason}}"),
         unit="mps",
@@ -115,17 +116,17 @@ MIRROR = [*_FIGURES, *in_lines(_CHARTS, 3, 3)]
 AUDITS: list[Panel] = [
     _of_audits(
         "Missing here",
-        "Number of messages that the mirror lacks and the other side of the audit "
-        "has, according to the newest audits. If a recent message is missing, its "
-        "channel is blind.",
+        "Number of messages that only the other side of the audit has, according to "
+        "the newest audits. The mirror lacks these messages. If a recent message is "
+        "missing, its channel is blind.",
         queries.total("sds_audit_missing_messages", _ANY, side="here"),
         steps=colours.ANY_IS_BAD,
     ),
     _of_audits(
         "Missing there",
-        "Number of messages that the mirror has and the other side of the audit "
-        "lacks. A store normally lacks some messages, because a store refuses "
-        "messages that are more than 20 s old.",
+        "Number of messages that only the mirror has, according to the newest audits. "
+        "The other side of the audit lacks these messages. A store normally lacks "
+        "some messages, because a store refuses messages that are more than 20 s old.",
         queries.total("sds_audit_missing_messages", _ANY, side="there"),
     ),
     _of_audits(
@@ -137,14 +138,14 @@ AUDITS: list[Panel] = [
     moment(
         "Last audit",
         "Time at which the last successful audit ended. If several audits run, the "
-        "panel shows the oldest of their times.",
+        "panel shows the earliest of their end times.",
         "min(sds_audit_last_success_timestamp_seconds)",
         absent="no audit",
     ),
     moment(
         "Compared up to",
-        "Timestamp up to which the last audit compared messages. By default, it is a "
-        "minute before the audit (--settle).",
+        "Timestamp up to which the last audit compared messages. By default, this "
+        "timestamp is one minute before the audit starts (option --settle).",
         "min(sds_audit_compared_until_timestamp_seconds)",
         absent="no audit",
     ),
@@ -213,7 +214,9 @@ NODES: list[Panel] = [
         "Full pages and malformed messages",
         "Number of full pages and malformed messages per graph step. Full: a page is "
         "as long as the node's cache, so the cache may have overflowed. In this case, "
-        "poll the node more often. Malformed: the node has another version of the API.",
+        "poll the node more often. Malformed: messages that the mirror could not "
+        "read, usually because the node has a version of the API that the mirror does "
+        "not support.",
         per_step("sds_mirror_full_pages_total", _ANY, "full, {{node}}"),
         per_step("sds_mirror_undecodable_messages_total", _ANY, "malformed, {{node}}"),
         width=4,

@@ -51,9 +51,9 @@ def monitor(links: Links) -> models.Dashboard:
 _FIGURES: list[Panel] = [
     figure(
         "Lag",
-        "Event time by which the figures lag behind the newest record. If the lag is "
-        "above a minute, 'Is everything fine?' shows 'Look below'. Red: the alert's "
-        "limit is reached.",
+        "Event-time lag of the figures behind the newest record. If the lag is above "
+        "a minute, 'Is everything fine?' shows 'Look below'. Red: the alert's limit "
+        "is reached.",
         queries.greatest("sds_monitor_event_time_lag_seconds", JOB),
         unit="s",
         steps=_LAG,
@@ -69,9 +69,10 @@ _FIGURES: list[Panel] = [
     ),
     figure(
         "Restarts",
-        "Starts: number of times in the chosen range that the job restarted with its "
-        "checkpoint. One start after an upgrade is normal. Stalls: restarts because "
-        "the Spark query made no progress although Kafka answered.",
+        "Starts: number of times in the chosen range that the job resumed from its "
+        "checkpoint. One start after an upgrade is normal. Stalls: number of times "
+        "that the Spark query restarted because it made no progress although Kafka "
+        "answered.",
         Query(queries.counted("sds_monitor_restarts_total", JOB), "starts"),
         Query(queries.counted("sds_monitor_stalls_total", JOB), "stalls"),
         steps=colours.ANY_IS_SUSPECT,
@@ -80,8 +81,8 @@ _FIGURES: list[Panel] = [
     figure(
         "Records lost",
         "Number of records in the chosen range that Kafka deleted before the monitor "
-        "read them. If the value is above 0, the figures are permanently too low. "
-        "Usually, the topic's retention is too short for the monitor's lag.",
+        "read them. If the value is above 0, the figures are permanently too low. The "
+        "usual cause is that the topic's retention is shorter than the monitor's lag.",
         queries.counted("sds_monitor_records_lost_total", JOB),
         steps=colours.ANY_IS_BAD,
         absent="no figures",
@@ -111,9 +112,9 @@ _TOPIC_MISSING = queries.greatest(
 _OF_JOB: list[Panel] = [
     lines(
         "Lag over time",
-        "Event time by which the figures lag behind the newest record. Batches make "
-        "the lag vary by a few seconds. The dashed line is the alert's limit. While "
-        "Kafka does not answer, the line 'time since Kafka's last answer' rises.",
+        "Event-time lag of the figures behind the newest record. Batches make the lag "
+        "vary by a few seconds. The dashed line is the alert's limit. While Kafka "
+        "does not answer, the line 'time since Kafka's last answer' rises.",
         now("sds_monitor_event_time_lag_seconds", JOB, "lag"),
         Query(f"time() - {_ANSWERED}", "time since Kafka's last answer"),
         # While the topic exists, the metric has no series, so the panel shows 0.
@@ -133,7 +134,8 @@ _OF_JOB: list[Panel] = [
     ),
     lines(
         "Batch duration, quantiles",
-        "Within these times, 50 %, 95 % and 99 % of the batches ended.",
+        "The lines show the durations within which 50 %, 95 % and 99 % of the batches "
+        "ended.",
         *quantiles("sds_monitor_batch_duration_seconds", JOB),
         unit="s",
     ),
@@ -166,8 +168,8 @@ _OF_JOB: list[Panel] = [
         "Clock",
         "Seconds by which the monitor's clock is behind Kafka's clock, and behind the "
         "times of new records. If the value of 'behind Kafka' is negative, the "
-        "monitor's clock is ahead. Ignore negative values of 'records ahead': new "
-        "records may be late. The dashed line is the alert's limit.",
+        "monitor's clock is ahead. Ignore negative values of 'records ahead', because "
+        "new records may arrive late. The dashed line is the alert's limit.",
         now("sds_monitor_clock_behind_seconds", JOB, "behind Kafka"),
         now("sds_monitor_records_ahead_seconds", JOB, "records ahead"),
         unit="s",
@@ -182,9 +184,10 @@ _LAST = queries.greatest(_SEEN, JOB, "observer")
 _TAPS: list[Panel] = [
     rows(
         "Taps",
-        "Event-time lag of each tap behind the newest record of all taps, the longest "
-        "lag first. Taps send heartbeats every 5 s, so a lag of a minute is long. The "
-        "column 'Missing records' counts missing sequence numbers in the chosen range.",
+        "Event-time lag of each tap behind the newest record of all taps. The tap "
+        "with the longest lag comes first. Taps send heartbeats every 5 s, so a lag "
+        "of a minute is long. The column 'Missing records' counts missing sequence "
+        "numbers in the chosen range.",
         "observer",
         Column(
             "Behind the newest",

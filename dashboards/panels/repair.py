@@ -71,7 +71,7 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Expired",
-        "Share of repair episodes in the chosen range that ended without an answer. "
+        "Share of repair episodes that ended without an answer, in the chosen range. "
         "An episode begins with the first request for a message. Red: the alert's "
         "limit is reached.",
         queries.share_in_range(_EPISODES, _EPISODES, CHANNELS, outcome="expired"),
@@ -80,9 +80,9 @@ _FIGURES: list[Panel] = [
     ),
     ratio(
         "Redundant",
-        "Share of responses in the chosen range that came after another response to "
-        "the same request. Usually, about 40 % of the responses are redundant. Red: "
-        "the alert's limit is reached.",
+        "Share of redundant responses in the chosen range. A response is redundant if "
+        "it comes after another response to the same request. Usually, about 40 % of "
+        "the responses are redundant. Red: the alert's limit is reached.",
         _redundant(),
         steps=colours.up_to(REDUNDANT_SHARE),
         absent="no repair",
@@ -90,17 +90,18 @@ _FIGURES: list[Panel] = [
     figure(
         "Response time",
         "Time from the first request for a message to the answer. In the chosen "
-        "range, 95 % of the answers came within this time. The histogram has no "
-        "values above ten minutes.",
+        "range, 95 % of the answers came within this time. Times above ten minutes "
+        "appear as ten minutes.",
         queries.quantile_in_range(0.95, "sds_repair_response_seconds", CHANNELS),
         unit="s",
         absent="no repair",
     ),
     ratio(
         "Bytes for repair",
-        "Share of repair in the bytes of all frames in the chosen range. Repair "
-        "includes requests, and frames that respond to requests. If the share grows "
-        "although no messages are lost, the repair traffic is useless.",
+        "Bytes for repair as a share of the bytes of all frames, in the chosen range. "
+        "Bytes for repair are the bytes of requests, and of frames that respond to "
+        "requests. If the share grows although no messages are lost, the repair "
+        "traffic is useless.",
         queries.share_in_range(
             "sds_repair_bytes_total", "sds_frame_bytes_total", CHANNELS
         ),
@@ -120,9 +121,10 @@ _ANSWERS: list[Panel] = [
     ),
     heat(
         "Response time over time",
-        "Number of answered episodes by response time, from the first request to the "
-        "answer. Answers after 5 to 6 s mostly come from the message's sender. While "
-        "the sender is offline, other participants answer later.",
+        "Number of answered episodes by response time. The response time is the time "
+        "from the first request to the answer. Answers after 5 to 6 s mostly come "
+        "from the message's sender. While the sender is offline, other participants "
+        "answer later.",
         "sds_repair_response_seconds",
         CHANNELS,
     ),
@@ -148,7 +150,8 @@ _COST: list[Panel] = [
     lines(
         "Responses",
         "Responses to repair requests per second. First responses are useful. "
-        "Redundant responses, which follow the first, are overhead.",
+        "Redundant responses, which come after the first response to a request, are "
+        "overhead.",
         per_second(_RESPONSES, CHANNELS, "first", redundant="false"),
         per_second(_RESPONSES, CHANNELS, "redundant", redundant="true"),
         unit="ops",

@@ -80,7 +80,7 @@ def channel_alerts(pace: Pace) -> Iterator[Alert]:
         shown(f"{fullest} >= {at.NEAR_SATURATION_RATIO:g}"),
         "A bloom filter is nearly saturated.",
         "{{ $labels.name }}: the fullest filter has a false-positive rate of "
-        f"{{{{ $value | humanizePercentage }}}}; above {at.SATURATED_RATIO:.0%}, a "
+        f"{{{{ $value | humanizePercentage }}}}. Above {at.SATURATED_RATIO:.0%}, a "
         "filter counts as saturated.",
         at.NEAR_SATURATION_FOR,
         dashboard=CAPACITY,
