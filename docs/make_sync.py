@@ -146,8 +146,9 @@ def goals(run: SyncRun) -> Iterator[tuple[str, str, str, str]]:
         yield (
             title,
             "fewer",
-            f"fewer rounds than negentropy in {fewer} of {len(rounds)} rows, as many "
-            f"rounds in {same} rows, more rounds in {len(rounds) - fewer - same} rows",
+            f"fewer rounds than negentropy in {fewer} of {len(rounds)} rows, the same "
+            f"number of rounds in {same} rows, more rounds in "
+            f"{len(rounds) - fewer - same} rows",
             _outcome(fewer == len(rounds)),
         )
     largest = SIZES[-1]
@@ -305,7 +306,8 @@ def _alone(run: SyncRun) -> str:
     lines = [
         "### One side alone: CPU time, ms",
         "",
-        f"Each difference has {TUNED_DIFFERENCES} messages.",
+        "In rows with *difference*, the two compared trees differ in "
+        f"{TUNED_DIFFERENCES} messages.",
         "",
     ]
     names = {(one.contender, one.what): None for one in run.timings}
@@ -336,8 +338,9 @@ def _stretches(run: SyncRun) -> str:
     lines = [
         f"### One difference among chosen hashes, {STRETCH_NUMBER:,} messages",
         "",
-        "The first column counts neighbouring messages whose hashes are not "
-        "boundaries; the client lacks the middle message.",
+        "The first column is the number of consecutive messages whose hashes were "
+        "chosen so that none is a boundary. The client lacks the message in the middle "
+        "of these.",
         "",
     ]
     return "\n".join([*lines, *table(head, rows)])

@@ -57,7 +57,7 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
             for number, (time, step) in enumerate(zip(after, steps, strict=True), 1)
         ],
         "If an event has a tap, the tap recorded it. All other events are "
-        "conclusions of the monitor.",
+        "conclusions of the monitor, or follow from several frames.",
         words=6,
         anchor=anchor,
     )
@@ -114,8 +114,9 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
         events,
         after,
         anchor,
-        "A circle is a frame that a tap recorded, or a gap that such a frame shows. "
-        "A square is a conclusion. The number of an event is its row in the table. "
+        "A circle is a frame that a tap recorded, or a capture gap of a tap. "
+        "A square is an event without a tap. The number of an event is its row in the "
+        "table. "
         "The distance between two events grows with the logarithm of the time "
         "between them.",
     )

@@ -23,7 +23,8 @@ RULES: Mapping[str, Rule] = {
         "unacknowledged",
         "4",
         "the message counts as unacknowledged: another participant had an "
-        "opportunity, but no frame showed the message by the deadline",
+        "opportunity to acknowledge it, but no frame showed the message by the "
+        "deadline",
     ),
     "segmented_incomplete": Rule(
         "segmented.incomplete",
@@ -68,7 +69,8 @@ RULES: Mapping[str, Rule] = {
     "unwitnessed": Rule(
         "unwitnessed",
         "4",
-        "not acknowledged, and no participant had an opportunity: no fault",
+        "not acknowledged, but no fault: no participant had an opportunity to "
+        "acknowledge it",
     ),
     "message_id_collision": Rule(
         "message_id_collisions",
