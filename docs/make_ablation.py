@@ -242,19 +242,20 @@ def about() -> str:
             "transmission independently.",
             f"*SDS-R* and *parity* (rate {PARITY_RATE}) are on or off; the sender "
             "retries only in the last three columns.",
-            "No store repairs losses.",
-            "A channel stops waiting for a missing message after "
-            f"{waits_ms // 60_000} minutes; by default, it never stops.",
+            "The channels do not use a store.",
+            f"In these simulations, a channel waits at most {waits_ms // 60_000} "
+            "minutes for a missing message. By default, a channel waits without limit.",
             f"Each figure is the mean of {len(SEEDS)} simulations, with minimum and "
             "maximum in brackets.",
             "",
-            f"- *{_SOON}* and *{_LATE}*: percentage of all deliveries that "
-            "happened in causal order, within this time after the payload was sent.",
-            "  A delivery is a pair of a payload and a participant who did not send "
-            "it.",
-            "- *bytes*: overhead in bytes. The bytes of segments, parity, retries and "
-            f"repairs are multiplied by the number of receivers ({PARTICIPANTS - 1}), "
-            f"and divided by the bytes of payload that are delivered within {_LATE}.",
+            f"- *{_SOON}* and *{_LATE}*: percentage of deliveries that happen "
+            "within this time after the payload is sent.",
+            f"  A payload has {PARTICIPANTS - 1} deliveries, one to each other "
+            "participant. Deliveries are in causal order.",
+            "- *bytes*: overhead, as a ratio. The bytes of segments, parity, retries "
+            "and repairs are multiplied by the number of receivers "
+            f"({PARTICIPANTS - 1}), and divided by the bytes of payload that are "
+            f"delivered within {_LATE}.",
             "  Without overhead, this figure is 1.",
         )
     )
