@@ -75,7 +75,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel. Those that lack the most messages come first."""
+    """Participants of a channel, in descending order of `undelivered`, then `lacks`."""
 
     id: Id
     channel_name: Name
@@ -92,7 +92,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
         """Return a channel's participants.
 
-        Participants that lack the most messages come first.
+        Participants are in descending order of `undelivered`, then of `lacks`.
         """
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
