@@ -48,12 +48,11 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        heard: Time of the participant's latest first copy, event time, Unix ms.
+        heard: When the participant was last heard, event time, Unix ms.
         lacks: Number of messages that the participant lacks now.
-        lacks_since: Event time of the first frame that showed the lack of a message
-            that the participant still lacks, Unix ms; null if it lacks no message.
-        undelivered: Number of messages that the participant lacks and whose deadline
-            has passed.
+        lacks_since: Event time, Unix ms, from which the participant lacks a message.
+        undelivered: Number of messages that the participant still lacks after their
+            deadline.
         delivered: Number of successful deliveries to the participant.
         failed: Number of failed deliveries to the participant.
         delivered_ratio: Share of successful deliveries among the ended deliveries to
@@ -76,7 +75,7 @@ class ParticipantObject(TypedDict):
 
 
 class ParticipantsAnswer(TypedDict):
-    """Participants of a channel, with the most undelivered messages first."""
+    """Participants of a channel, in descending order of `undelivered`, then `lacks`."""
 
     id: Id
     channel_name: Name
@@ -93,7 +92,7 @@ def routes(sources: Sources) -> list[BaseRoute]:
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
         """Return a channel's participants.
 
-        The participants are in descending order of `undelivered`, then of `lacks`.
+        Participants are in descending order of `undelivered`, then of `lacks`.
         """
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
