@@ -9,13 +9,15 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from connectors.history.errors import DamagedHistory
+from connectors.history.layout import day_directory, day_of, file_path
 from connectors.history.parquet import ParquetHistory
 from connectors.history.query import channel_minutes, find_incidents
-from connectors.history.schema import CHANNEL_MINUTES, INCIDENTS
+from connectors.history.schema import CHANNEL_MINUTES, CHANNEL_VERDICTS, INCIDENTS
 from sds_core.observer.incidents import ChannelIncident, IncidentQuery
 from tests.support.history.rows import (
     DAY_MS,
@@ -28,6 +30,7 @@ from tests.support.history.rows import (
 )
 
 NOW_MS = TUESDAY_MS
+GROUP_ROWS = 16_384
 
 
 def files(directory: Path) -> list[str]:
@@ -124,6 +127,45 @@ def test_day_without_a_new_file_for_an_hour_is_compacted(
     history.compact(hour_later_ms + 1)
     assert len(files(directory)) == 1
     assert len(find(directory)) == 2
+
+
+def test_memory_of_a_compaction_does_not_grow_with_the_day(tmp_path: Path) -> None:
+    """Four times as many rows take less than twice the memory."""
+    few, many = (peak_of_compaction(tmp_path / str(n), n) for n in (10, 40))
+    assert many < 2 * few
+
+
+def peak_of_compaction(directory: Path, groups: int) -> int:
+    """Compact a day with so many groups of rows; return the peak of Arrow, bytes."""
+    history = ParquetHistory(directory, file_limit=1)
+    day = day_directory(directory / CHANNEL_VERDICTS.name, day_of(MONDAY_MS))
+    day.mkdir(parents=True)
+    rows = pa.Table.from_pylist(
+        [{"channel": "town", "minute": MONDAY_MS, "told": 1}] * GROUP_ROWS,
+        schema=CHANNEL_VERDICTS.schema,
+    )
+    for number in (0, 1):
+        path = file_path(day, number)
+        with pq.ParquetWriter(path, CHANNEL_VERDICTS.schema) as writer:
+            for group in range(number, groups, 2):
+                begin_ms = MONDAY_MS + group * GROUP_ROWS
+                minutes = range(begin_ms, begin_ms + GROUP_ROWS)
+                writer.write_table(with_minutes(rows, minutes))
+    usual = pa.default_memory_pool()
+    measured = pa.proxy_memory_pool(usual)
+    pa.set_memory_pool(measured)
+    try:
+        history.compact(0)
+    finally:
+        pa.set_memory_pool(usual)
+    return int(measured.max_memory())
+
+
+def with_minutes(rows: pa.Table, times_ms: range) -> pa.Table:
+    """Return rows at other times."""
+    place = rows.schema.get_field_index("minute")
+    field = rows.schema.field(place)
+    return rows.set_column(place, field, pa.array(times_ms, field.type))
 
 
 def test_latest_row_does_not_depend_on_the_order_of_writing(
