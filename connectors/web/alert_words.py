@@ -134,13 +134,15 @@ HeldObject = TypedDict(
         "channel": Annotated[str, Meta(description="Id of the channel or group.")],
         "reason": Annotated[str, Meta(description="`tap_hole` or `audit_incomplete`.")],
         "findings": Annotated[
-            int, Meta(description="Number of findings that do not count for `alert`.")
+            int, Meta(description="Number of findings that `alert` ignores.")
         ],
         "from": Annotated[int, Meta(description="Event time, Unix ms.")],
         "to": Annotated[int, Meta(description="Event time, Unix ms, inclusive.")],
     },
 )
-HeldObject.__doc__ = "An alert that is held back because taps may have missed messages."
+HeldObject.__doc__ = (
+    "An alert that is held back because taps or the mirror may have missed messages."
+)
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:

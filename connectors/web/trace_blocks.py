@@ -56,8 +56,8 @@ def blocks_of(trace: Trace, anchor: str) -> list[Block]:
             )
             for number, (time, step) in enumerate(zip(after, steps, strict=True), 1)
         ],
-        "If an event has a tap, the tap recorded it. All other events are "
-        "conclusions of the monitor.",
+        "The column Tap names the tap that recorded the event. An event without a "
+        "tap is a conclusion of the monitor.",
         words=6,
         anchor=anchor,
     )
@@ -114,7 +114,7 @@ def _lanes(trace: Trace, after: Sequence[str], anchor: str) -> Lanes:
         events,
         after,
         anchor,
-        "A circle is a frame that a tap recorded, or a gap that such a frame shows. "
+        "A circle is a recorded frame, or a gap that a recorded frame shows. "
         "A square is a conclusion. The number of an event is its row in the table. "
         "The distance between two events grows with the logarithm of the time "
         "between them.",
