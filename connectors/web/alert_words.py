@@ -149,7 +149,9 @@ HeldObject = TypedDict(
         ],
     },
 )
-HeldObject.__doc__ = "An alert that is held back because taps may have missed messages."
+HeldObject.__doc__ = (
+    "An alert that is held back because taps or the mirror may have missed messages."
+)
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:

@@ -36,7 +36,9 @@ could block all other logins. The salt has 16 bytes, so its last character encod
 bits."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
-_SHA256_RULE = "a SHA-256 hash in lower-case hexadecimal digits: `sha256sum` prints one"
+_SHA256_RULE = (
+    "a SHA-256 hash in lower-case hexadecimal digits: to create a hash, run `sha256sum`"
+)
 
 _VERIFY_MODES = {
     "NoClientCert": ssl.CERT_NONE,
@@ -106,7 +108,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
             "basic_auth_users",
             self.basic_auth_users,
             _BCRYPT,
-            "a bcrypt hash of cost 4 to 15: `htpasswd -nBC 10 USER` prints one",
+            "a bcrypt hash of cost 4 to 15: to create a hash, run `htpasswd -nBC 10 "
+            "USER`",
         )
         _check("bearer_tokens", self.bearer_tokens, _SHA256, _SHA256_RULE)
         _check("peer_tokens", self.peer_tokens, _SHA256, _SHA256_RULE)
@@ -203,8 +206,7 @@ class WebConfigFile:
         mode = _VERIFY_MODES[tls.client_auth_type]
         if bool(tls.client_ca_file) != (mode is not ssl.CERT_NONE):
             raise ValueError(
-                "give both client_ca_file and a client_auth_type that verifies "
-                "clients, or neither"
+                "set client_ca_file if client_auth_type verifies clients, and only then"
             )
         allowed = tls.client_allowed_sans
         context = (
@@ -262,7 +264,7 @@ def _decoded(content: bytes) -> _File:
         raise ValueError(str(error)) from error
     except (AttributeError, LookupError) as error:
         raise ValueError(
-            "a value does not have the type in its YAML tag (!!): remove the tag"
+            "a value does not match the type in its YAML tag (!!): remove the tag"
         ) from error
 
 

@@ -36,9 +36,9 @@ _ENDED = {
     IncidentKind.UNACKNOWLEDGED: "Acknowledged",
 }
 _NEVER_ENDED = {
-    IncidentKind.LOST: "The monitor saw no participant receive the message",
-    IncidentKind.UNDELIVERED: "The monitor did not see all participants receive the "
-    "message",
+    IncidentKind.LOST: "No participant is known to have received the message",
+    IncidentKind.UNDELIVERED: "At least one participant is not known to have received "
+    "the message",
     IncidentKind.UNACKNOWLEDGED: "Not acknowledged",
 }
 _TAP_HOLE = "The taps were interrupted in this time, so they may have missed messages."

@@ -27,7 +27,7 @@ ERRORS: Mapping[str, str] = {
     "401": "The request needs a login.",
     "421": "The server does not accept this host name.",
     "429": "The client's IP address sends too many requests.",
-    "500": "An internal error prevented the answer.",
+    "500": "The server could not answer because of an internal error.",
     "503": "The monitor is starting, or it is answering too many other requests.",
 }
 """Errors of all operations, except that 400 is only for operations that answer with

@@ -58,10 +58,10 @@ class PlanBlocks(NamedTuple):
         shown = limits_first(self.plan.views)
         rows = [self._limit_row(*entry) for entry in shown[:most]]
         note = (
-            f"With {self.plan.interval} % probability, a limit is reached between its "
-            "earliest and its latest time. A dash stands for a time more than "
-            f"{self.plan.days} days away. The bar shows how much of the limit is used "
-            "now."
+            f"With {self.plan.interval} % probability, a limit is reached between the "
+            "times in the columns Earliest and Latest. A dash stands for a time more "
+            f"than {self.plan.days} days away. The bar shows how much of the limit is "
+            "used now."
         )
         if len(shown) > most:
             note += f" The table omits {counted(len(shown) - most, 'limit')}."

@@ -202,7 +202,10 @@ def _hours_type(kind: AnyKind) -> type:
     }
     minute = Annotated[
         int,
-        Meta(description="Start of the hour's last minute, event time, Unix ms."),
+        Meta(
+            description="Start of the last minute in which a figure changed in this "
+            "hour, event time, Unix ms."
+        ),
     ]
     hour = record(f"{name}Hour", {"minute": minute, **fields})
     return extended(f"{name}Hours", ViewHours, {"hours": list_of(hour)})

@@ -35,8 +35,9 @@ def group_alerts(pace: Pace) -> Iterator[Alert]:
             "Receivers send payloads, but do not acknowledge MVDS messages.",
             "Group {{ $labels.name }}: in the last "
             f"{LIFE(at.UNACKNOWLEDGED_WINDOW)}, "
-            "{{ $value | humanizePercentage }} of the messages were not acknowledged "
-            "by the deadline. Receivers that sent nothing do not count.",
+            "{{ $value | humanizePercentage }} of the pairs of a message and a "
+            "receiver were not acknowledged by the deadline. Pairs whose receiver sent "
+            "nothing do not count.",
         )
     unanswered = growth("mvds_unanswered_requests_total", at.UNANSWERED_WINDOW, pace)
     yield _alert(

@@ -55,8 +55,8 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         f"sds_mirror_spooled_records > 0\nand {failing}",
         "A mirror cannot write to Kafka, so it stores records on disk.",
-        '{{ printf "%.0f" $value }} records of mirror {{ $labels.instance }} wait on '
-        "its disk for Kafka.",
+        "Mirror {{ $labels.instance }} stores "
+        '{{ printf "%.0f" $value }} records on disk until Kafka accepts them.',
         at.SPOOLING_FOR,
     )
     yield _alert(
@@ -74,8 +74,8 @@ def mirror_alerts(pace: Pace) -> Iterator[Alert]:
         Severity.WARNING,
         f"{missing} > 0",
         "An audit found that the mirror lacks messages.",
-        'The mirror lacks {{ printf "%.0f" $value }} messages that the other side of '
-        "audit {{ $labels.instance }} has.",
+        "Audit {{ $labels.instance }}: the other side has "
+        '{{ printf "%.0f" $value }} messages that the mirror lacks.',
         at.MIRROR_INCOMPLETE_FOR,
     )
     within = pace(at.AUDIT_FAILING_WITHIN)

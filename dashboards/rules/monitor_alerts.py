@@ -83,8 +83,9 @@ def monitor_alerts(pace: Pace) -> Iterator[Alert]:
             "The monitor's clock is wrong.",
             "The monitor's clock differs by {{ $value | humanizeDuration }} from "
             "Kafka's clock or, if Kafka's clock is unknown, from the times of new "
-            f"records. Records more than {at.CLOCK_CRITICAL_SECONDS:g} s ahead of the "
-            "monitor's clock become dead letters.",
+            "records. Records whose time is more than "
+            f"{at.CLOCK_CRITICAL_SECONDS:g} s ahead of the monitor's clock become dead "
+            "letters.",
             holds=at.CLOCK_FOR,
         )
     restarts = growth("sds_monitor_restarts_total", at.RESTART_WINDOW, pace)

@@ -39,8 +39,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         f"{newest}\n- ignoring (observer) group_right {latest(each)}\n"
         f"> {at.TAP_SILENT_SECONDS:g}",
         "A tap is silent.",
-        "Tap {{ $labels.observer }} lags {{ $value | humanizeDuration }} of event "
-        "time behind the newest record of all taps.",
+        "In event time, tap {{ $labels.observer }} lags "
+        "{{ $value | humanizeDuration }} behind the newest record of all taps.",
         at.TAP_SILENT_FOR,
     )
     yield _alert(
@@ -62,7 +62,8 @@ def tap_alerts(pace: Pace) -> Iterator[Alert]:
         f"or {latest('sds_tap_clock_offset_seconds')} < -{at.TAP_CLOCK_SECONDS:g}",
         "The clock of a tap is wrong.",
         "The clock of tap {{ $labels.observer }} is {{ $value | humanizeDuration }} "
-        "ahead of Kafka's. A negative time means that the clock is behind.",
+        "ahead of Kafka's clock. A negative time means that the tap's clock is "
+        "behind.",
         at.TAP_CLOCK_FOR,
     )
     window = pace(at.TAP_MISSING_WINDOW)

@@ -84,7 +84,7 @@ def _state(snapshot: Snapshot) -> str:
     if job.event_time_lag_seconds is None:
         if not snapshot.clock_ms:
             return "The query runs, but has not read any record yet."
-        return "The query runs, and waits until its first batch ends."
+        return "The query runs, but its first batch has not ended yet."
     return "The query runs."
 
 

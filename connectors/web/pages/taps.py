@@ -179,10 +179,10 @@ def _weak(taps: list[Tap]) -> str:
     if not any(tap.badge == _INCOMPLETE for tap in taps):
         return ""
     return (
-        "A message counts as missed if it reached a participant, but no tap of its "
-        "channel. Missed messages leave no sequence gaps, because the taps' nodes "
-        "never received them. Connect the node of the tap to more peers, or add a "
-        "second tap for the channel."
+        "A message counts as missed if a participant received it, but no tap of its "
+        "channel recorded it. Missed messages leave no sequence gaps, because the "
+        "taps' nodes never received them. Connect the node of the tap to more peers, "
+        "or add a second tap for the channel."
     )
 
 
@@ -205,8 +205,8 @@ def _advice(taps: list[Tap], settings: ObserverSettings, ever_skipped: bool) -> 
         return f"No tap had a sequence gap{lately}."
     return (
         "If all taps of a channel were interrupted, the channel is blind, because "
-        "messages that seem lost may have been delivered unseen. Check that the "
-        "mirror runs and that its node has peers. The channel gets its next "
-        f"verdict {words.duration(settings.verdict_window_ms)} after the last "
-        "interruption."
+        "messages that seem lost may have been delivered while the taps recorded "
+        "nothing. Check that the mirror runs and that its node has peers. The channel "
+        "is blind until one of its taps has had no interruption for "
+        f"{words.duration(settings.verdict_window_ms)}."
     )

@@ -74,8 +74,8 @@ def test_empty_file_protects_nothing(tmp_path: Path) -> None:
     ("text", "why"),
     [
         ("a: [", "web.yml: while parsing"),
-        ("a: !!timestamp secret", "a value does not have the type in its YAML tag"),
-        ("a: !!bool secret", "a value does not have the type in its YAML tag"),
+        ("a: !!timestamp secret", "a value does not match the type in its YAML tag"),
+        ("a: !!bool secret", "a value does not match the type in its YAML tag"),
         ("- a", "Expected `object`, got `array`"),
         ("basic_auth_user: {}", "unknown field `basic_auth_user`"),
         ("basic_auth_users: {alice: secret}", "'alice' must be a bcrypt hash of cost"),

@@ -96,7 +96,7 @@ def test_pages_list_older_messages_apart(
         in text
     )
     assert "1 message since 11:03:10 was not seen to reach eve" in text
-    assert "The monitor did not see all participants receive the message" in text
+    assert "At least one participant is not known to have received the message" in text
     assert "Followed until 2026-08-09 12:03:10 UTC" in text
     stands = {
         str(attrs["data-stands"]) for tag, attrs in Tags(html).found if tag == "article"

@@ -382,7 +382,7 @@ def test_monitor_page_names_the_settings_of_the_model_that_were_set(
             "The query has stopped. The figures are those of the last batch.",
         ),
         ({"running": False}, False, "The query is starting"),
-        ({"event_time_lag_seconds": None}, True, "waits until its first batch ends"),
+        ({"event_time_lag_seconds": None}, True, "its first batch has not ended yet"),
     ],
 )
 def test_stopped_query_is_reported(
