@@ -22,7 +22,7 @@ RECORDED = "recorded"
     "--scenario",
     default=RECORDED,
     panel=Panel.TRAFFIC,
-    help=f"Traffic to play: {RECORDED!r} is recorded traffic of real @waku/sds "
+    help=f"Traffic to play. {RECORDED!r} selects recorded traffic of real @waku/sds "
     f"participants. For simulated traffic, give {', '.join(scenario_names())}, or a "
     "TOML file.",
 )
@@ -62,7 +62,7 @@ def command(scenario: str, seed: int | None, **options: Any) -> None:
     """Run Kafka, traffic, the job, the metrics and the page on this machine.
 
     At the end, a table compares what really happened to the messages with what the
-    monitor found. If the two differ, the exit code is 1.
+    monitor found. If the table shows a difference, the exit code is 1.
     """
     if scenario == RECORDED and seed is not None:
         message = (

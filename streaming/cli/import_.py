@@ -22,7 +22,7 @@ from streaming.cli.values import EXISTING_FILE, Number
     type=click.IntRange(1, MAX_PARTITIONS),
     panel=Panel.KAFKA,
     help="Number of partitions of the topic, if the command creates it; by default, "
-    "as many as the records need.",
+    "the highest partition number in FILE, plus 1.",
 )
 @setting(
     "--speed",

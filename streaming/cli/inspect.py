@@ -31,7 +31,7 @@ from streaming.cli.values import STDIN
     envvar="SDS_MONITOR_FILE",
 )
 def command(**options: Any) -> None:
-    """Decode one frame, and explain the error if it cannot be decoded.
+    """Decode one frame, or explain why it cannot be decoded.
 
     FILE contains the bytes of a frame, one line of a file that `export` wrote, or a
     Waku message from the REST API of a node. If FILE is omitted or -, the command reads

@@ -135,8 +135,8 @@ traffic_options = option_group(
             "pubsub_topics",
             multiple=True,
             help="Pubsub topic whose SDS messages are mirrored. If --content-topic "
-            "is given too, every message (SDS or not) on a given pubsub topic and a "
-            "given content topic is mirrored. Repeatable.",
+            "is also given, the mirror copies every message (SDS or not) that has a "
+            "given pubsub topic and a given content topic. Repeatable.",
         ),
         setting(
             "--content-topic",
@@ -155,7 +155,7 @@ traffic_options = option_group(
             "--shards",
             type=click.IntRange(1, 1_024),
             default=8,
-            help="Number of shards in the cluster that autosharding uses.",
+            help="Number of shards in the cluster; autosharding uses this number.",
         ),
     ),
     TrafficOptions,
@@ -217,8 +217,8 @@ mirroring_options = option_group(
             "--spool-bytes",
             type=click.IntRange(1_000_000),
             default=_DEFAULTS.spool_bytes,
-            help="Maximum bytes of records that wait on disk for Kafka. While the "
-            "maximum is reached, the mirror does not read from the nodes.",
+            help="Maximum size, in bytes, of the records that wait on disk for Kafka. "
+            "While the maximum is reached, the mirror does not read from the nodes.",
         ),
     ),
     _mirroring,

@@ -95,5 +95,5 @@ def with_progress(
             logged_s = time.monotonic()
             at = iso_time(record.timestamp_ms)
             finished = number if count is None else count()
-            logger.info("%s records written, up to %s", f"{finished:,}", at)
+            logger.info("%s records written, up to record time %s", f"{finished:,}", at)
         yield record

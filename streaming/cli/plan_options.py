@@ -165,7 +165,8 @@ forecast_options = option_group(
             "--record-bytes",
             type=click.IntRange(0, 1_000_000),
             default=260,
-            help="Bytes that a Kafka record adds to its frame, mainly key and headers.",
+            help="Size of a Kafka record without the frame, in bytes; mainly key and "
+            "headers.",
         ),
     ),
     _settings,

@@ -55,7 +55,7 @@ def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Chan
             message = f"--variant is {shown(text)}: use NAME:KEY=VALUE,KEY=VALUE"
             raise click.UsageError(message)
         if name in (*named, BASE, MEASURED):
-            message = f"--variant {name}: this name is in use, give another one"
+            message = f"--variant {name}: this name is in use; give another name"
             raise click.UsageError(message)
         named[name] = _changes_of("--variant", rest.split(","))
     if len(named) > _MOST_VARIANTS:
@@ -84,7 +84,8 @@ def _variants_of(sets: Iterable[str], variants: Iterable[str]) -> dict[str, Chan
     type=EXISTING_FILE,
     metavar="FILE",
     panel=Panel.SOURCE,
-    help="TOML file that describes the channel, instead of a history.",
+    help="TOML file that describes the channel. If --plan is given, the command "
+    "reads no history.",
 )
 @setting(
     "--assume",

@@ -102,8 +102,8 @@ reading_options = option_group(
             type=click.IntRange(1),
             default=BatchLimits().size_bytes,
             panel=Panel.LIMITS,
-            help="Maximum bytes of Kafka records per batch, as estimated from the "
-            "mean record size.",
+            help="Maximum size, in bytes, of the Kafka records in a batch. The job "
+            "estimates this size from the mean record size.",
         ),
         setting(
             "--shuffle-partitions",

@@ -45,7 +45,7 @@ from streaming.cli.window_options import window_options
 @reading_options
 @log_option()
 def command(**options: Any) -> None:
-    """Report on a past window of a topic, as a job that starts at --from would.
+    """Report on a past window of a topic, as if a job had started at --from.
 
     The command reads the records whose time lies in the window, and ignores earlier
     records. The command writes only the report: the live job, its offsets and the dead

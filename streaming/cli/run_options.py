@@ -163,7 +163,8 @@ job_options = option_group(
             type=Time(EARLIEST, LATEST),
             default=EARLIEST,
             panel=Panel.KAFKA,
-            help="Where in the topic a job with a new checkpoint starts to read.",
+            help="Position in the topic at which a job with a new checkpoint starts "
+            "to read.",
         ),
         setting(
             "--until-caught-up",

@@ -217,7 +217,7 @@ def nearest_given(*names: str) -> str | None:
             for option in context.command.params
             if option.name in names and not getattr(option, "hidden", False)
         )
-        message = f"give one of {', '.join(others)} and {last}"
+        message = f"give only one of {', '.join(others)} and {last}"
         raise click.UsageError(message)
     return nearest[0] if nearest else None
 

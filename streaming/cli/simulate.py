@@ -57,8 +57,8 @@ def command(**options: Any) -> None:
     """Simulate SDS participants on a lossy network, and write their traffic to Kafka.
 
     The participants and taps are simulated, but the frames are real SDS frames. If
-    --speed is above 1, the first record's time is in the past, and the last record's
-    time is about the time at which it is written.
+    --speed is above 1, the record times begin in the past, and reach the current time
+    at the last record.
     """
     from streaming.cli.actions.simulate import simulate
 

@@ -225,7 +225,7 @@ async def _refreshed(
     except RecordsLost as error:
         # The next read begins with the first remaining record.
         logger.warning(
-            "Kafka deleted records of %s:%d (retention) before they were read: the "
+            "Kafka's retention deleted records of %s:%d before they were read: the "
             "audit does not compare these records",
             error.topic,
             error.partition,

@@ -47,7 +47,8 @@ def run(port: int, directory: Path | None) -> None:
             while broker.wait(1.0) is None:
                 pass
             message = (
-                f"the broker ended by itself; the end of its log:\n{broker.log_tail()}"
+                "the broker stopped unexpectedly; its log ends with:\n"
+                f"{broker.log_tail()}"
             )
             raise Failed(message)
     except PortUnavailable as error:
@@ -83,7 +84,7 @@ def prepare() -> None:
             click.echo(f"class archive {archive.path}")
     except OSError as error:
         message = (
-            f"this machine cannot be prepared ({error}): other commands also work "
+            f"this machine cannot be prepared ({error}), but other commands also work "
             "without preparation"
         )
         raise Failed(message) from error

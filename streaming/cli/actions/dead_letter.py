@@ -93,8 +93,7 @@ def list_letters(
         logger.warning("%s", error)
     if reader.strangers:
         logger.warning(
-            "%s of topic %s cannot be dead letters, because they lack the reason or "
-            "the source",
+            "ignored %s of topic %s without the reason or the source of a dead letter",
             counted(reader.strangers, "record"),
             dead_letter_topic,
         )

@@ -52,9 +52,9 @@ def export(
             raise Failed(message) from error
         except RecordsLost as error:
             message = (
-                f"Kafka deleted records of {kafka.topic}:{error.partition} "
-                f"(retention) before they were read, so {file} is not written: export "
-                "again with a later --from"
+                f"Kafka's retention deleted records of {kafka.topic}:{error.partition} "
+                f"before they were read, so {file} is not written: export again with a "
+                "later --from"
             )
             raise Failed(message) from error
     click.echo(f"{counted(written, 'record')} of {kafka.topic} in {file}")

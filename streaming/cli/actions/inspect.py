@@ -51,13 +51,13 @@ def inspect(
 
 def _read_topic(kafka: KafkaSettings | None, source: RecordSource) -> RawRecord:
     if kafka is None:
-        message = f"{source} is a record of a topic: give --bootstrap"
+        message = f"to read {source} from its topic, give --bootstrap"
         raise click.UsageError(message)
     record = read_source(kafka, source)
     if record is None:
         message = (
-            f"{source.topic} does not contain {source}: Kafka has deleted it, or it "
-            "never existed"
+            f"{source.topic} does not contain {source}: Kafka has deleted the record, "
+            "or the record never existed"
         )
         raise click.UsageError(message)
     return record

@@ -136,6 +136,7 @@ def _check_kafka(kafka: KafkaSettings) -> None:
     problem = check_admission(replace(kafka, timeout_s=_FIRST_CONTACT_S))
     if problem is not None:
         logger.warning(
-            "%s; the mirror starts anyway, and records wait in --state",
+            "%s; the mirror starts, and keeps its records in --state until Kafka is "
+            "reachable",
             KafkaUnreachable(kafka.bootstrap, problem),
         )

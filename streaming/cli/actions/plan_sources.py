@@ -112,8 +112,8 @@ def _of_monitor(
             clock_ms = max(clock_ms, _part(url, page, "clock", int | None) or 0)
         if any(row.get("minute") is None for row in found):
             message = (
-                f"the answer of {url} has an hour without a time: check that "
-                "sds-monitor runs there"
+                f"a row in the answer of {url} has no time: check that sds-monitor "
+                "runs there"
             )
             raise Unreachable(message)
         rows[view.id] = found

@@ -49,7 +49,7 @@ def replay(
     """
     if scratch is None and reading.session.is_cluster:
         message = (
-            "a cluster needs --scratch: give a directory that its executors and this "
+            "a cluster needs --scratch: give a directory that all executors and this "
             "command mount at the same path"
         )
         raise click.UsageError(message)

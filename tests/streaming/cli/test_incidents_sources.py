@@ -326,7 +326,7 @@ def test_source_on_the_command_line_precedes_others(
     elsewhere["SDS_MONITOR_REPORT"] = str(report(ALL))
     found = invoke("--json", **elsewhere)
     assert found.exit_code == 2
-    assert "give one of --from-report, --api and --history" in found.stderr
+    assert "give only one of --from-report, --api and --history" in found.stderr
 
 
 def test_checkpoint_is_no_history(history: Path) -> None:

@@ -274,7 +274,9 @@ def test_record_of_a_topic_is_read_by_partition_and_offset(
     for place in ("1:2", "0:0", "7:0"):
         result = inspect(f"{topic.settings.topic}:{place}", *where)
         assert result.exit_code == 2
-        assert "Kafka has deleted it, or it never existed" in result.output
+        assert (
+            "Kafka has deleted the record, or the record never existed" in result.output
+        )
 
 
 def test_command_runs_from_the_shell(tmp_path: Path) -> None:

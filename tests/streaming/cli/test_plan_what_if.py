@@ -177,7 +177,7 @@ def test_running_monitor_gives_the_same_plan(
         ),
         (
             ("--variant", "base:loss=0"),
-            "--variant base: this name is in use, give another one",
+            "--variant base: this name is in use; give another name",
         ),
         (
             [word for n in range(21) for word in ("--variant", f"v{n}:loss=0")],
