@@ -329,7 +329,8 @@ def _use_bytes_pickler(spark: SparkSession) -> None:
         raise  # The JVM has ended; the command reports its end.
     except Exception as error:  # Any error: Spark's own pickler works too.
         _log.warning(
-            "Spark passes states to Python with its own, slower pickler: %r",
+            "Spark passes states to Python with Spark's own pickler, which is slower: "
+            "%r",
             error,
         )
 

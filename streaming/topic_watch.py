@@ -103,7 +103,10 @@ class Withheld:
                 WITHHELD_S,
             )
         elif self._count and not count:
-            _log.info("all records can be read again: no transaction is open")
+            _log.info(
+                "the transactions that prevented the job from reading records have "
+                "ended"
+            )
         self._count = count
         return count
 

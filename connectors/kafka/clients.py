@@ -191,8 +191,8 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
     except OSError as error:
         message = (
             f"{security.ca_file} contains no readable certificates "
-            f"({reason_of(error)}): give the certificate of a CA in PEM as "
-            "--kafka-ca-file"
+            f"({reason_of(error)}): set --kafka-ca-file to a PEM file with the "
+            "certificate of a CA"
         )
         raise SecurityUnusable(message) from error
     if security.certificate_file is not None:

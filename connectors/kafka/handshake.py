@@ -207,7 +207,10 @@ def _of_certificate(
     if error.verify_code in _OTHER_NAME:
         remedy = f"in --bootstrap, use a name from the certificate, not {host}"
     else:
-        remedy = "set --kafka-ca-file to the authority that signed the certificate"
+        remedy = (
+            "set --kafka-ca-file to the certificate of the authority that signed the "
+            "broker's certificate"
+        )
     return KafkaRefused(address, cause, remedy)
 
 

@@ -140,7 +140,7 @@ class KafkaUnreachable(_Picklable, ConnectionError):
         self.bootstrap = bootstrap
         super().__init__(
             f"Kafka at {bootstrap} cannot be reached ({cause}): "
-            "check --bootstrap and that the broker runs"
+            "check --bootstrap, and check that the broker runs"
         )
 
 
@@ -195,9 +195,9 @@ class RecordsLost(_Picklable, LookupError):
         self.end = end
         super().__init__(
             f"{topic}:{partition} no longer has the unread offsets {first} to "
-            f"{end - 1}, because their retention ended or the topic was recreated: "
-            "to continue without them, use --on-lost-records skip; otherwise use a new "
-            "--checkpoint"
+            f"{end - 1}, because the retention of these records ended or the "
+            "topic was recreated: to continue without these records, use "
+            "--on-lost-records skip; otherwise use a new --checkpoint"
         )
 
 

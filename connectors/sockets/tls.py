@@ -63,12 +63,12 @@ class _ChosenClient(ssl.SSLObject):
         if names.isdisjoint(context.allowed):
             shown = printable(shorten(", ".join(sorted(names)), _LONGEST_NAMES))
             _log.warning(
-                "a client's certificate is refused: client_allowed_sans has none of "
-                "the certificate's names (%s)",
-                shown or "it has none",
+                "a client's certificate is refused: client_allowed_sans contains "
+                "none of the names in the certificate (%s)",
+                shown or "the certificate has no names",
             )
             raise ssl.SSLCertVerificationError(
-                "client_allowed_sans has none of the certificate's names"
+                "client_allowed_sans contains none of the names in the certificate"
             )
 
 

@@ -172,12 +172,12 @@ class SyncServer:
 
     def _check_crowd(self, address: str) -> None:
         if len(self._peers) >= MAX_CONNECTIONS:
-            text = f"the maximum of {MAX_CONNECTIONS} peers is already connected"
+            text = f"{MAX_CONNECTIONS} peers, the maximum, are already connected"
             raise LimitExceeded(text)
         if self._peers.count(address) >= MAX_PER_ADDRESS:
             text = (
-                f"the maximum of {MAX_PER_ADDRESS} peers from this address is already "
-                "connected"
+                f"{MAX_PER_ADDRESS} peers, the maximum from one address, are already "
+                "connected from this address"
             )
             raise LimitExceeded(text)
 

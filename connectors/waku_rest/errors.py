@@ -63,9 +63,10 @@ class NodeUntrusted(NodeUnreachable):
     def __init__(self, node: str, request: str, cause: str) -> None:
         super().__init__(node, request, cause, may_have_arrived=False)
         self.args = (
-            f"node {node}: {request} was not sent, since the node's certificate cannot "
-            f"be trusted ({cause}): name it in --rest as its certificate does, or give "
-            "the authority that signed it as --rest-ca-file",
+            f"node {node}: {request} was not sent, because the node's certificate "
+            f"cannot be trusted ({cause}): in --rest, use a name from the certificate, "
+            "or set --rest-ca-file to the certificate of the authority that signed the "
+            "node's certificate",
         )
 
 

@@ -273,7 +273,10 @@ def check_fit(state: State, profile: Profile) -> None:
             profile.
     """
     if state.log_order is not profile.log_order:
-        detail = f"its log is ordered by {state.log_order}, not by {profile.log_order}"
+        detail = (
+            f"the snapshot's log is ordered by {state.log_order}, but the profile "
+            f"has {profile.log_order}"
+        )
         raise SnapshotError(detail)
     for option, ours in options_of(profile).items():
         # Snapshots of version 0.9.0 contain no options.

@@ -36,8 +36,8 @@ class UnknownBlobVersion(ValueError):
         self.newest = newest
         super().__init__(
             f"the checkpoint has state of version {version}, but this release reads "
-            f"only versions up to {newest}: run the release that wrote it, or a newer "
-            "one"
+            f"only versions up to {newest}: run the release that wrote the checkpoint, "
+            "or a later release"
         )
 
 

@@ -49,8 +49,8 @@ class FutureTimestamp(ValueError):
         self.timestamp_ms = timestamp_ms
         self.written_ms = written_ms
         super().__init__(
-            f"the record's time is {iso_time(timestamp_ms)}, but the record was "
-            f"written at {iso_time(written_ms)} or earlier"
+            f"the record's time is {iso_time(timestamp_ms)}, which is in the "
+            f"future: the record was written at {iso_time(written_ms)} or earlier"
         )
 
 

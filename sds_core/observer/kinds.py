@@ -341,7 +341,8 @@ class UnknownKind(ValueError):
         self.prefix = prefix
         super().__init__(
             f"the checkpoint has views of kind {prefix!r:.80}, which this release "
-            "does not know: run the release that wrote it, or a newer one"
+            "does not know: run the release that wrote the checkpoint, or a later "
+            "release"
         )
 
 

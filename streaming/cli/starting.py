@@ -52,7 +52,7 @@ _REFUSALS = (
 
 _ENDED_BY_MASTER = (
     "the Spark master has ended the application: read the reason on the master's "
-    "page or in its log, and start again; nothing is lost"
+    "page or in the master's log, and start again; nothing is lost"
 )
 _OUT_OF_MEMORY = 52
 """Exit status of a JVM in which Spark met an OutOfMemoryError."""
@@ -140,7 +140,8 @@ def _end_of_jvm_explained(ending: threading.Event) -> Iterator[None]:
             _explain(error)
             raise
         logger.warning(
-            "the signal also ended Spark: the next start repeats the unfinished work"
+            "the signal that ends this command also ended Spark, so the next start "
+            "repeats the unfinished work"
         )
         raise click.Abort from error
 

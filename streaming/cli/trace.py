@@ -25,7 +25,7 @@ from streaming.settings import Window
 @setting(
     "--channel",
     panel=Panel.CHANNELS,
-    help="Channel of the message, or its group if --views is given.",
+    help="Channel of the message; for a message of MVDS, its group.",
 )
 @setting(
     "--sender",

@@ -171,7 +171,7 @@ class Ledger:
                 if is_new and newest is not None and newest[0] >= number:
                     message = (
                         f"batch {number} cannot be stored, because the newest stored "
-                        f"batch is {newest[0]}, at another position"
+                        f"batch is {newest[0]}, which is later or has another position"
                     )
                     raise ValueError(message)
                 if is_new:

@@ -35,7 +35,8 @@ class _Spark:
         (
             TypeError("'JavaPackage' object is not callable"),
             [
-                "Spark passes states to Python with its own, slower pickler: "
+                "Spark passes states to Python with Spark's own pickler, which is "
+                "slower: "
                 "TypeError(\"'JavaPackage' object is not callable\")"
             ],
         ),

@@ -289,5 +289,7 @@ def payloads_of(digest: ShardDigest) -> list[SeenPayload]:
 @native
 def _check(index: int, of: Collection[object]) -> None:
     if not 0 <= index < len(of):
-        message = f"an MVDS digest has an index outside a list of {len(of)} entries"
+        message = (
+            f"an MVDS digest has an index that is outside its list of {len(of)} entries"
+        )
         raise DamagedDigest(message)

@@ -20,7 +20,7 @@ COUNTED = tuple(
 )
 """Keys of `ChannelTotals.frames`."""
 
-_BEYOND = "a channel's digest has an index outside a list"
+_BEYOND = "in a channel's digest, an index does not match the length of a list"
 
 _KINDS_OF_CODES = tuple((kind, dialect) for kind in KINDS for dialect in DIALECTS)
 

@@ -186,7 +186,7 @@ class BatchedClient:
         theirs = self._tree.changed(insert=self._received, delete=lacking)
         sent, own = self._root, theirs.root
         if sent is None or (sent.height, sent.root) != (own.level, own.merkle):
-            text = "the server's messages do not match the root that it sent"
+            text = "the server's messages do not match the root that the server sent"
             raise WrongHash(text)
         only_there = {item for item in received if item not in self._own}
         if self._tree is not self._own:

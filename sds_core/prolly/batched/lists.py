@@ -128,12 +128,15 @@ def read_items(message: pb.Items, start_ns: int, end_ns: int) -> list[Item]:
     ]
     for before, item in pairwise(items):
         if item <= before:
-            text = f"message {item.message_hash.hex()} is not in order of time and hash"
+            text = (
+                f"message {item.message_hash.hex()} is in the wrong place: messages "
+                "must be unique, and sorted by time, then by hash"
+            )
             raise BadNode(text)
     if items and not (start_ns <= times_ns[0] <= times_ns[-1] < end_ns):
         text = (
-            f"messages from {times_ns[0]} to {times_ns[-1]} ns are not all in the "
-            "compared range"
+            f"messages have times from {times_ns[0]} to {times_ns[-1]} ns, but some of "
+            "these times are outside the compared range"
         )
         raise BadNode(text)
     return items

@@ -179,8 +179,8 @@ def _check_open(request: pb.Open) -> None:
     if request.height > MAX_LEVEL + 1 or request.height != len(request.tail_children):
         text = (
             f"a tree has height {request.height} and {len(request.tail_children)} "
-            "lists of tail children: both numbers must be equal, and at most "
-            f"{MAX_LEVEL + 1}"
+            "lists of tail children: the two numbers must be equal, and at "
+            f"most {MAX_LEVEL + 1}"
         )
         raise BadFrame(text)
     if not all(request.tail_children):

@@ -117,7 +117,7 @@ def test_an_address_cannot_take_all_connections() -> None:
             while server.figures.connections < MAX_PER_ADDRESS:
                 await asyncio.sleep(0.01)
             with pytest.raises(
-                PeerRefused, match="from this address is already connected"
+                PeerRefused, match="are already connected from this address"
             ):
                 await same(Peer(address, timeouts=TIMES))
             silent.pop()[1].close()

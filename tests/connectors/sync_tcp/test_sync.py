@@ -238,7 +238,7 @@ def test_one_peer_too_many_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
             held = [await asyncio.open_connection(*address) for _ in range(2)]
             client = BOTH[1].client(LACKING, DEFAULT_LIMITS)
             with pytest.raises(
-                PeerRefused, match="the maximum of 2 peers is already connected"
+                PeerRefused, match="2 peers, the maximum, are already connected"
             ):
                 await Peer(address, timeouts=SHORT).synchronise(client)
             for _, writer in held:

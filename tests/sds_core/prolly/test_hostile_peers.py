@@ -323,7 +323,9 @@ def test_a_batched_client_finds_out_invented_and_hidden_messages() -> None:
 
     for kind in (Inventing, Hiding):
         client = BatchedClient(LACKING, random.Random(1).randbytes)
-        with pytest.raises(WrongHash, match="do not match the root that it sent"):
+        with pytest.raises(
+            WrongHash, match="do not match the root that the server sent"
+        ):
             synchronise(client, kind(TREE))
 
 

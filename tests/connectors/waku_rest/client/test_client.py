@@ -336,7 +336,7 @@ def test_certificate_must_be_for_the_name_in_the_url(tmp_path: Path) -> None:
     assert "\n" not in text
     assert text.startswith(f"node {node.url}: GET /relay/v1/messages/")
     assert "not valid for '127.0.0.1'" in text
-    assert "name it in --rest as its certificate does" in text
+    assert "in --rest, use a name from the certificate" in text
     assert AUTHORIZATION not in text
 
 
