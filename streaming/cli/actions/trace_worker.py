@@ -98,7 +98,7 @@ def make(order: TraceOrder) -> MadeTrace:
     except click.UsageError as error:
         return MadeTrace(problem=error.message)
     except RecordsLost:
-        return MadeTrace(problem="Kafka deleted records while they were read: ask again")
+        return MadeTrace(problem="Kafka deleted records during the read: ask again")
     except (KafkaUnreachable, TopicMissing, TopicReplaced) as error:
         return MadeTrace(problem=str(error), is_unreachable=True)
 
