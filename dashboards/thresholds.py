@@ -142,8 +142,8 @@ RESTARTS = 3
 
 DEAD_LETTER_WINDOW = timedelta(hours=1)
 DEAD_LETTERS = 10
-"""Dead letters with the same reason: one dead letter is harmless, but a misconfigured
-tap causes many."""
+"""The alert fires at this number of dead letters with the same reason. A single dead
+letter is harmless, but a misconfigured tap causes many."""
 
 RECORDS_LOST_WINDOW = timedelta(days=1)
 

@@ -289,7 +289,7 @@ def _end_of(query: StreamingQuery) -> threading.Event:
     ended = threading.Event()
 
     def wait() -> None:
-        # An error is ignored here, because `_ends_within` asks the query again.
+        # An error is ignored here, because `_ends_within` raises the same error.
         with suppress(Exception):
             query.awaitTermination()
         ended.set()

@@ -62,8 +62,9 @@ class Watchdog:
             wall_s: Wall time, Unix s.
 
         Raises:
-            JobFailed: The query has stalled, or would wait until the wall clock has
-                caught up. The query can be restarted.
+            JobFailed: The query has stalled, or the wall clock was set back, so the
+                query would wait until the clock reaches its earlier time again. The
+                query can be restarted.
         """
         ahead_s = wall_s - now_s
         before_s, self._ahead_s = self._ahead_s, ahead_s

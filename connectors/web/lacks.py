@@ -1,4 +1,4 @@
-"""Groups missing messages by participant, with a count and the oldest time."""
+"""Lists for each participant how many messages it lacks, and since when."""
 
 from __future__ import annotations
 

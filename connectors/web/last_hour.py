@@ -49,7 +49,7 @@ class Trend:
 
 
 class LastHour:
-    """Finds the figures of views in the last hour before `clock_ms`, for one page.
+    """Finds how the figures of views grew in the hour before `clock_ms`.
 
     Attributes:
         begin_ms: Start of the hour, Unix ms of event time.

@@ -16,7 +16,7 @@ from connectors.web.naming import needs_key, runbook_href
 from sds_core.observer.settings import ObserverSettings
 
 CHANNEL = "my-channel"
-"""The example channel in commands and queries of the files."""
+"""The channel that runbooks use as an example in commands and queries."""
 
 DURATION = re.compile(r"(\d+ (?:s|min)) \(`(\w+_ms)`\)")
 """Matches a setting's default duration and, after it, the name of the setting."""

@@ -130,8 +130,8 @@ _ANSWERS: list[Panel] = [
     ),
     lines(
         "Requests over time",
-        "Repair requests per second. Requests 'for received' are useless, because the "
-        "requester already has the message.",
+        "Repair requests per second. The line 'for received' shows useless requests: "
+        "the requester already has the message.",
         per_second(_REQUESTS, CHANNELS, "requests"),
         per_second("sds_repair_requests_for_received_total", CHANNELS, "for received"),
         unit="reqps",

@@ -103,7 +103,7 @@ reading_options = option_group(
             default=BatchLimits().size_bytes,
             panel=Panel.LIMITS,
             help="Maximum size, in bytes, of the Kafka records in a batch. The job "
-            "estimates this size from the mean record size.",
+            "estimates a batch's size from the mean record size.",
         ),
         setting(
             "--shuffle-partitions",

@@ -125,7 +125,10 @@ def format_option(
     default: str,
     help: str,  # noqa: A002 - click's own word
 ) -> Decorator:
-    """Add ``--format``: `default` or ``json``; the command gets ``as_json``."""
+    """Add ``--format``, which accepts the value of `default`, and ``json``.
+
+    The command gets the parameter ``as_json``, which is True for ``json``.
+    """
     return setting(
         "--format",
         "as_json",

@@ -333,7 +333,7 @@ def told_damage(path: Path) -> Iterator[None]:
 
 def damaged_database(path: Path, reason: object) -> DamagedCheckpoint:
     """Return the error for a file of SQLite that cannot be read."""
-    # SQLite quotes the file's content, possibly over several lines.
+    # SQLite's error text may quote the file's content, and may have several lines.
     problem = f"is damaged ({printable(one_line(str(reason)))[:160]})"
     return DamagedCheckpoint(path, problem, do_without(path))
 

@@ -51,7 +51,8 @@ class Filters:
     Attributes:
         traces: Traces by participant index; all senders without a name share the index
             `UNKNOWN`.
-        has_rolled: Whether the latest first copy showed a roll-over.
+        has_rolled: Whether the most recently processed first copy showed a roll-over of
+            its sender's filter.
     """
 
     _settings: RuleSettings

@@ -23,9 +23,9 @@ class Field(NamedTuple):
     """The tables of one representation. Each table has an entry for each element.
 
     Attributes:
-        multiples: The products of the entry's element with all elements, for
+        multiples: For each element, its products with all elements, as a table for
             `bytes.translate`.
-        inverses: The inverse of the entry's element; 0 for 0.
+        inverses: For each element, its inverse; 0 for 0.
     """
 
     multiples: tuple[bytes, ...]

@@ -70,10 +70,11 @@ class ReadIncidents(NamedTuple):
     """Incidents of a source, the newest finding first.
 
     Attributes:
-        causes: Likely causes by channel; a history and monitors up to 0.12 have none.
+        causes: Likely causes by channel. A history, and a monitor of version 0.12 or
+            earlier, have none.
         clock_ms: Event time of the source, Unix ms; for a history, the current time.
-        settings: Settings of the model. A history and monitors up to 0.15 have no such
-            settings, so the defaults apply.
+        settings: Settings of the model; the defaults if the source has none. A
+            history, and a monitor of version 0.15 or earlier, have none.
     """
 
     incidents: list[Incident]
