@@ -121,7 +121,8 @@ class Profile:
     # If a filter's false-positive rate is above this limit, the filter does not count.
     # More filters do not help: all filters of a channel hold nearly the same ids, so
     # they have the same false positives. With None, the limit is the error rate in
-    # `bloom`. js-waku and nim-sds have no limit.
+    # `bloom`. js-waku and nim-sds have no limit. Their profiles here have the limit
+    # 0.05, because a filter whose bits are all set would acknowledge every message.
     possible_acks_max_false_positive_rate: float | None = None
 
     # Outgoing buffer. js-waku and nim-sds do not distinguish unacknowledged from
