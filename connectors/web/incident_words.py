@@ -52,14 +52,14 @@ class IncidentWords:
         summary: For an undelivered message, who lacks it; otherwise, who sent the
             message.
         trace_href: Address of the message's trace; empty if its protocol has no traces.
-        stands: Whether the incident has not ended but may still end.
+        stands: Whether the incident has not ended, and frames may still end it.
         standing: Words that state whether the incident has ended, and when.
         channel_href: Address of the view's page; empty if the view no longer exists.
-        lacked_by: The participants that have lacked the message longest, and since
-            when.
+        lacked_by: The participants that have lacked the message longest, each with the
+            time since when.
         hash: Waku hash in hexadecimal digits; empty if unknown.
         hint: Retrieval hint in hexadecimal digits; empty if unknown.
-        doubt: Why the incident may not be real; empty if nothing suggests a doubt.
+        doubt: Why the incident may be false; empty if nothing suggests this.
     """
 
     key: str
@@ -88,7 +88,8 @@ def follows(snapshot: Snapshot, found: ChannelIncident, kind: AnyKind) -> bool:
     """Whether frames may still end an incident (docs/figures.md, 12)."""
     incident = found.incident
     totals = snapshot.views[kind.prefix].totals.get(found.channel)
-    # A view that was forgotten and has returned counts as a new view.
+    # If the view was forgotten and has returned, it counts as a new view, so frames
+    # cannot end its earlier incidents.
     if totals is None or incident.found_ms < (totals.first_event_ms or 0):
         return False
     return incident.ended_ms is None and is_followed(
@@ -161,7 +162,7 @@ def _hash(incident: Incident) -> str:
 
 def _trace_href(found: ChannelIncident, kind: AnyKind) -> str:
     incident = found.incident
-    # A long id does not fit into an address, but the Waku hash does.
+    # If the message id is too long for an address, the Waku hash replaces it.
     message = incident.message_id
     if naming.needs_key(message):
         message = _hash(incident)

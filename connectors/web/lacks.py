@@ -15,20 +15,23 @@ from sds_core.observer.lacking import Lack, lacks_of, standing_of
 from sds_core.observer.snapshot import Snapshot
 
 READ_INCIDENTS = 1_000
-"""Maximum number of unresolved incidents that are grouped, newest first."""
+"""Maximum number of unresolved incidents that are grouped. If more exist, only the
+newest are grouped."""
 
 LISTED_LACKS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class LackWords:
-    """A group of messages with the same problem; addresses are relative to the root.
+    """A group of messages with the same problem, in words.
+
+    Addresses are relative to the root of the site.
 
     Attributes:
-        doubt: Number of the group's messages that taps may have missed; empty for zero.
+        doubt: How many of the messages taps may have missed; empty if none.
         channel_href: Address of the view's page; empty if the view no longer exists.
-        href: Address of the list of these messages; empty if the view no longer exists
-            and has a long id.
+        href: Address of the list of the group's incidents; empty if the view no longer
+            exists and its id does not fit into an address.
         runbook_href: Address of the runbook; empty if none exists.
     """
 
@@ -44,13 +47,16 @@ class LackWords:
 
 @dataclass(frozen=True, slots=True)
 class LackGroups:
-    """The listed groups of a page, and the number of hidden groups.
+    """The groups that a page lists.
 
     Attributes:
         groups: At most `LISTED_LACKS` groups, most severe first.
-        messages: Number of messages in all groups; each message counts once.
-        more: Whether incidents that were not grouped may add further messages.
-        overlap: Whether a message is in several groups.
+        hidden: Number of groups that are not listed.
+        messages: Number of messages in all groups, listed or hidden. A message that is
+            in several groups counts once.
+        more: Whether `messages` may be too small, because some incidents were not
+            grouped.
+        overlap: Whether at least one message is in several groups.
     """
 
     groups: list[LackWords]
@@ -61,7 +67,7 @@ class LackGroups:
 
     @property
     def count(self) -> str:
-        """Text with the number of messages."""
+        """The number of messages, in words."""
         if self.more:
             return f"more than {words.counted(self.messages, 'message')}"
         return words.counted(self.messages, "message")
@@ -75,7 +81,7 @@ class Lacks:
         now: Groups of messages that the monitor still follows.
         past: Groups of messages that the monitor no longer follows.
         read: Number of incidents that were grouped.
-        more: Whether more than `READ_INCIDENTS` incidents exist.
+        more: Whether more than `READ_INCIDENTS` unresolved incidents exist.
     """
 
     now: LackGroups
@@ -115,7 +121,8 @@ def group_words(
             [_words(snapshot, one, kind) for one in some[:LISTED_LACKS]],
             hidden=max(0, len(some) - LISTED_LACKS),
             messages=len(messages),
-            # All unread incidents are older than the last incident in `read`.
+            # All incidents that are not in `read` are older than its last incident. If
+            # that incident is no longer followed, they are not followed either.
             more=more and (read[-1].followed or not followed),
             overlap=named > len(messages),
         )
@@ -124,12 +131,12 @@ def group_words(
 
 
 def is_participant(name: str, wanted: str) -> bool:
-    """Whether `wanted` is a participant's id or the key of this id."""
+    """Whether `wanted` is the participant id `name` or the key of `name`."""
     return wanted in (name, naming.short_key(name))
 
 
 def _words(snapshot: Snapshot, lack: Lack, kind: AnyKind) -> LackWords:
-    # A list of incidents by participant has only undelivered messages: see
+    # Only a list of undelivered messages can be limited to a participant: see
     # `IncidentQuery`.
     is_listed = lack.kind is IncidentKind.UNDELIVERED
     participant = lack.participant if is_listed else None

@@ -1,7 +1,7 @@
 """Pictures of events: each participant and each tap has a lane, and events are marks.
 
-Templates draw marks in percent of the width. A stylesheet can thus make the picture
-wider (zoom), while texts and marks keep their size.
+Templates position marks in percent of the picture's width. So a stylesheet can zoom:
+it makes the picture wider, but texts and marks keep their size.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _EDGE = 8.0
 _TICK_APART = 18.0
 """Width that a label needs on a phone, in percent of the picture's width."""
 _NUMBER_APART = 7.0
-"""Width that a number needs on a phone. On a desktop (twice the width), labels and
-numbers appear one zoom step earlier."""
+"""Width that a mark's number needs on a phone, in percent of the picture's width. A
+desktop has twice the width, so labels and numbers appear one zoom step earlier."""
 
 
 class LaneEvent(NamedTuple):
@@ -25,9 +25,10 @@ class LaneEvent(NamedTuple):
 
     Attributes:
         at_ms: Time of the event, Unix ms.
-        lanes: Numbers of the event's lanes; the mark is drawn on the first of them.
+        lanes: Numbers of the event's lanes; the mark is on the first of these lanes.
         tone: CSS class of the mark.
-        is_square: Whether the mark is a square: the event is then a conclusion.
+        is_square: Whether the mark is a square, because no tap recorded the event. The
+            mark of a tap's event is a circle.
         text: Text of the event's tooltip.
     """
 
@@ -46,9 +47,10 @@ class Lanes:
         names: Label of each lane, from the top.
         events: The events in order of time.
         ticks: Time of each event as text.
-        anchor: Prefix of the row ids, which end in the row number.
-        ZOOMS: Zoom factors of the width. A text appears from the first factor at which
-            it fits.
+        anchor: Prefix of the ids of the table's rows. After the prefix, an id has a
+            hyphen and the number of the row.
+        ZOOMS: Factors by which a reader can zoom the width. A text is shown from the
+            smallest factor at which it fits.
         LANE_PX: Height of a lane, pixels.
     """
 
@@ -66,8 +68,8 @@ class Lanes:
     def places(self) -> list[float]:
         """Place of each event, in percent of the width.
 
-        Distances follow the logarithm of the time between events, so that both seconds
-        and hours are visible.
+        The distance between two events grows with the logarithm of the time between
+        them, so that both seconds and hours are visible.
         """
         times = [event.at_ms for event in self.events]
         steps = (1 + math.log2(1 + (b - a) / 1000) for a, b in pairwise(times))

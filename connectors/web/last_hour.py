@@ -1,8 +1,8 @@
 """The figures of views in the last hour, and a small trend chart of each view.
 
-The "last hour" starts at a multiple of 5 minutes, so it lasts up to 65 minutes. While
-the start is the same, figures change only with new records. The trends of all views
-have the same steps.
+The "last hour" starts at a multiple of 5 minutes, so it lasts 60 to 65 minutes. Until
+the next multiple, its start stays the same, so figures change only if records arrive.
+The trends of all views have the same steps.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _STEP, _HEIGHT = 5, 16
 
 
 class Lately(NamedTuple):
-    """The figures of a view since a point in time.
+    """The figures of a view, counted from a point in time.
 
     Attributes:
-        figures: Growth since the point in time (`GrowthSince`); None if earlier figures
-            are unknown.
+        figures: `GrowthSince` that point in time, or the view's totals if all records
+            count; None if the figures at that point in time are unknown.
         since_ms: The point in time, Unix ms of event time; None if it is unknown.
     """
 
@@ -68,7 +68,10 @@ class LastHour:
         return {} if self._stored is None else self._stored.find_recent(self.begin_ms)
 
     def trends(self, views: Mapping[str, ViewTotals]) -> dict[str, Trend]:
-        """Return the trends of some views, by name."""
+        """Return the trend of each of the given views, by the view's name.
+
+        If no data is stored, or the views have no count to draw, the result is empty.
+        """
         figure = next(
             (
                 one
@@ -81,7 +84,7 @@ class LastHour:
         )
         if figure is None or self._stored is None:
             return {}
-        # The current step has the growth since the last complete step.
+        # The current step is incomplete. `_trend` computes its growth from the totals.
         until_ms = self._clock_ms // STEP_MS * STEP_MS
         steps = self._stored.find_steps(list(views), self.begin_ms, until_ms, STEP_MS)
         return {
@@ -98,8 +101,8 @@ class LastHour:
     def lately(self, name: str, totals: ViewTotals) -> Lately:
         """Return the figures of a view in the hour.
 
-        The figures are not cached, because thousands of objects would make the garbage
-        collector visit the totals of all views.
+        The result is not cached, because thousands of cached results would make the
+        garbage collector visit the totals of all views.
         """
         if self._is_new(totals):
             return Lately(GrowthSince(self._table, totals, None), totals.first_event_ms)
@@ -145,7 +148,7 @@ def _bars(values: Sequence[int]) -> Markup:
         for n, height in enumerate(heights)
         if height
     )
-    # Only numbers, so nothing needs escaping.
+    # All inserted values are numbers, so nothing needs escaping.
     return Markup(  # noqa: S704
         f'<svg class="bars" viewBox="0 0 {_STEP * len(values)} {_HEIGHT}" '
         f'aria-hidden="true"><path d="{path}"/></svg>'

@@ -1,4 +1,7 @@
-"""Finds incidents and per-minute figures, which may be in files of the history."""
+"""Finds stored incidents, verdicts and per-minute aggregates.
+
+They may be in files of the history.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,12 @@ _CONCURRENT = 2
 """Maximum number of concurrent queries; each uses a core and tens of megabytes."""
 
 _PATIENCE_S = 8.0
-"""How long a query waits for its turn, s. An open page waits longer for its answer."""
+"""How long a query waits for its turn, s. The scripts of an open page wait longer for
+an answer of the server, so they receive the error."""
 
 
 class Lookups:
-    """Queries the stored data; limits concurrent queries.
+    """Queries the stored data, and limits the number of concurrent queries.
 
     A query waits up to `patience_s` seconds for its turn. Every method raises
     `HistoryBusy` if the query gets no turn in this time, and `HistoryUnreadable` if the
@@ -53,7 +57,7 @@ class Lookups:
     def trend(
         self, snapshot: Snapshot, views: Views[Any], name: str, hours: Hours
     ) -> Trend:
-        """Return the growth of a view's figures in the last hours.
+        """Return the growth of a view's figures in the last `hours`.
 
         Raises:
             NoRecord: No record has been read yet, or nothing of this kind is stored.
@@ -74,7 +78,7 @@ class Lookups:
     def verdicts(
         self, prefix: str, name: str, since_ms: int, until_ms: int
     ) -> list[Span]:
-        """Return a view's shown verdicts between two times.
+        """Return the verdicts that were shown for a view between two times.
 
         Times are wall time, Unix ms; `until_ms` is at most the time that
         `connectors.web.sources.shown_until_ms` returns.
@@ -94,9 +98,9 @@ class Lookups:
         until_ms: int,
         fields: Collection[str],
     ) -> Sequence[Row]:
-        """Return a view's rows of the minutes begun in [since_ms, until_ms), in order.
+        """Return a view's rows whose minutes begin in [since_ms, until_ms), in order.
 
-        Times are event time, Unix ms. Rows have the given fields.
+        Times are event time, Unix ms. Each row has its minute and the given `fields`.
         """
         stored = self._sources.of(prefix)
         if stored is None:

@@ -55,8 +55,8 @@ class Metrics:
     """Answers scrapes one after the other, in a separate thread.
 
     With thousands of channels, it takes a large part of a second to create an answer.
-    In this time, the event loop answers other requests. Scrapes that arrive while the
-    thread works share the next answer.
+    Meanwhile, the event loop answers other requests. If several scrapes with the same
+    options arrive while the thread works, they share the answer that is created next.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -88,7 +88,7 @@ class Metrics:
         return Response(made.body, headers=headers)
 
     def _answer(self, wanted: _Wanted, since_s: float) -> _Made:
-        """Return an answer whose creation began after `since_s`, monotonic seconds."""
+        """Return an answer that was begun at `since_s` or later, monotonic seconds."""
         newest = self._newest
         if newest is None or newest.wanted != wanted or newest.begun_s < since_s:
             newest = self._newest = self._made(wanted)
@@ -109,8 +109,8 @@ class Metrics:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    # Samples have no reference cycles. The garbage collector would search all channels
-    # for nothing, and take as long as the answer itself.
+    # The samples of an answer have no reference cycles. The garbage collector would
+    # search all channels in vain, and take as long as the answer itself.
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -33,15 +33,15 @@ def settings_of(snapshot: Snapshot, name: str, kind: AnyKind) -> ChannelSettings
 
 
 def path_of(kind: AnyKind, page: str = "") -> str:
-    """Return the path of a page about a kind of view; by default, its list."""
+    """Return the path of a page about a kind of view; by default, the kind's list."""
     parts = ("views", kind.prefix, page)
     return page if kind.at_root else "/".join(filter(None, parts))
 
 
 def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
-    """Return the address of JSON about a view, or about all views of a kind.
+    """Return the API's address for a view; for all views if `name` is None.
 
-    If `what` is empty, the JSON has the figures.
+    `what` is the last part of the path, such as `incidents`; empty for the figures.
     """
     path = path_of(kind, what)
     if kind.at_root and not what:
@@ -51,7 +51,7 @@ def json_href(kind: AnyKind, name: str | None = None, what: str = "") -> str:
 
 
 def incidents_href(kind: AnyKind, view: str, /, **chosen: str) -> str:
-    """Return the address of a view's list of incidents, with further parameters."""
+    """Return the address of a view's incidents; `chosen` has further parameters."""
     query = view_query(view, label_of(kind))
     rest = urlencode(chosen, errors="surrogatepass")
     return "&".join(filter(None, (f"{path_of(kind, 'incidents')}?{query}", rest)))
@@ -65,8 +65,8 @@ def unresolved_href(
 ) -> str:
     """Return the address of the list of a view's unresolved incidents.
 
-    The list can be limited to a kind of incident, and to messages that a participant
-    lacks.
+    `problem` limits the list to a kind of incident. `participant` limits the list to
+    messages that this participant lacks.
     """
     chosen = {"standing": "true"}
     if problem is not None:
@@ -77,7 +77,10 @@ def unresolved_href(
 
 
 def trace_href(kind: AnyKind, view: str, message_id: str, since_ms: int) -> str:
-    """Return the address of the trace of a message that appeared about `since_ms`."""
+    """Return the address of the trace of a message.
+
+    `since_ms` is the approximate time at which the message appeared, Unix ms.
+    """
     query = view_query(view, label_of(kind))
     rest = {"message": message_id, "since": since_ms}
     encoded = urlencode(rest, errors="surrogatepass")
@@ -85,7 +88,7 @@ def trace_href(kind: AnyKind, view: str, message_id: str, since_ms: int) -> str:
 
 
 def label_of(kind: AnyKind) -> str:
-    """Return the parameter that selects a view in the addresses of lists."""
+    """Return the name of the parameter that selects a view in addresses of lists."""
     return kind.names.one if kind.at_root else "id"
 
 
@@ -102,12 +105,12 @@ def href_if_known(snapshot: Snapshot, name: str, kind: AnyKind) -> str:
 
 
 def view_query(view: str, label: str = "id") -> str:
-    """Return the parameter with which an address names a view: by id or by key."""
+    """Return the parameter that selects a view by id or by key, for an address."""
     return f"key={short_key(view)}" if needs_key(view) else f"{label}={_quoted(view)}"
 
 
 def runbook_href(alert: str, view: str = "") -> str:
-    """Return the address of a runbook; include the view if its id fits."""
+    """Return the address of a runbook; `view` is omitted if its id does not fit."""
     of_view = view and not needs_key(view)
     return f"runbooks/{alert}" + (f"?{view_query(view, 'channel')}" if of_view else "")
 
@@ -117,7 +120,7 @@ def needs_key(text: str) -> bool:
 
     A text that is too long or has hidden characters needs a key.
     """
-    # The first condition avoids quoting most long texts.
+    # The first condition is cheap, and makes it unnecessary to quote most long texts.
     return (
         len(text) > words.LONGEST
         or len(_quoted(text)) > words.LONGEST
@@ -126,14 +129,14 @@ def needs_key(text: str) -> bool:
 
 
 def short_key(text: str) -> str:
-    """Return the text itself or, if it needs a key, 16 hexadecimal digits."""
+    """Return the text itself or, if it needs a key, its key of 16 hex digits."""
     if not needs_key(text):
         return text
     return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def is_key(text: str) -> bool:
-    """Whether a text may be the key of a long text."""
+    """Whether a text has the form of a key: 16 hexadecimal digits."""
     return re.fullmatch("[0-9a-f]{16}", text) is not None
 
 

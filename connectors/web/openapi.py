@@ -30,8 +30,8 @@ ERRORS: Mapping[str, str] = {
     "500": "The server could not answer because of an internal error.",
     "503": "The monitor is starting, or it is answering too many other requests.",
 }
-"""Errors of all operations, except that 400 is only for operations that answer with
-JSON."""
+"""HTTP status -> meaning of the error. Every operation that may need a login can return
+these errors, but only operations that answer with JSON return 400."""
 
 _UNKNOWN = "No kind of view has this prefix."
 
@@ -88,8 +88,8 @@ def _renamed(schema: Schema, schemas: Mapping[str, Schema], label: str) -> Schem
 
 
 def _explained(schema: Schema) -> Schema:
-    # The type's docstring describes each key. `sds_core.times.with_utc` adds each time
-    # as a text.
+    # The description of each key is in the docstring of the type. For each key with a
+    # time, `sds_core.times.with_utc` adds a key with the time as text to the answer.
     text = schema.get("description", "")
     described = schema | ({"description": _summary_of(text)} if text else {})
     if "properties" not in schema:
@@ -110,7 +110,7 @@ def _explained(schema: Schema) -> Schema:
 
 
 def _as_text(schema: Any) -> Any:
-    # Return the schema of a time as a text in RFC 3339, from the schema of the number.
+    # From the schema of a time as a number, return the schema of the time as RFC 3339.
     if isinstance(schema, list):
         return [_as_text(one) for one in schema]
     if not isinstance(schema, dict):
@@ -143,10 +143,10 @@ class ErrorObject(TypedDict):
 
 
 def description(routes: Iterable[BaseRoute]) -> Operation:
-    """Return the operation that describes all operations among the routes."""
+    """Return the operation whose answer describes all operations in `routes`."""
     described = [one for one in routes if isinstance(one, Operation)]
 
-    # Created on request: most processes never need the body.
+    # The body is created when it is first requested: most processes never need it.
     @cache
     def body() -> bytes:
         return msgspec.json.encode(document(described))
@@ -162,7 +162,7 @@ def description(routes: Iterable[BaseRoute]) -> Operation:
 
 
 def document(operations: Sequence[Operation]) -> Schema:
-    """Return the description of operations."""
+    """Return the OpenAPI document that describes the operations."""
     types: list[Any] = [ErrorObject]
     for one in operations:
         types += one.answers
@@ -201,7 +201,8 @@ def _operation(
     schemas: Mapping[str, Schema],
     error: Schema,
 ) -> Schema:
-    # `found` yields the schemas of the operation's answers, then of its parameters.
+    # `found` yields the schemas of the operation's answers, then the schemas of its
+    # parameters.
     summary, _, more = operation.text.partition("\n\n")
     answers = [next(found) for _ in operation.answers]
     if operation.label != "id":

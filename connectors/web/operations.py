@@ -1,8 +1,8 @@
 """Routes of the API, and the parts of their descriptions.
 
-The function that answers a request is the only source of the description. The
-function's parameters are the request and its query parameters. The return type
-describes the answer. The docstring describes the operation.
+`json_operation` derives a route's description from the function that answers the
+requests: from the type of the function's parameter `query`, which has the query
+parameters as fields, from its return type, and from its docstring.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ KINDS: Sequence[AnyKind] = [protocol.kind for protocol in PROTOCOLS]
 JSON = "application/json"
 
 ROOT_LABEL = ROOT_KIND.names.one
-"""Name of the parameter `id` in paths without a prefix, except `/api/v1/channels`."""
+"""Name that replaces `id` in parameters and answers if the path has no prefix of a
+kind. `/api/v1/channels` keeps `id`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +43,10 @@ class Operation(Route):
     Attributes:
         text: Description of the answer; by default the docstring of the endpoint.
         form: Dataclass of the query parameters.
-        label: Name that `id` has as a query parameter and in the answer.
+        label: Name that replaces `id` as a query parameter and as a key of the answer.
         answers: Types that the answer's body can have.
-        refusals: Errors of this operation, in addition to the errors of all operations.
+        refusals: Errors that this operation can return, in addition to the errors that
+            all operations can return.
         is_open: Whether the operation never needs a login.
     """
 
@@ -79,7 +81,8 @@ def json_operation(
 ) -> Operation:
     """Return an operation whose answer is the result of `call` as JSON.
 
-    Starlette runs `call` in its thread pool, so `call` may read files and all views.
+    Starlette runs `call` in its thread pool. So `call` may take long, for example to
+    read files or all views.
     The type of the answer is the return type of `call`, unless `answers` is given. For
     the other arguments, see `Operation`.
     """
@@ -114,8 +117,8 @@ def of_views(
 ) -> list[Operation]:
     """Return two operations: one for views of the root kind, one for views of any kind.
 
-    `name` is the last part of the operations' paths. If the type of the answer depends
-    on the kind of view, `answer_of` returns the type for a kind.
+    `name` is the last part of both paths. If the type of the answer depends on the kind
+    of view, `answer_of` returns the type for a given kind.
     """
     of_any = () if answer_of is None else [answer_of(kind) for kind in KINDS]
     at_root = of_any and [of_any[KINDS.index(ROOT_KIND)]]

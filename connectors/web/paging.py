@@ -1,7 +1,7 @@
-"""Pages of the API's lists, and where the next page begins.
+"""Divides the API's lists into pages.
 
-A page begins after a given entry, not after a given number of entries. So no entry is
-omitted or repeated if other entries change between two requests.
+A request states the entry after which its page begins, not a number of entries to skip.
+So if other entries change between two requests, no entry is omitted or repeated.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from connectors.web.refusals import WrongParameter
 from sds_core.observer.incidents import ChannelIncident, IncidentKind, IncidentPlace
 
 PAGE_LIMIT = 1_000
-"""Default and maximum number of entries of a page. An entry has 1.4 kB, so the pages
-for many concurrent requests fit into memory."""
+"""Default and maximum number of entries of a page. An entry has about 1.4 kB, so the
+pages of many concurrent requests fit into memory."""
 
 _LONG_ID_CHARS = 100
-"""Number of characters of a long id that are kept in an address."""
+"""Number of characters that remain if a long id is cut for an address."""
 
 _INT64 = msgspec.Meta(ge=-(2**63), le=2**63 - 1)
-"""Times must fit into the 64-bit integers of the databases."""
+"""Limits of a time: the 64-bit integers of the databases."""
 
 Entry = TypeVar("Entry")
 Place = TypeVar("Place")
@@ -57,7 +57,7 @@ class PageQuery:
         """Return the place after which the page begins; None for the first page.
 
         Raises:
-            WrongParameter: `after` is not a place that this list has returned.
+            WrongParameter: `after` is not a value of `next` from a page of this list.
         """
         if self.after is None:
             return None
@@ -75,9 +75,10 @@ class PageQuery:
         place: Any,
         place_of: Callable[[Entry], Any],
     ) -> tuple[Sequence[Entry], bool]:
-        """Return the entries of the page, and whether more exist.
+        """Return the entries of the page, and whether entries follow the page.
 
-        The entries are in the order of their places.
+        `entries` has the whole list, sorted by place. `place_of` returns the place of
+        an entry. The page begins after `place`.
         """
         begin = 0 if place is None else bisect_right(entries, place, key=place_of)
         end = begin + self.length
@@ -90,7 +91,7 @@ class ViewsQuery(ViewQuery, PageQuery):
 
 
 def next_page(place: Sequence[object]) -> str:
-    """Return the value of `next` for a place: the place, encoded for an address."""
+    """Return a place, encoded for an address as the value of `next`."""
     packed = json.dumps(place, separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
@@ -98,7 +99,7 @@ def next_page(place: Sequence[object]) -> str:
 def next_after(
     shown: Sequence[Entry], more: bool, place_of: Callable[[Entry], Sequence[object]]
 ) -> str | None:
-    """Return the value of `next` for a page; None for the last page."""
+    """Return the value of `next` after the entries `shown`; None on the last page."""
     return next_page(place_of(shown[-1])) if more and shown else None
 
 
@@ -114,10 +115,10 @@ class Reference(NamedTuple):
         return cls(short_key(name), needs_key(name))
 
     def find(self, names: Iterable[str]) -> str:
-        """Return the id; for a key, search the names for the id with this key.
+        """Return the id. If only its key is known, search `names` for the id.
 
         Raises:
-            WrongParameter: No id has this key any more.
+            WrongParameter: `names` no longer has an id with this key.
         """
         if not self.is_key:
             return self.text
@@ -132,10 +133,10 @@ class ListedIncident(NamedTuple):
     """The place of an incident in the list, in a form for addresses.
 
     Attributes:
-        message_id: A long id is cut, so the next page may omit ids with the same first
-            characters.
-        begin: First characters of a long channel id, in case the channel no longer
-            exists.
+        message_id: Message id. A long id is cut, so the next page may omit incidents
+            whose message ids begin with the same characters.
+        begin: First characters of a long channel id, which replace the id if the
+            channel no longer exists; empty if the channel id is not long.
     """
 
     found_ms: Annotated[int, _INT64]
@@ -156,11 +157,11 @@ class ListedIncident(NamedTuple):
         return cls(incident.found_ms, channel, incident.kind, message_id, begin)
 
     def find(self, channels: Iterable[str]) -> IncidentPlace:
-        """Return the place in the form for a query; `channels` has all channel ids.
+        """Return the place as `IncidentQuery` needs it; `channels` has all channel ids.
 
         Raises:
-            WrongParameter: The channel does not exist, and the place does not contain
-                `begin`.
+            WrongParameter: `channel` is a key that no channel has, and `begin` is
+                empty.
         """
         try:
             channel = self.channel.find(channels)
@@ -172,5 +173,5 @@ class ListedIncident(NamedTuple):
 
 
 def _begin(long_id: str) -> str:
-    # Return a text that sorts after all ids with the same first characters.
+    # Return a text that sorts after all ids that begin with the same characters.
     return long_id[:_LONG_ID_CHARS] + chr(sys.maxunicode)

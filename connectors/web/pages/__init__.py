@@ -1,5 +1,5 @@
-"""The status page. Each page is complete without scripts, but a script updates it.
+"""The status page. Each page works without scripts, but a script can update it.
 
-Endpoints read files and all views, and draw charts. They are synchronous, so Starlette
-runs them in its thread pool.
+Endpoints take long, because they read files and all views, and draw charts. So they are
+synchronous functions, which Starlette runs in its thread pool.
 """

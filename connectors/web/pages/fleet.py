@@ -1,8 +1,8 @@
-"""The page that lists all views of one kind, by default in order of trouble.
+"""The page that lists all views of one kind, by default the worst verdict first.
 
-`/` lists the views of the kind with `at_root`, and `/views/<prefix>` lists the views of
-any kind. By default, figures cover the last hour. If the kind has no stored data,
-figures cover the time since the first record.
+`/` lists the views of the kind whose `at_root` is true. `/views/<prefix>` lists the
+views of the kind with this prefix. By default, figures cover the last hour. If the kind
+has no stored data, figures cover the time since the first record.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from sds_core.observer.verdict import Verdict
 from sds_core.observer.view_totals import ViewTotals
 
 LISTED_VIEWS = 200
-"""Maximum number of rows: a browser can update them every two seconds without a
-noticeable delay. It equals the default label limit."""
+"""Maximum number of rows. A browser can update this number of rows every two seconds
+without a noticeable delay. The default label limit is the same number."""
 
 _TROUBLE, _NAME = "trouble", "name"
 
@@ -96,9 +96,10 @@ class Order:
         names: Sequence[str],
         lately: Callable[[str], Lately],
     ) -> Sequence[str]:
-        """Return the names in this order; views with equal values are in trouble order.
+        """Return the names of the views in this order.
 
-        For the name of a view, `lately` returns the figures that the columns show.
+        `names` is sorted by trouble; views with equal values keep this order.
+        `lately` returns the figures in the row of a view, from the name of the view.
         """
         if self.key == _TROUBLE:
             return names[::-1] if self.reverse else names
@@ -121,8 +122,8 @@ class Row:
         since: If the verdict needs attention, the verdict and its start; otherwise
             empty.
         figures: Figures of the columns; None if they are unknown.
-        counted_since: Time from which the view's figures count, in words; empty if all
-            figures of the page count from this time.
+        counted_since: In words, the time from which the view's figures count; empty if
+            it is the time that the page states for all views.
         trend: The view's trend in the last hour; None if the page has no trends.
         strip: The verdicts that were shown in the last hour; None if none was shown.
     """
@@ -143,10 +144,14 @@ class Row:
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Return the page of all views of a kind."""
+    """Return the routes of the page that lists all views of a kind."""
 
     def page(request: Request) -> Response:
-        """Query parameters: `sort` (an `Order`), `find` (part of a name), `window`."""
+        """Query parameters: `sort`, `find` and `window`.
+
+        `sort` is an `Order` as text, `find` is part of a name or id, and `window` is
+        `hour` or `all`.
+        """
         given = request.query_params
         snapshot = sources.current()
         views = views_of(request, snapshot)
@@ -200,7 +205,7 @@ def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
             names=kind.names,
             json=naming.json_href(kind),
             has_hour=stored is not None,
-            # The first page links to the pages of the other kinds of view.
+            # Only the list of the kind at the root links to the other kinds' lists.
             others=[
                 (
                     one.kind.names.many.capitalize(),
@@ -256,7 +261,7 @@ def _rank(
     def rank(name: str) -> float:
         found = lately(name).figures
         value = None if found is None else figure.value(found)
-        # Views without a value are always last.
+        # In both directions, views without a value are last.
         return math.inf if value is None else sign * value
 
     return rank

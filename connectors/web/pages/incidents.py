@@ -1,4 +1,4 @@
-"""`/incidents`: messages with a problem, the participants that lack them, and why."""
+"""`/incidents`: messages with a problem, its reason, and who lacks the messages."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from sds_core.observer.snapshot import Snapshot, Views
 LISTED_INCIDENTS = 50
 
 _POLL_S = 10
-"""The interval is longer than on other pages, because an update may read a month of
-history."""
+"""Interval of updates, s. It is longer than the default `POLL_S`, because an update may
+read a month of history."""
 
 
 class _Place(NamedTuple):
@@ -49,7 +49,7 @@ def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute
     """Return the routes of the list of incidents."""
 
     def page(request: Request) -> Response:
-        """Query parameters: `participant`, and the API's parameters except `limit`."""
+        """Query parameters: `participant`, and those of the API's list but `limit`."""
         given = {name: text for name, text in request.query_params.items() if text}
         snapshot = sources.current()
         views = views_of(request, snapshot)
@@ -113,13 +113,14 @@ def _read(
     lacks = None
     after = None if place is None else place.incident.find(views.totals)
     if participant:
-        # Only unresolved incidents name who lacks a message.
+        # An incident that has ended no longer names the participants that lacked its
+        # message.
         query = msgspec.structs.replace(query, standing=True)
         named = _named(find, query, participant)
         query = msgspec.structs.replace(query, participant=named)
     if place is None or not place.resolved:
-        # Read one incident more than `group_words` groups, to find out whether more
-        # incidents exist.
+        # The function `group_words` groups at most `READ_INCIDENTS` incidents. One more
+        # incident shows that more exist.
         limit = READ_INCIDENTS + 1
         shown += find(
             msgspec.structs.replace(query, standing=True, after=after, limit=limit)
@@ -147,7 +148,7 @@ def _named(
     query: IncidentQuery,
     participant: str,
 ) -> str:
-    # In addresses, a key replaces an id only if the id is long.
+    # An address has the participant's key instead of the id if the id needs a key.
     if not is_key(participant):
         return participant
     for one in find(query):

@@ -1,4 +1,4 @@
-"""The parts that all pages share: head, navigation, overall verdict, headers."""
+"""The parts that all pages share: head, navigation, overall verdict, HTTP headers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HERE = Path(__file__).parent.parent
 _HEADERS = {
     "Cache-Control": "no-store",
     # Channel ids are untrusted text. Even if escaping failed, these headers would keep
-    # a browser from loading or running anything.
+    # a browser from loading or running anything that this server does not serve.
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
         "connect-src 'self'; base-uri 'none'; form-action 'self'; "
@@ -41,7 +41,10 @@ POLL_S = 2
 
 
 def page_environment() -> Environment:
-    """Return the templates of pages and reports; the templates escape all values."""
+    """Return the environment of the pages' and reports' templates.
+
+    The templates escape all values.
+    """
     environment = Environment(
         loader=FileSystemLoader(_HERE / "templates"),
         autoescape=True,
@@ -54,7 +57,7 @@ def page_environment() -> Environment:
 
 
 class Layout:
-    """Creates pages from templates and values; each page's head names firing alerts."""
+    """Creates pages from templates and values. A page's head names firing alerts."""
 
     def __init__(self, firing: Callable[[], FiringAlerts]) -> None:
         self._firing = firing
@@ -74,9 +77,10 @@ class Layout:
     ) -> Response:
         """Return a page as the response to a request.
 
-        The first page has no title. An open page requests an update after `poll_s`
-        seconds. If `light` is given, the update has this query parameter, so that the
-        server computes only cheap parts. The template gets the `values`.
+        `title` is empty for the first page. An open page requests an update every
+        `poll_s` seconds. If `light` is given, most updates add this query parameter to
+        the address, so that the server computes only the parts of the page that take
+        little time. The template receives `values`.
         """
         html = self._environment.get_template(template).render(
             root=_root(request),
@@ -93,7 +97,7 @@ class Layout:
         return HTMLResponse(visible(html), status, headers=_HEADERS)
 
     def unread(self, request: Request, snapshot: Snapshot, title: str) -> Response:
-        """Return the page that is shown until figures exist."""
+        """Return the page that is shown until the monitor has figures."""
         return self.page(request, snapshot, "unread.html", title=title)
 
     def problem(

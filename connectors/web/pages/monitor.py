@@ -23,7 +23,7 @@ _Facts = list[tuple[str, str]]
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Return the page of the job."""
+    """Return the route of the page about the monitor's Spark job."""
 
     def page(request: Request) -> Response:
         snapshot = sources.current()

@@ -23,14 +23,14 @@ from sds_core.planning.plan import Plan
 LISTED = 100
 
 _POLL_S = 60
-"""A long interval is sufficient, because forecasts change once an hour."""
+"""Interval of updates, s. It may be long, because forecasts change once an hour."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Return the page with the forecasts of one kind of view."""
+    """Return the routes of the page with the forecasts of one kind of view."""
 
     def page(request: Request) -> Response:
-        """Query parameter: the view whose charts are shown, or its `key`."""
+        """Query parameter: the id or `key` of the view whose charts are shown."""
         snapshot = sources.current()
         kind = views_of(request, snapshot).kind
         if not snapshot.primed:

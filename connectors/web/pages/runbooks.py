@@ -21,7 +21,7 @@ from connectors.web.sources import Sources
 _POLL_S = 10
 _LISTED_HELD = 200
 _ALERT = re.compile("[A-Za-z0-9]+")
-# Matches the second line of each runbook.
+# Matches the line of a runbook with the alert's severities and meaning.
 _SEVERITY = re.compile(r"^\*\*Severity:\*\* ([a-z, ]+)\. (.+)$", re.MULTILINE)
 
 
@@ -88,7 +88,7 @@ def _alerts(runbooks: Traversable) -> list[str]:
 
 
 def _rank(severities: str) -> int:
-    # A runbook names the highest severity first.
+    # If an alert has several severities, its runbook names the highest first.
     worst = severities.partition(",")[0]
     return SEVERITIES.index(worst) if worst in SEVERITIES else len(SEVERITIES)
 

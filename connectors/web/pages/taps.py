@@ -27,7 +27,8 @@ from sds_core.observer.verdict import Verdict
 _LISTED_HOLES = 10
 
 LISTED_TAPS = 200
-"""Maximum number of rows: any writer of the topic can invent taps."""
+"""Maximum number of rows. A limit is necessary, because any client that can write to
+the topic can invent taps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,10 @@ class Tap:
 
     Attributes:
         verdict: Verdict that determines the colour of the tap's row.
-        last_seen: Event time of the last record, and how long ago this is.
+        last_seen: Event time of the tap's last record, and the time since this record.
         missed: Number and share of the last hour's messages that the tap missed; see
             `Missed`.
-        missing: Number of sequence numbers that never arrived.
+        missing: Number of the tap's sequence numbers that never arrived.
         holes: Capture gaps, newest first.
         hidden: Number of older capture gaps, which are not listed.
     """
@@ -64,7 +65,7 @@ _RANK = (Verdict.BLIND, Verdict.DEGRADED, Verdict.OK)
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Return the list of taps."""
+    """Return the route of the page that lists the taps."""
 
     def page(request: Request) -> Response:
         snapshot = sources.current()

@@ -1,7 +1,8 @@
 """`/trace` and `/api/v1/trace`: what happened to one message.
 
 To create a trace, a separate process reads Kafka for some seconds. The server creates
-only few traces at a time, refuses further requests, and stores no trace.
+at most `MOST_AT_ONCE` traces at a time. Meanwhile, it refuses further requests for a
+trace. It stores no trace.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ from sds_core.trace.document import TraceObject, trace_object
 from sds_core.trace.trace import Trace
 
 MOST_AT_ONCE = 2
-"""Maximum number of concurrent traces; each occupies a thread that answers requests."""
+"""Maximum number of concurrent traces. Each trace occupies one of the threads that
+answer requests."""
 
 POLL_S = 86_400
-"""The interval is one day, because an open page must not repeat its trace."""
+"""Interval of updates, s. It is one day, because each update of an open page would
+create the trace again."""
 
 
 def routes(layout: Layout, sources: Sources) -> list[BaseRoute]:
-    """Return the routes of a trace's page and JSON."""
+    """Return the routes of a trace as a page and as JSON."""
     lock = threading.Lock()
     addresses: set[str] = set()
 

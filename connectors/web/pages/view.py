@@ -41,15 +41,16 @@ LISTED_INCIDENTS = 5
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The parts of the page that are read from files instead of the snapshot.
+    """The parts of the page that come from stored data, not from the snapshot.
 
     Attributes:
-        intervals: Length of the charts' intervals, with a note if the history has no
-            earlier minutes.
+        intervals: Length of the charts' intervals. If the view is older than the
+            history's first minute, a note states that the history has no earlier
+            minutes.
         no_charts: Why charts cannot be drawn; empty if they can.
         lacks: Groups of missing messages; None if incidents cannot be listed.
-        incidents: Single incidents: unresolved incidents by severity, then ended
-            incidents.
+        incidents: First the unresolved incidents, in the order of `IncidentKind`, then
+            the ended incidents.
         no_incidents: Why incidents cannot be listed; empty if they can.
     """
 
@@ -99,8 +100,8 @@ def _incidents(
     query = IncidentQuery(name, resolved=True, limit=LISTED_INCIDENTS + 1)
     ended = lookups.incidents(kind.prefix, query)
     listed: list[ChannelIncident] = []
-    # Limit each kind separately, so that many incidents of one kind do not hide
-    # another kind.
+    # The number of incidents is limited for each kind separately, so that many
+    # incidents of one kind do not hide the incidents of another kind.
     for problem in IncidentKind:
         of_kind = (one for one in standing if one.incident.kind is problem)
         listed += islice(of_kind, LISTED_INCIDENTS)
@@ -113,10 +114,13 @@ def _incidents(
 
 
 def routes(layout: Layout, sources: Sources, lookups: Lookups) -> list[BaseRoute]:
-    """Return the page of a view."""
+    """Return the routes of a view's page."""
 
     def page(request: Request) -> Response:
-        """Query parameters: `id` or `key`; `hours`; `history=false` to omit history."""
+        """Query parameters: `id` or `key`, `hours`, `history`.
+
+        With `history=false`, the page omits its `History`.
+        """
         given = request.query_params
         query = read_query(HoursQuery, given, strict=False)
         with_history = one_of(given, "history", ["true", "false"]) != "false"
