@@ -1,8 +1,8 @@
-"""Compiles the core, whose Python sources also run without compilation.
+"""Compiles the core. Python can also interpret the core's sources.
 
 `tree` reads the sources, `derive` writes Cython's input, and `build` compiles the
-input. In CONTRIBUTING, "The compiled core" explains the decorators and types in the
-sources.
+input. Section "The compiled core" of CONTRIBUTING.md explains the decorators and types
+in the sources.
 """
 
 from __future__ import annotations

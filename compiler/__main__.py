@@ -1,6 +1,7 @@
 """Compiles the core of this source tree: `python -m compiler`.
 
-Exit codes: 0 if the core is compiled, 1 if a source is refused, 3 if no compiler works.
+Exit codes: 0 if the core is compiled, 1 if a source cannot be compiled, 3 if no C
+compiler works.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Build backend for pip: compiles the core, then builds packages with setuptools.
 
-If `SDS_MONITOR_CORE` is `interpreted`, wheels contain no compiled core. If it is
-`compiled`, a missing compiler is an error. By default, wheels contain the compiled core
-if a compiler works. A wheel without the compiled core is for any platform.
+If `SDS_MONITOR_CORE` is `interpreted`, wheels contain no compiled core. If
+`SDS_MONITOR_CORE` is `compiled`, a missing C compiler is an error. By default, wheels
+contain the compiled core if a C compiler works. A wheel without the compiled core can
+be installed on any platform.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ _Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(settings: _Settings = None) -> list[str]:
-    """Return the build requirements; add a compiler if no installed compiler works."""
+    """Return the packages that a build needs.
+
+    If no installed C compiler works, the packages include a compiler.
+    """
     needed: list[str] = build_meta.get_requires_for_build_wheel(settings)
     if not _is_wanted():
         return needed
@@ -79,13 +83,13 @@ def build_editable(
 
 
 class CompiledWheel(bdist_wheel):
-    """A wheel. With a compiled core, it is only for this Python and platform."""
+    """A wheel, which fits only this Python and platform if it has the compiled core."""
 
     def finalize_options(self) -> None:
         """See `Command`."""
         found = find(str(ROOT)) if _is_wanted() else None
         if found is not None:
-            # setuptools derives the platform tag of the wheel from this method.
+            # If this method returns True, setuptools gives the wheel a platform tag.
             setattr(self.distribution, "has_ext_modules", lambda: True)  # noqa: B010
             files = self.distribution.package_data.setdefault("sds_core", [])
             files.append(f"core/{Path(found).name}/*")
@@ -93,7 +97,8 @@ class CompiledWheel(bdist_wheel):
 
     def run(self) -> None:
         """See `Command`."""
-        # setuptools would add the files that an earlier build left in this directory.
+        # Delete the compiled core of an earlier build, because setuptools would add it
+        # to the wheel.
         built = Path(self.get_finalized_command("build").build_lib)
         shutil.rmtree(built / "sds_core" / "core", ignore_errors=True)
         super().run()

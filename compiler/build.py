@@ -24,22 +24,26 @@ from compiler.tree import Tree
 from sds_core.compiled import MODULES, SHARED, TAG, directory, find
 
 FLAGS = ("-O1", "-g0", "-DNDEBUG", "-fwrapv", "-fno-strict-aliasing")
-"""With -O2, the core is five percent faster, but compilation takes 2.5 times as long.
-With -fwrapv, signed integers wrap around. Cython's structures need
--fno-strict-aliasing."""
+"""Flags of the C compiler. With -O2 instead of -O1, the core would be five percent
+faster, but compilation would take 2.5 times as long. With -fwrapv, signed integers wrap
+around. Cython's structures need -fno-strict-aliasing."""
 
 _BUILDER = "builder"
-"""File in a compiled core. It holds one hash of the sources of package `compiler`,
-Cython's version and the flags."""
+"""Name of a file in the directory of the compiled core. The file holds a hash of the
+sources of package `compiler`, Cython's version and the C compiler's flags."""
 
 _WHOLE = "whole"
-"""File that marks a build without incomplete files. If this file is missing, the next
-build starts from scratch: an interrupted build may leave incomplete files that are
-newer than their sources."""
+"""Name of a file in the build directory. The file is missing during a build and after
+an interrupted build. If it is missing, the next build starts from scratch, because the
+directory may have incomplete files that are newer than their sources."""
 
 
 def is_current(root: Path, flags: Sequence[str] = ()) -> bool:
-    """Return whether a tree's compiled core matches its sources and this package."""
+    """Return whether a tree's compiled core is up to date.
+
+    The core is out of date if the tree's sources, package `compiler`, Cython or the
+    flags have changed since the build.
+    """
     found = find(str(root))
     try:
         return found is not None and Path(found, _BUILDER).read_text() == _key(
@@ -58,13 +62,15 @@ def build(
 ) -> Path:
     """Compile a source tree's core if it is out of date; return the core's directory.
 
-    Builds of the same tree run one after another. An interrupted build leaves nothing
-    that Python would load. By default, `find_compiler` selects the compiler, and
-    `jobs`, the number of parallel processes, is the number of CPU cores.
+    If several processes build the same tree, one waits for the other. Python never
+    loads files of an interrupted build. By default, `find_compiler` selects the C
+    compiler. `jobs` is the number of parallel processes, by default the number of CPU
+    cores.
 
     Raises:
-        compiler.c_compiler.CompilerMissing: No compiler works, or Cython is missing.
-        compiler.c_compiler.CompilationFailed: The compiler refuses a source.
+        compiler.c_compiler.CompilerMissing: No C compiler works, or Python's headers or
+            Cython are missing.
+        compiler.c_compiler.CompilationFailed: The C compiler refuses a source.
         compiler.derive.NotCompilable: Compiling would change the behaviour of a module.
         Cython.Compiler.Errors.CompileError: Cython refuses a source.
         RuntimeError: The sources changed during the build.
@@ -99,11 +105,12 @@ def _key(*parts: str) -> str:
 
 
 def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Path:
-    """Compile the modules that changed; return the directory of all modules.
+    """Compile changed modules; return the directory of all compiled modules.
 
-    Each combination of Cython, Python, compiler and flags has a directory of its own.
+    Each combination of Cython version, Python version, compiler command and flags has
+    its own directory.
     """
-    # Imported only when needed, because Cython loads slowly.
+    # Cython loads slowly, so it is imported only for a build.
     from compiler import cython_step
 
     name = _key(*compiler.command, *flags, str(cython_step.DIRECTIVES)) + TAG
@@ -130,7 +137,8 @@ def _make(root: Path, flags: Sequence[str], compiler: Compiler, jobs: int) -> Pa
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(make_module, (*MODULES, SHARED)))
     except (cython_step.CompileError, CompilationFailed):
-        # A failed step leaves only complete files, so the next build can reuse them.
+        # After these errors, all files in `work` are complete, so the next build can
+        # reuse the files.
         (work / _WHOLE).touch()
         raise
     (work / _WHOLE).touch()

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 ZIG = (sys.executable, "-m", "ziglang", "cc")
 
-# The module may run on another machine, so it is compiled for every processor of this
-# architecture. By default, Zig adds a sanitizer.
+# By default, Zig compiles for the processor of this machine, and adds a sanitizer. A
+# compiled module must run on every processor of this architecture.
 _ZIG_FLAGS = ("-mcpu=baseline", "-fno-sanitize=undefined")
 
 _LINKED = (
@@ -36,7 +36,7 @@ class CompilerMissing(Exception):
 
 
 class HeadersMissing(CompilerMissing):
-    """Python's headers are missing. Packages of compilers do not contain them."""
+    """Python's headers are missing; installing a C compiler does not add them."""
 
 
 class CompilationFailed(Exception):
@@ -53,7 +53,9 @@ class Compiler(NamedTuple):
     command: tuple[str, ...]
 
     def make_module(self, source: Path, target: Path, flags: Sequence[str]) -> None:
-        """Compile and link a C file to a module; after an error, `target` is unchanged.
+        """Compile and link the C file `source` to the Python module `target`.
+
+        After an error, `target` is unchanged.
 
         Raises:
             CompilationFailed: The compiler refuses the file.
@@ -76,10 +78,13 @@ class Compiler(NamedTuple):
 
 
 def find_compiler() -> Compiler:
-    """Find a C compiler that works: `CC`, cc, gcc, clang, or the package `ziglang`.
+    """Return the first C compiler that works.
+
+    If the environment variable `CC` is set, its compiler is tried first; otherwise cc,
+    gcc and clang are tried. The package `ziglang` is tried last.
 
     Raises:
-        CompilerMissing: No compiler works, or Python's headers are missing.
+        CompilerMissing: No C compiler works, or Python's headers are missing.
     """
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     if not any(Path(directory, "Python.h").exists() for directory in _INCLUDED):

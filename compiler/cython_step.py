@@ -17,7 +17,8 @@ __all__ = ["CompileError", "make_c_sources"]
 DIRECTIVES = {
     "language_level": 3,
     "annotation_typing": True,
-    # Compiled functions need not behave like Python functions.
+    # Compiled functions behave like built-in functions. The core needs no feature that
+    # only Python functions have.
     "binding": False,
     "infer_types": None,
     "boundscheck": True,
@@ -28,21 +29,23 @@ DIRECTIVES = {
     "embedsignature": False,
     "auto_pickle": False,
 }
-"""All checks stay on, because the core reads untrusted bytes."""
+"""Options of Cython. All run-time checks in this list are on, because the core reads
+untrusted bytes."""
 
 
 def make_c_sources(work: Path, modules: Iterable[str], shared: str, jobs: int) -> None:
     """Write the C source of each changed module beside its Python source in `work`.
 
-    `shared` is the module with the code that all modules share. `jobs` is the number of
-    processes that run at the same time.
+    `shared` is the name of a generated module, which contains Cython's code that all
+    modules use. `jobs` is the number of processes that run at the same time.
 
     Raises:
         CompileError: Cython refuses a source.
     """
     here = Path.cwd()
     try:
-        # Cython names its files by their path relative to the working directory.
+        # Cython derives the names of its files from their paths relative to the working
+        # directory.
         os.chdir(work)
         cythonize(  # type: ignore[no-untyped-call]
             [Extension(name, [name.replace(".", "/") + ".py"]) for name in modules],

@@ -1,7 +1,8 @@
 """Translates an annotated module to the input of Cython: a source and a .pxd file.
 
-Cython requires the types of attributes and arguments in the .pxd file. The derived
-source keeps the line numbers, so a traceback names the line of the original module.
+Cython requires the types of attributes and arguments in the .pxd file. Each statement
+has the same line number in the original and in the derived source, so tracebacks show
+the line numbers of the original.
 """
 
 from __future__ import annotations
@@ -41,14 +42,16 @@ class NotCompilable(Exception):
 
 
 class Derived(NamedTuple):
-    """The texts of a .pxd file and of a .py file."""
+    """Cython's input for one module: the text of a .pxd file, and of a .py file."""
 
     declarations: str
     source: str
 
 
 def derive(tree: Tree, module: Module, compiled: Iterable[Module]) -> Derived:
-    """Derive the files of one module; `compiled` contains all modules to compile.
+    """Derive Cython's input for one of the modules in `compiled`.
+
+    `compiled` contains all modules that the build compiles.
 
     Raises:
         NotCompilable: The compiled module would behave differently from the source.
@@ -169,7 +172,8 @@ class _Derivation:
             end = self._edits.after(self._edits.end(node.bases[-1]), b")") + 1
             self._edits.replace(begin, end, head)
         if is_data:
-            # Instances of data classes form no reference cycles.
+            # Data classes need no cycle detection by the garbage collector, because
+            # their instances form no reference cycles.
             self._declared.append("@cython.no_gc")
         self._declared.append(f"cdef class {node.name}{head}:")
         fields = [one for one in node.body if isinstance(one, ast.AnnAssign)]
@@ -300,8 +304,8 @@ class _Derivation:
         if isinstance(node.value, ast.Name) and node.attr.isupper():
             module, name = self._tree.origin(self._module, node.value.id)
             if name in module.enums:
-                # Looking up the member in its class would take as long as ten
-                # additions.
+                # The derived module looks up each member only once, because a look-up
+                # in the enumeration takes as long as ten additions.
                 member = f"_{node.value.id}_{node.attr}"
                 self._members[member] = ast.unparse(node)
                 self._edits.node(node, member)
@@ -361,7 +365,7 @@ class _Derivation:
     def _check_methods(self) -> None:
         """Refuse undeclared attributes, and compiled methods that are used as values.
 
-        C cannot bind a method to an object.
+        A compiled method is a C function, which cannot be bound to an object.
         """
         for holder in [None, *self._module.classes.values()]:
             functions = [
@@ -426,7 +430,7 @@ class _Derivation:
         }
 
     def _with_bases(self, name: str) -> Iterator[ast.ClassDef]:
-        """Yield a compiled class and its compiled bases."""
+        """Yield the class with this name and its base classes, if they are compiled."""
         module, name = self._tree.origin(self._module, name.split("[")[0])
         node = module.classes.get(name)
         if node is not None and module.name in self._compiled:

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 MARK = "native"
-"""Decorator of classes and functions that are compiled to C."""
+"""Name of the decorator that marks classes and functions to compile to C."""
 
 _MOST = 1 << 63
 
@@ -16,10 +16,10 @@ class Module:
     """One parsed module; `name` is its dotted name.
 
     Attributes:
-        classes, functions: The marked classes and functions.
-        imports: For each name imported with `from`: its module, and its name in that
-            module.
-        enums: The enumerations that the module defines.
+        classes, functions: The classes and functions with decorator `MARK`, by name.
+        imports: For each name that the module imports with `from`, the module from
+            which the name is imported, and the original name there.
+        enums: Names of the enumerations that the module defines.
     """
 
     def __init__(self, name: str, text: str) -> None:
@@ -56,8 +56,8 @@ class Module:
             if not all(text.isupper() for text in texts):
                 continue
             try:
-                # The expression can use only operators, numbers, `range` and earlier
-                # constants.
+                # This call knows only operators, numbers, `range` and the constants
+                # found so far; other expressions raise an error.
                 value = eval(  # noqa: S307
                     ast.unparse(node.value),
                     {"__builtins__": {}, "range": range, **found},
@@ -89,7 +89,10 @@ class Tree:
         return self._modules[name]
 
     def origin(self, module: Module, name: str) -> tuple[Module, str]:
-        """Follow a name's imports; return the defining module and the name in it."""
+        """Follow the imports of a name to the module that defines it.
+
+        Returns this module, and the name that the definition has there.
+        """
         while name in module.imports:
             other, original = module.imports[name]
             found = self.module(other)

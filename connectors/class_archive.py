@@ -1,6 +1,7 @@
 """Archives of loaded Java classes; an archive halves a JVM's start time (JEP 350).
 
-If an archive does not match the JVM's build or class path, the JVM starts without it.
+If an archive was made with another JVM build or class path, the JVM starts without the
+archive.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive of one program on one Java; its file may not exist."""
+    """The archive of one program for one Java installation; its file may not exist."""
 
     path: Path
 
@@ -29,9 +30,9 @@ class ClassArchive:
     ) -> ClassArchive:
         """Return the archive of a program for one Java installation and class path.
 
-        The class path consists of jars or directories of jars. `content` describes the
-        program's actions during the recording; a change of `content` causes a new
-        recording.
+        The class path consists of jars or directories of jars. `content` describes what
+        the program does while the JVM records the archive. If `content` changes, the
+        path of the archive changes, so a new archive is recorded.
         """
         known = hashlib.sha256(content.encode())
         for place in (java.resolve(), *class_path):
@@ -40,25 +41,27 @@ class ClassArchive:
 
     @property
     def options(self) -> list[str]:
-        """JVM options that use the archive; empty if the archive does not exist."""
+        """Options that make a JVM use the archive; empty if the archive is missing."""
         return [f"-XX:SharedArchiveFile={self.path}"] if self.path.exists() else []
 
     @contextmanager
     def recording(self) -> Iterator[list[str]]:
-        """Yield the options of a JVM that writes the archive.
+        """Yield the options that make a JVM write the archive.
 
         The JVM must end within the block, because it writes the archive when it ends.
-        Afterwards, archives of other versions of the program are deleted.
+        When the block ends, older archives of the same program are deleted.
 
         Raises:
             OSError: The directory cannot be written to, or the JVM wrote no archive.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        # A JVM would crash if it mapped an incomplete archive.
+        # The archive gets its final name only when it is complete, because a JVM that
+        # maps an incomplete archive crashes.
         unfinished = self.path.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
         try:
-            # By default, the JVM logs each class that it omits from the archive.
+            # Without the second option, the JVM would log each class that it omits from
+            # the archive.
             yield [f"-XX:ArchiveClassesAtExit={unfinished}", "-Xlog:cds=off"]
             unfinished.replace(self.path)
         finally:

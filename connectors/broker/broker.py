@@ -7,8 +7,8 @@ A program that is killed cannot stop its broker. Every start therefore first end
 brokers of killed programs (`end_left_over_brokers`).
 
 `security` applies only to the listener for clients. The broker's internal listeners are
-never encrypted. Another user of this machine can connect to their ports without a
-password.
+never encrypted and require no password, so another user of this machine can connect to
+the internal listeners.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ from connectors.broker.processes import (
 from connectors.java import find_java
 
 _START_TIMEOUT_S = 60.0
-"""A start takes about 2 s on an idle machine, and far longer on a busy machine."""
+"""Time limit of a start. A start takes about 2 s on an idle machine, and far longer on
+a busy machine."""
 _ATTEMPT_TIMEOUT_MS = 5_000
 _POLL_S = 0.05
 _LOG_TAIL_LINES = 20
@@ -73,14 +74,16 @@ _LOG = "broker.log"
 _JVM_FLAGS = (
     "-Xms128m",
     "-Xmx512m",
-    # Measured on two cores with records of 390 B and 29 kB: the fast compiler and the
-    # serial collector reduce the start time from 2.0 s to 1.5 s, and memory from 340 MB
-    # to 210 MB. The first million records also need less CPU time.
+    # These two options choose the fast compiler and the serial garbage collector. They
+    # reduce the start time from 2.0 s to 1.5 s, memory from 340 MB to 210 MB, and the
+    # CPU time of the first million records (measured on two cores with records of 390 B
+    # and 29 kB).
     "-XX:TieredStopAtLevel=1",
     "-XX:+UseSerialGC",
-    # Otherwise, a broker that runs out of memory would continue without some threads.
+    # Without this option, a broker that runs out of memory loses threads but continues.
     "-XX:+ExitOnOutOfMemoryError",
-    # A broker that is killed leaves no files in the system's temporary directory.
+    # Without these two options, a broker that is killed would leave files in the
+    # system's temporary directory.
     "-XX:-UsePerfData",
     f"-Djava.io.tmpdir={SCRATCH}",
     f"-Dlog4j2.configurationFile={LOG4J}",
@@ -88,19 +91,21 @@ _JVM_FLAGS = (
 
 
 class EmbeddedBroker:
-    """A Kafka node in a child process, stopped at the end of the `with` block.
+    """A Kafka node in a child process, which runs until the `with` block ends.
 
-    Only the process that started the broker can stop it: in a fork, `stop` does
-    nothing. Ctrl-C in a terminal does not reach the broker, so the program can still
-    read from the broker while the program shuts down.
+    Only the process that started the broker can stop the broker. If this process forks,
+    `stop` does nothing in the fork. Ctrl-C in a terminal does not reach the broker, so
+    the program can still read from the broker while the program shuts down.
 
     Args:
-        data_dir: Directory of the topics, which survive a restart; created if missing.
-            None: a temporary directory, which is removed when the broker stops.
+        data_dir: Directory for the topics; created if missing. When the broker starts
+            again in this directory, it has the same topics. None: a temporary
+            directory, which is removed when the broker stops.
         port: Port on 127.0.0.1 for clients. None: any free port.
-        cache_dir: Directory of Kafka's jars. None: the user's cache directory.
+        cache_dir: Cache directory; Kafka's jars are in a subdirectory. None: the user's
+            cache directory.
         security: Encryption and authentication of clients. None: neither.
-        jvm_options: Further options of the broker's JVM.
+        jvm_options: Additional options for the broker's JVM.
     """
 
     def __init__(
@@ -148,8 +153,9 @@ class EmbeddedBroker:
 
         Raises:
             JavaMissing: No Java 17 or newer was found.
-            BrokerError: `connectors.broker.errors` lists the subclasses.
-            RuntimeError: This object has started its broker already.
+            BrokerError: The broker cannot start; `connectors.broker.errors` lists the
+                reasons.
+            RuntimeError: The broker is already started.
         """
         if self._running is not None:
             raise RuntimeError("the broker is already started")
@@ -239,7 +245,7 @@ class EmbeddedBroker:
 
 
 class _PortTaken(BrokerStartFailed):
-    """Another program took a chosen port before the JVM listened on it."""
+    """Another program took a port that was free when `choose_ports` chose it."""
 
 
 @dataclass(frozen=True)
@@ -255,10 +261,11 @@ def choose_ports(wanted: int | None, security: BrokerSecurity | None) -> Ports:
     """Return free ports; `wanted` is the port for clients, or None for any free port.
 
     Raises:
-        PortUnavailable: The wanted port is taken or forbidden.
+        PortUnavailable: The wanted port is taken, forbidden or invalid.
     """
     with socket.socket() as clients, socket.socket() as own, socket.socket() as control:
-        # Like Java, allow a port on which connections of an earlier broker linger.
+        # Allow a port that still has old connections of an earlier broker, because
+        # Java can listen on such a port.
         clients.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             clients.bind((HOST, wanted or 0))
@@ -290,7 +297,10 @@ def _make_data_dir(wanted: Path | None) -> Path:
 
 @contextmanager
 def _setting_up(data_dir: Path, temporary: bool) -> Iterator[None]:
-    """After an error, remove a temporary directory; wrap OSError in `BrokerError`."""
+    """If the block fails, remove `data_dir` if it is temporary.
+
+    An OSError of the block becomes a `BrokerStartFailed`.
+    """
     try:
         yield
     except BaseException as error:
@@ -307,7 +317,8 @@ def _meta_properties(data_dir: Path) -> Path:
 
 
 def _format(data_dir: Path, run_kafka: list[str]) -> None:
-    # Kafka's format tool would parse an id with a leading dash as an option.
+    # The id has no dashes, because Kafka's format tool would parse an id with a leading
+    # dash as an option.
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     identity = ["-t", cluster_id.replace("-", "A"), "-c", PROPERTIES]
     arguments = ["format", "--standalone", *identity]
@@ -333,7 +344,8 @@ def _format(data_dir: Path, run_kafka: list[str]) -> None:
 def _launch(data_dir: Path, run_kafka: list[str]) -> subprocess.Popen[bytes]:
     log = data_dir / _LOG
     if log.exists():
-        # Keep the previous log: it shows why a broker ended unexpectedly.
+        # Keep the log of the previous broker in this directory, because the log shows
+        # why a broker ended unexpectedly.
         log.replace(log.with_name(f"{_LOG}.1"))
     with log.open("wb") as log_file:
         return subprocess.Popen(  # noqa: S603 - fixed arguments, no shell
@@ -357,9 +369,10 @@ def _cluster_id(data_dir: Path) -> str:
 
 
 def _answers(port: int, cluster_id: str) -> bool:
-    """Return whether this broker, not another one on the same port, answers clients."""
+    """Return whether the broker with this cluster id answers clients on the port."""
     try:
-        # First try a plain connection: kafka-python would log each refused connection.
+        # First try a plain TCP connection, because kafka-python would log each refused
+        # connection.
         socket.create_connection((HOST, port), _ATTEMPT_TIMEOUT_MS / 1000).close()
     except OSError:
         return False
@@ -373,16 +386,17 @@ def _answers(port: int, cluster_id: str) -> bool:
 
 
 def _make_users(port: int, users: Mapping[str, str]) -> None:
-    """Create SCRAM credentials of users; the configuration has the PLAIN passwords.
+    """Create the users' SCRAM credentials, or change them.
 
-    Kafka's format tool can create users only in a new data directory, but users of an
-    existing directory may change too.
+    PLAIN needs no such step, because its passwords are in the configuration file.
+    Kafka's format tool can also create users, but only in a new data directory.
     """
     if not users:
         return
     mechanisms = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
     with closing(_admin(port)) as admin:
-        # Kafka allows each user only once in a request.
+        # Each mechanism has its own request, because Kafka allows each user only once
+        # in a request.
         for mechanism in mechanisms:
             refused = admin.alter_user_scram_credentials(
                 [
@@ -394,7 +408,8 @@ def _make_users(port: int, users: Mapping[str, str]) -> None:
                 if reason is not None:
                     message = f"the broker did not accept user {user} ({reason})"
                     raise BrokerStartFailed(message, "")
-        # The broker reads credentials a moment after the controller stores them.
+        # Wait until the broker has read the credentials, which happens a moment after
+        # the controller has stored them.
         deadline = time.monotonic() + _START_TIMEOUT_S
         while not all(
             len(known["credential_infos"]) == len(mechanisms)

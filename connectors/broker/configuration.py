@@ -12,7 +12,8 @@ from connectors.kafka.settings import MAX_MESSAGE_BYTES, Mechanism, Protocol
 
 HOST = "127.0.0.1"
 
-# Files and directories in the data directory, which is the broker's working directory.
+# Names of files and directories in the broker's data directory. The data directory is
+# also the broker's working directory.
 DATA = "data"
 PROPERTIES = "server.properties"
 LOG4J = "log4j2.properties"
@@ -62,8 +63,8 @@ rootLogger.appenderRef.out.ref=out
 
 _AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # A resource without access rules is open to all users. The broker itself connects
-    # as user ANONYMOUS.
+    # All users can access a resource that has no access rules. User ANONYMOUS may do
+    # everything, because the broker connects to itself as this user.
     "allow.everyone.if.no.acl.found": "true",
     "super.users": "User:ANONYMOUS",
 }
@@ -74,10 +75,10 @@ _LOGIN_MODULE = "org.apache.kafka.common.security"
 class BrokerSecurity:
     """Encryption and authentication of clients.
 
-    Files are PEM, and the key is unencrypted PKCS #8. In `certificate_file`, the
-    intermediate certificates follow the certificate. If `ca_file` is omitted, clients
-    need no certificate. `users` maps user names (letters and digits only) to passwords.
-    Every user can use every SASL mechanism.
+    The files have the format PEM. `key_file` has an unencrypted PKCS #8 key.
+    `certificate_file` has the broker's certificate, then the intermediate certificates.
+    If `ca_file` is omitted, clients need no certificate. `users` maps user names
+    (letters and digits only) to passwords. Every user can use every SASL mechanism.
     """
 
     protocol: Protocol
@@ -88,10 +89,11 @@ class BrokerSecurity:
 
 
 class Ports(NamedTuple):
-    """Three ports of a broker: for clients, for the parent process, and for metadata.
+    """The ports of a broker.
 
-    The ports `own` and `controller` use neither encryption nor authentication. Without
-    security, `own` is also the port for clients.
+    `own` is for the parent process and for the broker itself. `controller` is for
+    Kafka's metadata. Both use neither encryption nor authentication. If the broker has
+    no `BrokerSecurity`, `own` and `clients` are the same port.
     """
 
     clients: int
@@ -102,7 +104,7 @@ class Ports(NamedTuple):
 def write_configuration(
     data_dir: Path, ports: Ports, security: BrokerSecurity | None
 ) -> None:
-    """Write the broker's files so that only this user can read the secrets in them.
+    """Write the broker's configuration files, which only this user can read.
 
     Raises:
         OSError: A file cannot be read or written.
@@ -146,7 +148,10 @@ def _store(name: str, file: str) -> dict[str, str]:
 
 
 def _sasl(security: BrokerSecurity) -> dict[str, str]:
-    """Return the SASL settings, which contain the PLAIN users but no SCRAM users."""
+    """Return the SASL settings.
+
+    The settings contain the users' passwords for PLAIN, but no SCRAM credentials.
+    """
     users = "".join(
         f" user_{name}={_quoted(password)}" for name, password in security.users.items()
     )
@@ -176,7 +181,7 @@ def _escaped(text: str) -> str:
 
 
 def _write_private(path: Path, text: str) -> None:
-    # Delete the old file first: `os.open` sets the mode only of a new file.
+    # Delete the old file, because `os.open` sets the mode only if it creates the file.
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -6,7 +6,8 @@
     ├── DataDirInUse            another broker runs on the data directory
     └── BrokerStartFailed       Kafka ended or did not answer; with the end of its log
 
-If Java is missing, `connectors.java.JavaMissing` is raised.
+If Java is missing, `start` raises `connectors.java.JavaMissing`, which is not a
+`BrokerError`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class PortUnavailable(BrokerError):
 
 
 class DataDirInUse(BrokerError):
-    """Another broker, whose parent is alive, uses the data directory."""
+    """Another running broker of this user uses the data directory."""
 
     def __init__(self, data_dir: Path, pid: int) -> None:
         super().__init__(
@@ -41,7 +42,10 @@ class DataDirInUse(BrokerError):
 
 
 class BrokerStartFailed(BrokerError):
-    """Kafka did not start; the message ends with the last lines of its log, if any."""
+    """Kafka did not start.
+
+    If Kafka has written a log, the error message ends with the last lines of the log.
+    """
 
     def __init__(self, reason: str, log_tail: str) -> None:
         end = (

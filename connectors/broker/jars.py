@@ -1,9 +1,9 @@
-"""Fetches Kafka's jars once, and verifies their pinned checksums at every start.
+"""Fetches Kafka's jars once, and verifies their checksums when a broker starts.
 
-Apache Ivy, which is a part of pyspark, fetches the jars, so only Java has to be
-installed. `kafka_2.13-4.2.1.sha256`, in the format of `sha256sum`, lists the jars with
-checksums that this project computed. To upgrade Kafka, fetch the new jars, run the
-tests, and write a new file of checksums.
+Apache Ivy fetches the jars. Ivy is a part of pyspark, so users install only Java. File
+`kafka_2.13-4.2.1.sha256` lists the jars and their checksums in the format of
+`sha256sum`. This project computed the checksums. To upgrade Kafka, fetch the new jars,
+run the tests, and write a new file of checksums.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ KAFKA_VERSION = "4.2.1"
 _NAME = f"kafka_2.13-{KAFKA_VERSION}"
 
 _FETCH_TIMEOUT_S = 900
-"""A fetch takes half a minute. Ivy itself would wait forever for a silent server."""
+"""Time limit of a fetch. A fetch usually takes half a minute, but Ivy would wait
+forever for a server that does not answer."""
 
 _IVY_XML = f"""\
 <ivy-module version="2.0">
@@ -63,8 +64,9 @@ def default_cache_dir() -> Path:
 def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     """Return the directory of the broker's jars; fetch missing jars (41 MB in all).
 
-    If the cache is complete, neither network nor write permission is needed. If several
-    processes start together, only one fetches the jars. `java` runs Ivy.
+    If no jar is missing, the call needs neither network nor write permission. If
+    several processes call this function at the same time, only one fetches the jars.
+    `java` runs Ivy.
 
     Raises:
         BrokerJarsUnavailable: A jar cannot be fetched or has a wrong checksum, or the
@@ -73,8 +75,8 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
     """
     jars = cache_dir.absolute() / _NAME
     try:
-        # A rename moves each complete jar into the directory, so this check needs no
-        # lock.
+        # This check needs no lock: a jar is fetched to another directory, and a rename
+        # moves the complete jar into this directory.
         if not _missing_jars(jars):
             return jars
         jars.mkdir(parents=True, exist_ok=True)
@@ -92,12 +94,12 @@ def ensure_broker_jars(cache_dir: Path, java: Path) -> Path:
 
 
 def classpath(jars: Path) -> str:
-    """Return the class path of the broker: only the pinned jars."""
+    """Return the broker's class path, which has only jars with known checksums."""
     return ":".join(str(jars / name) for name in pinned_checksums())
 
 
 def archive_of(jars: Path, java: Path) -> ClassArchive:
-    """Return the archive of the broker's classes; the archive may not exist yet."""
+    """Return the archive of the broker's Java classes; its file may not exist yet."""
     return ClassArchive.of(
         "broker", jars, java, [jars / name for name in pinned_checksums()]
     )
@@ -105,13 +107,16 @@ def archive_of(jars: Path, java: Path) -> ClassArchive:
 
 @cache
 def pinned_checksums() -> Mapping[str, str]:
-    """Return the SHA-256 of each jar in hexadecimal digits, by the jar's file name."""
+    """Return the expected SHA-256 of each jar, hexadecimal, by the jar's file name."""
     lines = Path(__file__).with_name(f"{_NAME}.sha256").read_text().splitlines()
     return {name: sha256 for sha256, name in (line.split() for line in lines)}
 
 
 def _missing_jars(jars: Path) -> list[str]:
-    """Return the names of absent jars; delete and report jars with a wrong checksum."""
+    """Return the names of the jars that are not in directory `jars`.
+
+    If jars have a wrong checksum, delete them and raise `BrokerJarsUnavailable`.
+    """
     present = [name for name in pinned_checksums() if (jars / name).exists()]
     if wrong := _wrong_jars(jars, present):
         for name in wrong:
@@ -136,7 +141,7 @@ def _sha256(path: Path) -> str:
 
 
 def _fetch(jars: Path, missing: list[str], java: Path) -> None:
-    """Fetch all jars to a directory beside `jars`; move missing jars into `jars`."""
+    """Fetch all jars to a temporary directory; move the missing jars to `jars`."""
     _log.info("downloading Kafka %s (41 MB, only once) to %s", KAFKA_VERSION, jars)
     with tempfile.TemporaryDirectory(dir=jars.parent, prefix="fetch-") as name:
         work_dir = Path(name)
@@ -163,9 +168,11 @@ def _run_ivy(work_dir: Path, java: Path) -> None:
         *(java, "-jar", _ivy_jar()),
         *("-cache", work_dir / "ivy"),
         *("-ivy", "ivy.xml"),
-        # A relative path, because Ivy would parse brackets in an absolute path.
+        # This path is relative, because Ivy would also parse brackets in the name of
+        # the user's cache directory.
         *("-retrieve", "jars/[artifact]-[revision](-[classifier]).[ext]"),
-        # The jar scala-logging is published with type `bundle`.
+        # Type `bundle` is needed for scala-logging, whose jar is published with this
+        # type.
         *("-types", "jar", "bundle"),
     ]
     try:
@@ -204,7 +211,8 @@ def _remedy(jars: Path) -> str:
 
 
 def _ivy_jar() -> Path:
-    # `find_spec` does not import pyspark: an import would take most of a second.
+    # `find_spec` finds pyspark without importing it. An import would take most of a
+    # second.
     pyspark = importlib.util.find_spec("pyspark")
     for place in (pyspark and pyspark.submodule_search_locations) or ():
         for jar in sorted(Path(place, "jars").glob("ivy-*.jar")):

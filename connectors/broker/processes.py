@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 
 STOP_TIMEOUT_S = 15.0
-"""A clean stop takes 0.3 s, or longer if much data is not yet on disk."""
+"""A broker that does not stop within this time is killed. A clean stop takes 0.3 s, or
+longer if much data is not yet on disk."""
 TEMPORARY_PREFIX = "sds-monitor-broker-"
 """Prefix of the names of temporary data directories."""
 
@@ -41,20 +42,21 @@ def end_left_over_brokers() -> list[int]:
 class FoundBroker:
     """An embedded broker in the process table, recognised by marks on its command line.
 
-    Unlike a PID file, the marks exist exactly as long as the process.
+    The marks exist exactly as long as the process. A PID file would remain if the
+    process is killed.
     """
 
     process: psutil.Process
     parent_pid: int
     parent_started_s: float
-    """Start time of the parent, Unix s; it distinguishes the parent from a later
-    process with the same id."""
+    """Start time of the parent process, Unix s. A later process with the same id has
+    another start time."""
     data_dir: Path
     temporary: bool
 
     @classmethod
     def marks(cls, data_dir: Path, temporary: bool) -> list[str]:
-        """Return the marks on the command line of a broker that this process starts."""
+        """Return the JVM options that mark a broker that this process starts."""
         parent = psutil.Process()
         marks = [
             f"{_PARENT_MARK}={parent.pid}@{parent.create_time()!r}",
@@ -64,7 +66,7 @@ class FoundBroker:
 
     @classmethod
     def read(cls, process: psutil.Process) -> FoundBroker | None:
-        """Return the broker; None if the process is not an embedded broker."""
+        """Return the embedded broker that a process runs; None if it runs none."""
         parts = (argument.partition("=") for argument in process.cmdline())
         marks = {name: value for name, _, value in parts}
         parent = re.fullmatch(r"(\d+)@([\d.]+)", marks.get(_PARENT_MARK, ""))
@@ -79,10 +81,10 @@ class FoundBroker:
         )
 
     def is_left_over(self) -> bool:
-        """Return whether the parent no longer runs; False if that is uncertain."""
+        """Return whether the broker's parent no longer runs; False if unknown."""
         try:
-            # If the broker has a parent other than the process that started it, the
-            # broker is an orphan or runs under a debugger.
+            # While the process that started the broker runs, it is the broker's parent,
+            # unless the broker runs under a debugger.
             if self.process.ppid() == self.parent_pid:
                 return False
             return _shares_pid_namespace(self.process.pid) and not self._parent_lives()
@@ -94,14 +96,16 @@ class FoundBroker:
             parent = psutil.Process(self.parent_pid)
             if parent.status() == psutil.STATUS_ZOMBIE:
                 return False
-            # A correction of the system clock moves a process's creation time a little.
+            # The two times of the same process may differ a little if the system clock
+            # was corrected.
             return abs(parent.create_time() - self.parent_started_s) < 1.0
         except psutil.NoSuchProcess:
             return False
 
     def end(self) -> None:
-        """Stop the process; remove its data directory if it is temporary."""
-        # psutil never signals another process that has got the same id.
+        """Stop the broker; if its data directory is temporary, remove the directory."""
+        # If the broker has ended and another process has its id, psutil raises
+        # `NoSuchProcess` and sends no signal.
         with suppress(psutil.NoSuchProcess):
             self.process.terminate()
             if not self._ends_within(STOP_TIMEOUT_S):
@@ -111,8 +115,9 @@ class FoundBroker:
             shutil.rmtree(self.data_dir, ignore_errors=True)
 
     def _ends_within(self, timeout_s: float) -> bool:
-        # psutil's wait treats a zombie as running, and a container may have no process
-        # that reaps orphans.
+        # `psutil.Process.wait` would treat a zombie as a running process. In a
+        # container without a process that reaps orphans, the ended broker remains a
+        # zombie.
         deadline = time.monotonic() + timeout_s
         with suppress(psutil.NoSuchProcess):
             while self.process.status() != psutil.STATUS_ZOMBIE:
@@ -132,10 +137,11 @@ def own_brokers() -> Iterator[FoundBroker]:
 
 
 def _shares_pid_namespace(pid: int) -> bool:
-    """Return whether a process is in this PID namespace; False if unknown.
+    """Return whether a process has the same PID namespace as this process.
 
-    The mark of a broker in a container has the parent's id inside the container.
-    Outside of the container, the parent would seem to have ended.
+    False if unknown. If a broker runs in a container, its mark has the id that the
+    parent has inside the container. Outside of the container, the parent has another
+    id, so a search for the id in the mark does not find the parent.
     """
     own = Path("/proc/self/ns/pid")
     if not os.path.lexists(own):

@@ -1,4 +1,4 @@
-"""Runs an SDS participant in asyncio: provides its clock and its timer.
+"""Runs an SDS participant in asyncio, with a clock and a timer.
 
 async with ChannelDriver(channel, broadcast=…, on_event=…, store=…) as driver:
     await driver.send(b"The kettle is on.")
@@ -22,7 +22,7 @@ def unix_ms() -> int:
 
 
 class NotStored(RuntimeError):
-    """A change could not be stored, so the driver has ended.
+    """A change of the participant's state could not be stored, so the driver has ended.
 
     The state in memory has a change that the stored state lacks. Before you send
     anything else, restore the participant from the stored state.
@@ -33,7 +33,11 @@ class NotStored(RuntimeError):
 
 
 class Driver:
-    """Base class of drivers: a context manager whose task processes deadlines."""
+    """Base class of drivers.
+
+    A driver is a context manager. Within the `async with` block, an asyncio task
+    processes deadlines.
+    """
 
     _timer: asyncio.Task[None] | None = None
     _unstored: Exception | None = None
@@ -72,7 +76,10 @@ class Driver:
             raise NotStored from self._unstored
 
     def _keep(self, store: Callable[[], None]) -> None:
-        """Store a change; after an error, every later call raises `NotStored`."""
+        """Call `store`; if it fails, every later call of the driver raises `NotStored`.
+
+        This call raises the error of `store`.
+        """
         self._check()
         try:
             store()
@@ -81,7 +88,7 @@ class Driver:
             raise
 
     def _close(self) -> None:
-        """Called when the block ends without an error."""
+        """Called when the `async with` block ends without an error."""
 
     async def _run(self) -> None:
         """Process deadlines until the task is cancelled."""
@@ -89,21 +96,21 @@ class Driver:
 
 
 class ChannelDriver(Driver):
-    """Calls a participant at deadlines; passes results to transport and application.
+    """Calls a participant at its deadlines, and passes on the participant's results.
 
-    After each call, `store` runs first, then `on_event` for each event, then
-    `broadcast` for each frame, in order.
+    After each call of the participant, the driver first calls `store`. Then it calls
+    `on_event` for each event. Then it calls `broadcast` for each frame, in order.
 
     Args:
         channel: The participant; other code may only read it.
-        broadcast: Sends one frame to all participants. The caller of the driver's
-            method gets the errors of `broadcast`. At a deadline, an error ends the
-            driver (see `wait_closed`).
+        broadcast: Sends one frame to all participants. If `broadcast` raises an error
+            during a call of the driver, this call raises the error. At a deadline, the
+            error ends the driver (see `wait_closed`).
         on_event: Takes one event.
-        store: Stores the changes, for example `ParticipantStore.append`. After an error
-            of `store`, all later calls raise `NotStored`.
-        clock_ms: Returns the time, Unix ms. If the clock is set back, the driver keeps
-            its last time until the clock catches up.
+        store: Stores the participant's changes, for example `ParticipantStore.append`.
+            If `store` raises an error, all later calls of the driver raise `NotStored`.
+        clock_ms: Returns the time, Unix ms. If the clock is set back, the driver's time
+            stands still until the clock reaches its earlier time again.
     """
 
     def __init__(
@@ -121,7 +128,8 @@ class ChannelDriver(Driver):
         self._store = store
         self._clock_ms = clock_ms
         self._last_ms = 0
-        # The lock keeps the frames of one step together, and the steps in order.
+        # Because of this lock, all frames of one step are sent before the first frame
+        # of the next step.
         self._sending = asyncio.Lock()
         self._deadline_moved = asyncio.Event()
 
@@ -135,7 +143,10 @@ class ChannelDriver(Driver):
         return await self._sent(self._channel.send(content, self._now_ms()))
 
     async def send_ephemeral(self, content: bytes) -> str:
-        """Send a message without reliability; return its id. Errors: see `send`."""
+        """Send an ephemeral message, which is never resent; return its id.
+
+        The errors are those of `send`.
+        """
         return await self._sent(self._channel.send_ephemeral(content, self._now_ms()))
 
     async def receive(self, value: bytes, *, retrieval_hint: bytes = b"") -> None:
@@ -151,7 +162,7 @@ class ChannelDriver(Driver):
         self._keep(lambda: self._store(self._participant))
 
     async def mark_dependencies_met(self, message_ids: Iterable[str]) -> None:
-        """Mark messages as received if the application received them by other means.
+        """Mark messages that the application received from another source as received.
 
         Raises:
             ValueError: An id is empty, too long, or not valid Unicode text.
@@ -160,8 +171,8 @@ class ChannelDriver(Driver):
         await self._perform(step)
 
     async def _run(self) -> None:
-        # After a restore, this call processes the deadlines that passed in the
-        # meantime.
+        # If the participant was restored, this call processes the deadlines that passed
+        # while no driver ran.
         await self._perform(self._channel.advance(self._now_ms()))
         while True:
             now_ms = self._now_ms()

@@ -25,33 +25,36 @@ _log = logging.getLogger("sds-monitor")
 
 
 def unix_s() -> int:
-    """Return the time, Unix s; deployed nodes use the same unit."""
+    """Return the time, Unix s; deployed MVDS nodes use this unit in timestamps."""
     return time.time_ns() // 1_000_000_000
 
 
 class NodeDriver(Driver):
     """Calls a node in each epoch, and passes on the node's results.
 
-    After each call, the driver first stores the changes of the node. Then the
-    application gets the events, and the transport sends the payloads. Payloads to
+    After each call of the node, the driver first stores the changes of the node. Then
+    the application gets the events, and the transport sends the payloads. Payloads to
     different peers are sent in parallel.
 
     A payload is lost if the transport raises an error or takes longer than
     `send_timeout_s`. A payload is also lost if the previous payload to the same peer is
-    still being sent. The node resends the records of a lost payload, except
-    acknowledgements: a peer resends a message until it gets an acknowledgement.
+    still being sent. The node resends the records of a lost payload, except ephemeral
+    messages and acknowledgements. After a lost acknowledgement, the peer resends the
+    message, and the node acknowledges the message again.
 
     Args:
         node: The node; other code may only read it and change its groups.
         send: Sends the bytes of one payload to a peer.
-        on_event: Takes one event. The caller of the driver's method gets the errors of
-            `on_event`. An error in an epoch ends the driver (see `wait_closed`).
-        storage: Stores the changes of the node; None for a node that is not stored.
-            After an error of the storage, all later calls raise `driver.NotStored`.
+        on_event: Takes one event. If `on_event` raises an error during a call of the
+            driver, this call raises the error. At the start of an epoch, the error ends
+            the driver (see `wait_closed`).
+        storage: Stores the changes of the node. None: the node is not stored. If the
+            storage raises an error, all later calls of the driver raise
+            `driver.NotStored`.
         epoch_s: Length of an epoch, s.
         send_timeout_s: Time limit of each call of `send`, s.
         clock_s: Returns the time, Unix s.
-        sleep: Waits for some seconds.
+        sleep: Waits for the number of seconds that it is given.
     """
 
     def __init__(
@@ -94,12 +97,13 @@ class NodeDriver(Driver):
     ) -> bytes:
         """Send a message to all peers of a group, starting in the next epoch.
 
-        The timestamp of the message is the time in Unix seconds. If the group already
-        has a message with the same time and body, both ids would be equal, so the next
-        free second is used.
+        The timestamp of the message is the current time, Unix s. If the group already
+        has a message with this timestamp and body, the two messages would have the same
+        id. In this case, the message gets the next free second as its timestamp.
 
         Returns:
-            The message's id. Events of the message occur only after this call.
+            The message's id. `on_event` gets events of the message only after this
+            call.
 
         Raises:
             UnknownGroup: The node is not in the group.
@@ -118,7 +122,7 @@ class NodeDriver(Driver):
                 return message_id
 
     def receive(self, sender: bytes, value: bytes) -> None:
-        """Process a payload; the transport must have authenticated its sender.
+        """Process a payload; the transport must have authenticated the sender.
 
         Raises:
             NotAPayload: The bytes are not a payload.
@@ -145,7 +149,8 @@ class NodeDriver(Driver):
             async with asyncio.timeout(self._send_timeout_s):
                 await self._send(peer, value)
         except Exception as error:
-            # An unreachable peer must not end the driver.
+            # An error of the transport, for example an unreachable peer, must not end
+            # the driver.
             mistake = None if isinstance(error, OSError) else error
             _log.warning(
                 "a payload for peer %r is lost: %r", peer, error, exc_info=mistake
