@@ -46,15 +46,16 @@ _TOPIC = {
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
 _UNKNOWN_LIMIT_BYTES = 1_000_000
-"""Maximum size of a dead letter if the topic's limit is unknown. Kafka's default limit
-is larger."""
+"""Maximum size of a dead letter if the topic's limit is unknown, bytes. This size is
+below Kafka's default limit."""
 
 _SMALLEST_BYTES = 4_096
-"""Maximum size of a dead letter that is written again after a refusal."""
+"""If Kafka refuses a dead letter, it is cut to at most this size and written again,
+bytes."""
 
 _IN_FLIGHT_BYTES = 32 * 1024 * 1024
-"""Size of sent records above which the writer waits for Kafka, because the client does
-not limit its buffer."""
+"""If the sent records exceed this size, bytes, the writer waits for Kafka's answers,
+because the client does not limit its buffer."""
 
 
 class _Sent(NamedTuple):
@@ -66,7 +67,8 @@ class _Sent(NamedTuple):
 class DeadLetterWriter(LazyProducer):
     """Reads undecodable records again, and writes them to the dead-letter topic.
 
-    After a crash, duplicates may exist, with the same ``dead-letter-source``.
+    After a crash, a record may have several dead letters, which have the same header
+    ``dead-letter-source``.
     """
 
     def __init__(
@@ -84,13 +86,13 @@ class DeadLetterWriter(LazyProducer):
     def write(self, letters: Sequence[DeadLetter]) -> int:
         """Copy the records; return the number of dead letters that Kafka refuses.
 
-        When the call returns, Kafka has acknowledged all other dead letters. A record
-        that retention has already removed is not copied, and is not counted.
-        A record that Kafka refuses is cut to the smallest size and written again. The
-        first refusal is logged.
+        If Kafka refuses a dead letter, it is cut to `_SMALLEST_BYTES` and written
+        again. Only a second refusal counts. The writer logs only the first refusal that
+        counts. When the call returns, Kafka has acknowledged all other dead letters. A
+        record that retention has already removed is neither copied nor counted.
 
         Raises:
-            KafkaUnreachable: No broker answered, or the client may not write.
+            KafkaUnreachable: No broker answered, or the client has no right to write.
         """
         wanted = {(letter.partition, letter.offset): letter for letter in letters}
         try:
@@ -115,7 +117,7 @@ class DeadLetterWriter(LazyProducer):
         return KafkaProducer(
             **kafka_python_options(self._settings),
             acks="all",
-            # After one refused record, an idempotent client refuses all other records.
+            # If Kafka refuses one record, an idempotent client refuses all others.
             enable_idempotence=False,
             max_request_size=MAX_MESSAGE_BYTES,
         )
@@ -152,12 +154,13 @@ class DeadLetterWriter(LazyProducer):
     def _settle(self, producer: KafkaProducer, sent: Iterable[_Sent]) -> int:
         """Wait for sent records; cut refused records and write them again, one by one.
 
-        Returns how many dead letters Kafka refuses again. Raises KafkaError if a record
-        fails for a reason other than its content.
+        Returns how many of the cut records Kafka refuses again. Raises KafkaError if a
+        record fails for a reason other than its content.
         """
         unwritten = 0
         producer.flush()
-        # If Kafka refuses one record, it refuses the whole batch.
+        # Records are sent one by one, because Kafka refuses a whole batch if it refuses
+        # one record in the batch.
         for one in [one for one in sent if self._refusal(one.future) is not None]:
             small = self._send(producer, one.record, one.letter, _SMALLEST_BYTES)
             producer.flush()

@@ -14,22 +14,22 @@ from sds_core.text import decode_text
 from sds_core.wire import MAX_VALUE_BYTES
 
 _OWN_BYTES = 2_048
-"""Maximum size of the headers that a dead letter adds."""
+"""Maximum size of the headers that `DeadLetterWriter` adds to a record, bytes."""
 
 _KEPT_NAME, _KEPT_BYTES = 128, 1_024
-"""A cut keeps this many characters of a header name, and this many bytes of a header's
-content or of a key."""
+"""If headers are cut, at most `_KEPT_NAME` characters of each name and `_KEPT_BYTES`
+bytes of each value are kept. If a key is cut, at most `_KEPT_BYTES` bytes are kept."""
 
 WrittenHeaders = list[tuple[str, bytes]]
 
 
 class CutPart(msgspec.Struct, frozen=True):
-    """Size and hash of a part of a record before the part was cut.
+    """Size and hash that the key, the value or the headers had before the cut.
 
     Attributes:
-        bytes: The size of the part.
-        sha256: The SHA-256 of the part in hexadecimal digits. The hash of headers
-            covers all names and values in order, without separators.
+        bytes: The size of the part before the cut.
+        sha256: The SHA-256 of the part before the cut, in hexadecimal digits. For
+            headers, all names and values are hashed in order, without separators.
     """
 
     bytes: int
@@ -37,16 +37,17 @@ class CutPart(msgspec.Struct, frozen=True):
 
 
 Cuts = Mapping[str, CutPart]
-"""The parts that are cut, by name: ``headers``, ``key`` or ``value``."""
+"""The original size and hash of each cut part. The keys are the names of the parts:
+``headers``, ``key`` or ``value``."""
 
 _CUTS = msgspec.json.Decoder(dict[str, CutPart])
 
 
 class Fitted(NamedTuple):
-    """The record for a dead letter, and the parts that were cut.
+    """A record after `fit`, and the parts that were cut.
 
     If `key` is None, `value` is not None, because the client requires a key or a value.
-    `headers` does not include the headers that a dead letter adds.
+    `headers` does not include the headers that `DeadLetterWriter` adds.
     """
 
     key: bytes | None
@@ -58,11 +59,12 @@ class Fitted(NamedTuple):
 def fit(record: RawRecord, limit_bytes: int) -> Fitted:
     """Return a record as a dead letter of at most `limit_bytes`.
 
-    If a value is longer than the maximum frame, it is omitted. All other parts stay
-    whole if the record is within the limit. If a record is too large, its headers and
-    its key get at most a quarter of the space each, and a cut key at most
-    `_KEPT_BYTES`. The start of the value gets the rest. The limit applies before
-    compression. The result may exceed a limit below `_OWN_BYTES`.
+    If the value is longer than `MAX_VALUE_BYTES`, it is replaced by an empty value. The
+    space for the record is the limit less `_OWN_BYTES`. If the record fits into this
+    space, its other parts stay whole. Otherwise the headers and the key get at most a
+    quarter of the space each, and a cut key has at most `_KEPT_BYTES` bytes. The
+    remaining space is for the start of the value. The limit applies before compression.
+    If the limit is below `_OWN_BYTES`, the result may exceed the limit.
     """
     key, value = record.key, record.value
     headers = [
@@ -93,7 +95,7 @@ def fit(record: RawRecord, limit_bytes: int) -> Fitted:
 
 
 def decode_cuts(content: bytes | None) -> Cuts:
-    """Return the cut parts in a header; empty if the header is absent or invalid."""
+    """Decode the header ``dead-letter-cut``; empty if it is absent or invalid."""
     try:
         return _CUTS.decode(content) if content else {}
     except msgspec.MsgspecError:
@@ -101,11 +103,14 @@ def decode_cuts(content: bytes | None) -> Cuts:
 
 
 def is_whole(record: RawRecord, cuts: Cuts) -> bool:
-    """Return whether `record` can be the original of a dead letter with these cuts."""
+    """Return whether the record's parts have the sizes and hashes in `cuts`.
+
+    If so, the record can be the whole record that was cut for the dead letter.
+    """
     try:
         return _cuts_of(record, cuts) == dict(cuts)
     except KeyError:
-        # A later release may cut other parts.
+        # A later release may cut parts that this release does not know.
         return False
 
 

@@ -28,12 +28,14 @@ class StoredLetter(NamedTuple):
     """A dead letter as stored in its topic.
 
     Attributes:
-        reason: Why the record is a dead letter: a `Reason` of any release.
+        reason: Why the record is a dead letter: a `Reason`, possibly one that only
+            another release has.
         source: Place of the original record.
-        size_bytes: Original size of the value if it is cut; None if it is whole.
-        record: The original record, with its original place.
-        cuts: Parts of the original record that are cut. Releases up to 0.12 set only
-            `size_bytes`.
+        size_bytes: Original size of a cut value; None if the value is whole.
+        record: The original record as far as it is stored, with its original partition
+            and offset.
+        cuts: Parts of the original record that are cut. Version 0.12 and earlier write
+            only `size_bytes`, so `cuts` is empty.
     """
 
     reason: str
@@ -49,7 +51,7 @@ class StoredLetter(NamedTuple):
 
     @property
     def cut_sizes(self) -> dict[str, int]:
-        """Sizes of the original parts that are cut, bytes."""
+        """The original size of each cut part, by the part's name, bytes."""
         sizes = {name: cut.bytes for name, cut in self.cuts.items()}
         if self.size_bytes is not None:
             sizes["value"] = self.size_bytes
@@ -89,10 +91,11 @@ def read_letter(record: RawRecord) -> StoredLetter | None:
 
 
 class DeadLetterReader:
-    """Reads the dead letters that a topic holds now, in the order of writing.
+    """Reads the dead letters that a topic holds when the iteration begins.
 
-    If a dead letter was written twice because of a crash, it is returned once. The
-    topic in the settings is ignored. `strangers` counts records that are not dead
+    Dead letters of a partition are in the order of writing. If a dead letter was
+    written twice because of a crash, it is returned once. The topic in `settings` is
+    ignored; `topic` is read. `strangers` is the number of records that are not dead
     letters.
     """
 
@@ -104,7 +107,8 @@ class DeadLetterReader:
         """Yield the dead letters.
 
         Raises:
-            TopicMissing: The topic does not exist; the first dead letter creates it.
+            TopicMissing: The topic does not exist. The monitor creates the topic before
+                it writes the first dead letter.
             KafkaUnreachable: No broker answered.
             RecordsLost: Retention removed dead letters before they were read.
         """

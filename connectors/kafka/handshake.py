@@ -1,4 +1,4 @@
-"""Performs a handshake with a broker, to report early why it refuses a connection.
+"""Performs a handshake with a broker, to report early why the broker refuses a client.
 
 Client libraries retry after every error, and in the end report only a timeout.
 """
@@ -33,7 +33,7 @@ from connectors.kafka.settings import (
 
 _POLL_S = 0.2
 _ANSWER_S = 5.0
-"""Maximum time for each answer of a broker that has accepted the connection,
+"""Maximum time to connect to a broker, and maximum wait for each part of an answer,
 seconds."""
 _ANSWER_BYTES = 64 * 1024
 _TLS_ALERT = b"\x15\x03"
@@ -45,12 +45,12 @@ address."""
 def wait_until_listening(settings: KafkaSettings) -> None:
     """Wait until a broker accepts a connection.
 
-    Call this function before you create a client of kafka-python: a client without a
-    broker leaves a thread and open sockets behind.
+    Call this function before you create a client of kafka-python. If such a client
+    reaches no broker, it leaves a thread and open sockets behind.
 
     Raises:
-        KafkaRefused: A broker refuses the client. The function then does not wait for
-            the timeout.
+        KafkaRefused: A broker refuses the client. The function raises this error at
+            once, without retries until the timeout.
         KafkaUnreachable: No broker answered within the settings' timeout.
         SecurityUnusable: A file in the security settings cannot be used.
     """
@@ -120,7 +120,8 @@ def _greet(
         raise
     except _ClosedAfterAnswer as error:
         if not was_closed_before:
-            # A stopping broker also closes the connection, but refuses the next one.
+            # Try once more, because a broker that is shutting down also closes the
+            # connection, but does not accept the next connection.
             time.sleep(_POLL_S)
             _greet(settings, tls, host, port, was_closed_before=True)
             return
@@ -195,7 +196,7 @@ def _log_in(conversation: _Conversation, settings: KafkaSettings, host: str) -> 
         try:
             mechanism.receive(answer.auth_bytes)
         except (ValueError, KeyError):
-            # Hide the cause: its text may contain a secret.
+            # Hide the cause of the error, because its text may contain a secret.
             raise refused from None
 
 
@@ -229,11 +230,11 @@ def _check_plain(settings: KafkaSettings, host: str, port: int) -> None:
 
 
 class _ClosedAfterAnswer(ConnectionResetError):
-    """The broker answered, then closed the connection of a client without a login."""
+    """The broker answered a client that did not log in, then closed the connection."""
 
 
 class _SpeaksTls(Exception):
-    """The broker answered a request in plain text with a TLS alert."""
+    """The broker answered an unencrypted request with a TLS alert."""
 
 
 class _Conversation:

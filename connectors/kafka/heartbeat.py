@@ -1,4 +1,4 @@
-"""Heartbeats for a topic whose taps write no heartbeats (docs/records.md)."""
+"""Writes heartbeats to a topic whose taps write none (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _HEADERS = (("kind", b"heartbeat"), ("observer", OBSERVER.encode()))
 def heartbeats(
     settings: KafkaSettings, interval_s: float = INTERVAL_S
 ) -> Iterator[None]:
-    """Write a heartbeat to every partition at intervals while the block runs.
+    """While the ``with`` block runs, write heartbeats to every partition at intervals.
 
-    Heartbeats advance the monitor's event time while no traffic arrives. They show that
-    the monitor reaches Kafka, not that a tap works. They have no sequence number.
+    Heartbeats advance the monitor's event time while no traffic arrives. Unlike the
+    heartbeats of a tap, these heartbeats show only that the monitor reaches Kafka, not
+    that a tap works, and have no sequence number.
     """
     stop = threading.Event()
     thread = threading.Thread(
@@ -37,7 +38,8 @@ def heartbeats(
         yield
     finally:
         stop.set()
-        # While Kafka is unreachable, writing a heartbeat may take long.
+        # The wait is limited, because writing a heartbeat may take long while Kafka is
+        # unreachable.
         thread.join(INTERVAL_S)
 
 
@@ -53,7 +55,8 @@ def _beat(settings: KafkaSettings, interval_s: float, stop: threading.Event) -> 
             finally:
                 abandon(producer)
         except KafkaError:
-            # The job reports that Kafka is unreachable; this thread retries.
+            # This thread only retries, because the job reports that Kafka is
+            # unreachable.
             stop.wait(interval_s)
 
 

@@ -14,10 +14,11 @@ from sds_core.audit.mirrored import MirroredMessage, Unidentified, mirrored_mess
 
 @dataclass(slots=True)
 class Mirrored:
-    """Messages of a topic by hash, and the number of records without a message hash.
+    """Messages of a topic by message hash.
 
-    `begin_ms` is the time of the first record in the topic, Unix ms; None if the topic
-    is empty or the time was not looked up.
+    `unidentified` is the number of records that lack a valid hash or a valid time of
+    their message. `begin_ms` is the time of the first record in the topic, Unix
+    ms; None if the topic is empty or the time was not looked up.
     """
 
     messages: dict[bytes, MirroredMessage] = field(default_factory=dict)
@@ -47,10 +48,11 @@ def read_mirrored(kafka: KafkaSettings, since_ms: int) -> Mirrored:
 def read_between(
     kafka: KafkaSettings, starts: Mapping[int, int], ends: Mapping[int, int]
 ) -> Mirrored:
-    """Read the messages between offsets of partitions; see `read_mirrored` for errors.
+    """Read the messages between two offsets of each partition.
 
     For each partition, `starts` has the first offset to read, and `ends` the offset
-    after the last.
+    after the last one to read. Errors are those of `read_mirrored`, except
+    `TopicMissing`.
     """
     found = Mirrored()
     ranges = [OffsetRange(p, start, ends[p]) for p, start in starts.items()]

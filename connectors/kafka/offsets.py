@@ -1,4 +1,4 @@
-"""Looks up offsets of a topic's partitions by position and by time."""
+"""Looks up offsets of a topic's partitions: at the start, at the end, or by time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _Result = TypeVar("_Result")
 _TOPIC_MISSING = (UnknownTopicOrPartitionError, InvalidTopicError)
 _FINAL = (*_TOPIC_MISSING, AuthorizationError)
 _NEWLY_MADE_S = 2.0
-"""How many seconds a broker may lack a partition that another broker reports."""
+"""Time after which a missing topic or partition is an error, seconds. Until then, a
+broker may not yet know a partition that another broker already reports."""
 _REQUEST_TIMEOUT_MS = 30_000
 """Default of kafka-python."""
 
@@ -38,11 +39,11 @@ _NO_ID = "0" * 32
 
 
 class Topic(NamedTuple):
-    """The topics in `KafkaSettings`, as the brokers describe them now.
+    """Ids and partitions of the topics in `KafkaSettings`, as brokers describe them.
 
-    `id` has the form that Kafka's tools print. Ids of several topics are separated by
-    commas. A recreated topic gets another id. Brokers before Kafka 2.8 report no id.
-    Partitions are in ascending order.
+    `id` has the ids of all topics, separated by commas, in the form that Kafka's tools
+    print. If a topic is recreated, it gets another id. Brokers before Kafka 2.8 report
+    no id. `partitions` has the numbers of the partitions in ascending order.
     """
 
     id: str | None
@@ -50,9 +51,10 @@ class Topic(NamedTuple):
 
 
 def find_replaced(known: str | None, found: str | None) -> dict[int, tuple[str, str]]:
-    """Return old and new id of each topic whose id changed, by the topic's index.
+    """For each topic whose id changed, return the old and the new id.
 
-    `known` and `found` have the form of `Topic.id`. A missing id counts as unchanged.
+    Keys are the topics' indexes in the settings. `known` has the old ids and `found`
+    the new ids, in the form of `Topic.id`. A missing id counts as unchanged.
     """
     pairs = zip((known or "").split(","), (found or "").split(","), strict=False)
     return {
@@ -70,7 +72,7 @@ class TimedOffset(NamedTuple):
 
 
 class TopicOffsets:
-    """Looks up offsets of the topics of frames; if a broker restarts, waits for it.
+    """Looks up offsets of the topics in `settings`; retries while brokers restart.
 
     All methods may raise `TopicMissing`, `KafkaRefused` if a broker refuses the client,
     and `KafkaUnreachable` if no broker answers within the settings' timeout.
@@ -81,7 +83,7 @@ class TopicOffsets:
         self._admin: KafkaAdminClient | None = None
 
     def describe(self) -> Topic:
-        """Return the topic's id and its present partitions."""
+        """Return the ids and the present partitions of the topics."""
         settings = self._settings
 
         def ask(admin: KafkaAdminClient) -> Topic:
@@ -105,44 +107,47 @@ class TopicOffsets:
         return self._retried(ask)
 
     def partitions(self) -> list[int]:
-        """Return the present partitions of the topic."""
+        """Return the numbers of the topics' present partitions in ascending order."""
         return self.describe().partitions
 
     def earliest(self, partitions: Collection[int]) -> dict[int, int]:
-        """Return the offset of the first record that each partition still holds."""
+        """For each partition, return the offset of its first existing record."""
         found = self._list(dict.fromkeys(partitions, OffsetSpec.EARLIEST))
         return {partition: at.offset for partition, at in found.items()}
 
     def latest(self, partitions: Collection[int]) -> dict[int, int]:
-        """Return the offset after the last committed record of each partition."""
+        """For each partition, return the offset after its last committed record."""
         found = self._list(dict.fromkeys(partitions, OffsetSpec.LATEST))
         return {partition: at.offset for partition, at in found.items()}
 
     def written(self, partitions: Collection[int]) -> dict[int, int]:
-        """Return the offset after each partition's last record, committed or not."""
+        """For each partition, return the offset after its last record.
+
+        Unlike `latest`, uncommitted records are included.
+        """
         specs = dict.fromkeys(partitions, OffsetSpec.LATEST)
         found = self._list(specs, IsolationLevel.READ_UNCOMMITTED)
         return {partition: at.offset for partition, at in found.items()}
 
     def newest(self, partitions: Collection[int]) -> dict[int, TimedOffset]:
-        """Return the first record with the maximum time, for each non-empty partition.
+        """For each non-empty partition, return the first record with its maximum time.
 
-        Retention may have deleted this record, or the record may be a transaction
-        marker with the time of its commit.
+        Retention may already have deleted this record. Instead of a record, the result
+        may be a transaction marker, whose time is the time of the commit.
         """
         return self._list(dict.fromkeys(partitions, OffsetSpec.MAX_TIMESTAMP))
 
     def first_at_or_after(
         self, partitions: Collection[int], timestamp_ms: int
     ) -> dict[int, TimedOffset]:
-        """Return the first record at or after a time, by partition.
+        """For each partition, return the first record at or after `timestamp_ms`.
 
         Partitions that have no such record are omitted.
         """
         return self._list(dict.fromkeys(partitions, timestamp_ms))
 
     def commit(self, group: str, offsets: Mapping[int, int]) -> None:
-        """Commit offsets to a group without members, so that tools show its lag."""
+        """Commit offsets to a group without members, so tools show the group's lag."""
         committed = {
             self._place_of(number): OffsetAndMetadata(offset, "", -1)
             for number, offset in offsets.items()
@@ -151,14 +156,14 @@ class TopicOffsets:
         def ask(admin: KafkaAdminClient) -> None:
             errors = admin.alter_group_offsets(group, committed)
             for error in errors.values():
-                # Permanent errors are ignored, for example that the group has members.
+                # A permanent error is ignored, for example if the group has members.
                 if error.retriable:
                     raise error
 
         self._retried(ask)
 
     def broker_time_ms(self) -> int | None:
-        """Return Kafka's time, Unix ms, or None: see `controller_time_ms`."""
+        """Return the result of `controller_time_ms`; retry while brokers restart."""
         return self._retried(controller_time_ms)
 
     def close(self) -> None:
@@ -214,13 +219,14 @@ class TopicOffsets:
         try:
             return ask(self._admin)
         except KafkaError:
-            # A client that lost its broker does not always reconnect.
+            # The next query uses a new client, because a client that lost its broker
+            # does not always reconnect.
             self.close()
             raise
 
 
 def _printed(topic_id: str | None) -> str:
-    """Return an id in the form that Kafka's tools print; empty for no id."""
+    """Return a topic's id in the form that Kafka's tools print; "" if it has no id."""
     number = uuid.UUID(topic_id or _NO_ID)
     if not number.int:
         return ""
@@ -237,11 +243,11 @@ def _may_pass(state: RetryCallState) -> bool:
 def controller_time_ms(admin: KafkaAdminClient) -> int | None:
     """Return the time of the active controller, Unix ms; None if it is unknown.
 
-    A read-only client finds a broker's time only in the state of the metadata quorum.
-    In this state, the last fetch of the active controller has the time at which the
-    controller answers (KIP-836; `LeaderState.describeReplicaState` in apache/kafka).
-    The request requires Kafka 3.3 or newer with KRaft, the right to describe the
-    cluster, and an active controller.
+    Without a write, a client learns a broker's time only from the state of the metadata
+    quorum. There, the active controller gives the time of its answer as the time of its
+    own last fetch (KIP-836; `LeaderState.describeReplicaState` in apache/kafka). The
+    request for this state requires Kafka 3.3 or newer with KRaft, the right to
+    describe the cluster, and an active controller.
 
     Raises:
         KafkaError: No broker answered.
@@ -258,7 +264,8 @@ def controller_time_ms(admin: KafkaAdminClient) -> int | None:
 def _leader_times(answer: Mapping[str, Any]) -> Iterator[int]:
     for topic in answer["topics"]:
         for partition in topic["partitions"]:
-            # A leader that is being removed is listed as an observer.
+            # While a leader is being removed from the voters, Kafka lists it as an
+            # observer.
             for replica in partition["current_voters"] + partition["observers"]:
                 time_ms = replica["last_fetch_timestamp"]
                 if replica["replica_id"] == partition["leader_id"] and time_ms > 0:

@@ -27,28 +27,30 @@ _REQUEST_TIMEOUT_MS = 30_000
 _GREATEST_TIMESTAMP_NS = 2**63 - 1
 
 _MOST_UNFLUSHED_BYTES = 16 * 1024 * 1024
-"""Size of unflushed records above which `write` waits until Kafka has them all.
+"""If the records since the last wait exceed this size, bytes, `write` waits until Kafka
+has acknowledged them all.
 
-kafka-python does not limit its buffer, and its thread can be slower than `write`.
-Without a wait, a long file would fill the memory, and records would exceed the delivery
-timeout.
+kafka-python does not limit its buffer, and its sender thread can be slower than
+`write`. Without this wait, a long file would fill the memory, and records would exceed
+the delivery timeout.
 """
 
 _RECORD_BYTES = 1_000
-"""Memory of a record in the producer's buffer, in addition to the record's bytes."""
+"""Memory that a record needs in the producer's buffer in addition to its key, value
+and headers, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicRecord:
-    """One record to write, in the form of docs/records.md.
+    """One record to write, in the format that docs/records.md describes.
 
     Attributes:
         partition: Kafka partition.
         timestamp_ms: When the tap received the frame, Unix ms.
         key: Channel id; None for heartbeats.
         value: The frame as on the wire; empty for heartbeats.
-        headers: Pairs of a name, in the form of `sds_core.observer.record.header_name`,
-            and a value.
+        headers: Pairs of name and value. A name has the form that
+            `sds_core.observer.record.header_name` returns.
     """
 
     partition: int
@@ -65,22 +67,23 @@ class TopicRecord:
 
 
 def partitions_of(records: Iterable[TopicRecord]) -> int:
-    """Return the number of partitions that records need."""
+    """Return how many partitions a topic needs to contain the partitions of records."""
     return 1 + max(record.partition for record in records)
 
 
 def partition_of(key: bytes, partitions: int) -> int:
     """Return the partition that Kafka's default producers choose for a key.
 
-    All programs thus write the frames of a channel to the same partition.
+    All programs that write the frames of a channel thus use the same partition.
     """
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
 def topic_record(record: RawRecord, partition: int) -> TopicRecord:
-    """Return a record to write to a partition.
+    """Convert a record that was read to a record that can be written to `partition`.
 
-    The client cannot send absent values, so they become empty.
+    An absent value of the record or of a header becomes empty, because the client
+    cannot send absent values.
     """
     return TopicRecord(
         partition,
@@ -94,8 +97,9 @@ def topic_record(record: RawRecord, partition: int) -> TopicRecord:
 def target_partition(record: RawRecord, partitions: int) -> int:
     """Return the partition to write a record to, in [0, partitions).
 
-    If the topic lacks the record's partition, the key decides, so the frames of a
-    channel stay together. Without a key, the record's partition decides.
+    If the topic has the record's partition, the record keeps it. Otherwise the
+    partition is chosen by the key, so that the frames of a channel stay together. If
+    the record has no key, the partition is chosen by the record's partition number.
     """
     if record.partition < partitions:
         return record.partition
@@ -110,9 +114,10 @@ def waku_headers(
     pubsub_topic: str | None,
     message_hash: str | None,
 ) -> Headers:
-    """Return a message's headers except `observer` and `seq`; omit unknown values.
+    """Return the headers of a message's record, except `observer` and `seq`.
 
-    `message_hash` is `0x` and 64 hexadecimal digits.
+    A header with an unknown value is omitted. `message_hash` is `0x` and 64 hexadecimal
+    digits.
     """
     headers: Headers = (
         ("source", source.encode()),
@@ -131,7 +136,10 @@ def waku_headers(
 
 
 def opening_of(records: Sequence[TopicRecord]) -> int:
-    """Return the length of the shortest prefix of `records` with every partition."""
+    """Return the length of the shortest prefix that has a record of every partition.
+
+    If a partition has no record, return the length of `records`.
+    """
     partitions = partitions_of(records)
     seen: set[int] = set()
     for count, record in enumerate(records, 1):
@@ -163,7 +171,7 @@ class Acknowledgements:
         self.count = 0
 
     def add(self, _: object) -> None:
-        """Count a record; a producer may call this as a callback, in any thread."""
+        """Count a record; may be a producer's callback, which runs in any thread."""
         with self._lock:
             self.count += 1
 
@@ -177,11 +185,11 @@ def write(
 ) -> int:
     """Write records to the topic of frames; return how many Kafka has acknowledged.
 
-    Records are roughly in order of time. Record times do not change; only the writing
-    is paced. `speed` is in seconds of record time per second; 0 writes at full speed.
-    The next record is taken from `records` after the previous record was written.
-    `stop` ends the writing early. `acknowledged` counts the acknowledged records, even
-    if an error is raised.
+    `records` must be roughly in order of time. Records keep their times; only the
+    writing is paced. `speed` is in seconds of record time per second of wall-clock
+    time; 0 writes at full speed. A record is taken from `records` only after the
+    previous record was passed to the producer. `stop` ends the writing early.
+    `acknowledged` counts the acknowledged records, even if an error is raised.
 
     Raises:
         KafkaUnreachable: No broker answered, or a record was not acknowledged.
@@ -214,13 +222,14 @@ def write(
                     unflushed_bytes = 0
             _flush(producer, acknowledged, failures, settings.timeout_s)
         finally:
-            # `close` would wait forever for dropped records.
+            # `abandon`, because `KafkaProducer.close` would wait forever for records
+            # that were dropped.
             abandon(producer)
     except KafkaError as error:
         raise failure(settings, error) from error
     if failures:
-        # If Kafka refuses one record of a batch, the errors of the other records are
-        # plain `KafkaError`s.
+        # Prefer an error of a subclass: if Kafka refuses one record of a batch, only
+        # this record's error is specific. All others are plain `KafkaError`s.
         specific = min(failures, key=lambda error: type(error) is KafkaError)
         raise failure(settings, specific) from specific
     return acknowledged.count

@@ -1,8 +1,8 @@
-"""Lets kafka-python read record batches with all codecs and all header names.
+"""Lets kafka-python read record batches with any codec and any header name.
 
-kafka-python refuses a whole batch if one header name is not UTF-8, and needs further
-packages for codecs other than gzip. pyarrow, which the job needs anyway, decompresses
-these codecs.
+If one header name is not UTF-8, kafka-python refuses the whole batch. For codecs other
+than gzip, kafka-python needs further packages. This module decompresses these codecs
+with pyarrow, which the job needs anyway.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SIZE_BYTES = 4
 
 
 class HeaderName(str):
-    """A result of `header_name`, as a string that kafka-python can write."""
+    """A name from `header_name`, which kafka-python writes as the original bytes."""
 
     __slots__ = ()
 
@@ -37,7 +37,7 @@ class HeaderName(str):
 def read_any_batch(consumer: KafkaConsumer) -> None:
     """Let a consumer read all codecs, and header names that are not UTF-8.
 
-    Such a name becomes a `HeaderName`.
+    If a name in a record is not UTF-8, all names in this record become a `HeaderName`.
     """
     consumer._fetcher.PartitionRecords = _PartitionRecords  # noqa: SLF001 - no option
 
@@ -133,7 +133,7 @@ def _unpack_stream(codec: str) -> Callable[[bytes], bytes]:
 
 
 def _unpack_snappy(packed: bytes) -> bytes:
-    """Decompress one block, or the blocks that Java's library writes (xerial)."""
+    """Decompress Snappy data: one block, or blocks of Java's library xerial."""
     if not packed.startswith(_XERIAL_MAGIC):
         return _unpack_snappy_block(packed)
     blocks = []
@@ -149,7 +149,8 @@ def _unpack_snappy(packed: bytes) -> bytes:
 def _unpack_snappy_block(packed: bytes) -> bytes:
     import pyarrow as pa
 
-    # A block begins with the size of its content: 7 bits per byte, lowest bits first.
+    # A Snappy block begins with its size after decompression: 7 bits per byte, lowest
+    # bits first.
     size = shift = 0
     for byte in packed:
         size |= (byte & 0x7F) << shift

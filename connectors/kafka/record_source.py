@@ -1,4 +1,4 @@
-"""Reads records of a topic by their places."""
+"""Reads single records of a topic by partition and offset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from connectors.kafka.settings import Client, KafkaSettings, RecordsLost
 from sds_core.observer.record import RawRecord
 
 _NEARBY = 100
-"""Maximum distance of two consecutive offsets that are read as one range."""
+"""If two requested offsets differ by at most this number, they are read as one
+range."""
 
 _SOURCE = re.compile(r"([A-Za-z0-9._-]{1,249}):(\d{1,10}):(\d{1,18})")
 
@@ -44,7 +45,7 @@ def parse_source(text: str) -> RecordSource | None:
 def read_source(settings: KafkaSettings, source: RecordSource) -> RawRecord | None:
     """Read a record; None if the topic does not hold it.
 
-    The topic in the settings is ignored.
+    The topic is the one in `source`. The topic in `settings` is ignored.
 
     Raises:
         TopicMissing: The topic does not exist.
@@ -59,7 +60,7 @@ def read_source(settings: KafkaSettings, source: RecordSource) -> RawRecord | No
         end = offsets.latest([partition])[partition]
     if not first <= source.offset < end:
         return None
-    # The offset may hold a transaction marker instead of a record.
+    # The result is None if the offset holds a transaction marker instead of a record.
     return next(read_places(settings, [(partition, source.offset)]), None)
 
 
@@ -68,7 +69,7 @@ def read_places(
     places: Iterable[tuple[int, int]],
     client: Client = Client.CONFLUENT,
 ) -> Iterator[RawRecord]:
-    """Yield the records that still exist, in order of partition and offset.
+    """Yield the records at `places` that still exist, in order of partition and offset.
 
     `places` has the partition and the offset of each record.
 
@@ -94,13 +95,13 @@ def _held(
             with closing(TopicOffsets(settings)) as offsets:
                 first = offsets.earliest([partition])[partition]
             if first <= place.start:
-                # The topic ends before the range, because it was deleted and recreated.
+                # The topic was deleted and recreated, and ends before the range.
                 return
             place = place._replace(start=first)
 
 
 def _ranges(places: Sequence[tuple[int, int]]) -> Iterator[OffsetRange]:
-    """Yield a few ranges that contain all places; `places` is sorted."""
+    """Yield ranges of offsets that contain all places; `places` must be sorted."""
     for partition, pairs in groupby(places, key=itemgetter(0)):
         offsets = [offset for _, offset in pairs]
         first = offsets[0]

@@ -13,13 +13,14 @@ INCIDENTS_TOPIC = "sds.incidents"
 MINUTES_TOPIC = "sds.channel-minutes"
 VERDICTS_TOPIC = "sds.channel-verdicts"
 MAX_MESSAGE_BYTES = 32 * 1024 * 1024
-"""Maximum message size in a topic that these tools create (docs/records.md)."""
+"""Maximum message size in a topic that sds-monitor creates, bytes (docs/records.md)."""
 
 MAX_PARTITIONS = 1_000
-"""Maximum number of partitions in a topic that these tools create."""
+"""Maximum number of partitions in a topic that sds-monitor creates."""
 
 _NUMBERS_OF_A_TOPIC = 1_000_000
-"""Size of each topic's range of partition numbers; no topic has more partitions."""
+"""Size of the range of partition numbers that each topic gets if several topics are
+read as one. No topic has more partitions."""
 
 
 class Client(enum.StrEnum):
@@ -30,7 +31,7 @@ class Client(enum.StrEnum):
 
 
 class Protocol(enum.StrEnum):
-    """Security protocol of the brokers, by Kafka's names."""
+    """Security protocol of the brokers. The values are Kafka's names."""
 
     PLAINTEXT = "PLAINTEXT"
     SSL = "SSL"
@@ -50,9 +51,10 @@ class Mechanism(enum.StrEnum):
 class KafkaSecurity:
     """Encryption and identity of the client. Files are PEM.
 
-    `ca_file` has the trusted authorities, by default the system's authorities.
-    `certificate_file` and `key_file` are for brokers that require them; `key_password`
-    is for an encrypted key.
+    `ca_file` contains the certificates of the trusted authorities. If it is None, the
+    system's authorities are trusted. `certificate_file` and `key_file` contain the
+    client's certificate and key, for brokers that require them. `key_password` decrypts
+    an encrypted key.
     """
 
     protocol: Protocol = Protocol.PLAINTEXT
@@ -77,16 +79,17 @@ class KafkaSecurity:
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """One cluster and the topics of frames.
+    """A Kafka cluster and its topics of frames.
 
-    Several topics are read as one, with consecutive ranges of partition numbers.
-    Partitions of the first topic keep their numbers.
+    Several topics are read as one topic. For this purpose, each topic gets a range of
+    partition numbers, in the order of the topics. Partitions of the first topic keep
+    their numbers.
 
     Attributes:
         bootstrap: One or more ``host:port``, separated by commas.
         topic: One or more topics of frames, separated by commas.
-        timeout_s: Time limit for an unreachable broker, seconds. A broker restarts in
-            less than two minutes.
+        timeout_s: How long to wait for an unreachable broker, seconds. The default is
+            enough for a broker's restart, which takes less than two minutes.
         security: Encryption and identity.
     """
 
@@ -97,11 +100,11 @@ class KafkaSettings:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics of frames, in order."""
+        """The topics of frames, in the order of `topic`."""
         return tuple(self.topic.split(","))
 
     def place_of(self, number: int) -> tuple[str, int]:
-        """Return a partition's topic, and the partition's number in the topic."""
+        """Return the topic of partition `number`, and its number in this topic."""
         index, partition = divmod(number, _NUMBERS_OF_A_TOPIC)
         return self.topics[index], partition
 
@@ -119,7 +122,8 @@ def _restored(
     cls: type[Exception], args: tuple[object, ...], attributes: dict[str, object]
 ) -> Exception:
     error = cls.__new__(cls)
-    # If a subclass of OSError has a constructor, `__new__` drops the arguments.
+    # Set the arguments here, because `__new__` drops them if a subclass of OSError has
+    # a constructor.
     error.args = args
     vars(error).update(attributes)
     return error
@@ -129,7 +133,10 @@ class _Picklable(Exception):
     """Base of errors that Spark may pickle, to send them between driver and workers."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return the parts for `pickle`; by default, they are only the arguments."""
+        """Return the parts from which `pickle` restores the error without `__init__`.
+
+        By default, `pickle` calls `__init__` with the error's message only.
+        """
         return _restored, (type(self), self.args, vars(self))
 
 
@@ -145,10 +152,10 @@ class KafkaUnreachable(_Picklable, ConnectionError):
 
 
 class _Refusal(KafkaUnreachable):
-    """A broker refuses permanently, so retries do not help."""
+    """A broker refuses a client or a record permanently, so retries do not help."""
 
     refuses: ClassVar[str]
-    """The refused operation, for the message."""
+    """The part of the message that states what is refused, after "Kafka at ..."."""
 
     def __init__(self, bootstrap: str, cause: str, remedy: str) -> None:
         super().__init__(bootstrap, cause)
@@ -163,13 +170,13 @@ class KafkaRefused(_Refusal):
 
 
 class RecordRefused(_Refusal):
-    """A broker rejects a record or its batch."""
+    """A broker rejects a record or the batch that contains the record."""
 
     refuses = "refuses a record"
 
 
 class SecurityUnusable(ValueError):
-    """A file of `KafkaSecurity` cannot be read or has the wrong content."""
+    """A file in `KafkaSecurity` cannot be read or has the wrong content."""
 
 
 class TopicMissing(_Picklable, LookupError):
@@ -186,7 +193,7 @@ class TopicMissing(_Picklable, LookupError):
 
 
 class RecordsLost(_Picklable, LookupError):
-    """Unread records were deleted from a partition: offsets [first, end)."""
+    """Records at the offsets [first, end) were deleted before they were read."""
 
     def __init__(self, topic: str, partition: int, first: int, end: int) -> None:
         self.topic = topic
@@ -202,7 +209,7 @@ class RecordsLost(_Picklable, LookupError):
 
 
 class TopicReplaced(_Picklable, LookupError):
-    """The topic was deleted and recreated since it was read.
+    """The topic was deleted and recreated after it was read.
 
     `known` is the id of the topic that was read, and `found` the id of the present
     topic.

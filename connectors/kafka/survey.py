@@ -1,4 +1,4 @@
-"""Reads a user's rights and topics' settings from Kafka; writes nothing."""
+"""Reads the rights of a user and the settings of topics from Kafka; writes nothing."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TopicFacts(NamedTuple):
     Attributes:
         exists: Whether the topic is visible to the user.
         is_hidden: Whether the user is forbidden to describe the topic.
-        operations: The user's rights on the topic, by Kafka's names, even if the topic
-            is missing; empty for brokers before Kafka 2.3.
+        operations: Kafka's names of the operations on the topic that the user may do,
+            even if the topic is missing; empty for brokers before Kafka 2.3.
         configuration: Settings of the topic; empty if the user may not read them.
     """
 
@@ -41,8 +41,8 @@ class TopicFacts(NamedTuple):
 class Survey(NamedTuple):
     """The requested topics by name, and the user's rights.
 
-    `may_create`: the right to create topics with any name. `may_commit`: the right to
-    commit offsets to the group.
+    `may_create` is whether the user may create topics with any name. `may_commit` is
+    whether the user may commit offsets to the group; True if no group was requested.
     """
 
     topics: Mapping[str, TopicFacts]
@@ -53,9 +53,9 @@ class Survey(NamedTuple):
 def survey(
     settings: KafkaSettings, topics: Collection[str], group: str | None
 ) -> Survey:
-    """Describe topics, and a user's rights on these topics and on a group.
+    """Describe topics, and the user's rights on the topics and on a group.
 
-    The user is the one in `settings`.
+    The user is the one that `settings` names.
 
     Raises:
         KafkaUnreachable: No broker answered, or a broker refuses the request.
@@ -96,6 +96,7 @@ def _may_commit(admin: KafkaAdminClient, group: str) -> bool:
     except GroupAuthorizationFailedError:
         return False
     except BrokerResponseError:
-        # Before the first commit in a cluster, no broker coordinates groups.
+        # The right is unknown, so it is assumed: before the first commit in a cluster,
+        # no broker coordinates groups.
         return True
     return not operations or "READ" in operations

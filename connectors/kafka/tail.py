@@ -18,15 +18,16 @@ from connectors.kafka.settings import KafkaSettings, KafkaUnreachable, RecordsLo
 from sds_core.observer.record import RawRecord
 
 _PARTITIONS = 8
-"""Maximum number of partitions in one read; a few suffice, because every partition has
-heartbeats."""
+"""Maximum number of partitions in one read. A few partitions suffice, because taps
+write heartbeats to every partition."""
 
 _RECORDS = 50
-"""Maximum number of records from each partition: one heartbeat of each of 50 taps."""
+"""Maximum number of records from each partition in one read: enough for one heartbeat
+from each of 50 taps."""
 
 _MOST_BYTES = 4 << 20
-"""Size of values and headers above which a read ends, because one record may have 32
-MiB."""
+"""If the values and headers exceed this size, bytes, the read ends. The size is
+limited, because a single record may have 32 MiB."""
 
 
 class TopicTail:
@@ -44,10 +45,11 @@ class TopicTail:
     def read(
         self, since: Mapping[int, int], ends: Mapping[int, int]
     ) -> list[RawRecord]:
-        """Return the newest records, without key and value, up to a total size.
+        """Return the newest records, without their keys and values.
 
         The new records of a partition lie between the partition's offsets in `since`
-        and `ends`. If a partition is not in `since`, the partition has no new records.
+        and `ends`. If a partition is not in `since`, it is not read. If the records
+        exceed a total size, the read ends early.
 
         Raises:
             KafkaUnreachable: No broker answered.
@@ -72,7 +74,8 @@ class TopicTail:
             # Retention has already deleted the records.
             return []
         except KafkaUnreachable:
-            # A client that lost its broker does not always reconnect.
+            # The next read uses a new client, because a client that lost its broker
+            # does not always reconnect.
             self.close()
             raise
         except KafkaError as error:

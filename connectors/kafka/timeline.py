@@ -10,7 +10,8 @@ from connectors.kafka.settings import KafkaSettings
 from sds_core.observer.record import RawRecord
 
 SLICE_RECORDS = 5_000
-"""Number of records that are sorted in memory at once: 100 MB with default filters."""
+"""Maximum number of records that are sorted in memory at once. If their filters have
+the default size, these records need 100 MB."""
 
 _FIRST_STRIDE_MS = 1_000
 _LATEST_MS = 2**63 - 1
@@ -26,13 +27,14 @@ def read_in_order_of_time(
     """Read the records of some partitions, merged by time.
 
     Within a partition, records are in the order of their offsets. Records of different
-    partitions are ordered by their peak times: a record's peak time is the maximum time
-    of the record and its predecessors in the partition. A late record thus stays behind
-    its predecessors. If a program writes the records in this order, all partitions
-    advance in time together.
+    partitions are in the order of their peak times. A record's peak time is the maximum
+    of its own time and of the times of its predecessors in the partition. A late record
+    thus stays behind its predecessors. If a program writes the records in this order,
+    all partitions advance in time together.
 
-    For each partition, `starts` has the first offset and `ends` the offset after the
-    last. Errors are those of `consumer.fetch`.
+    For each partition, `starts` has the first offset to read, and `ends` the offset
+    after the last one to read. The function raises the errors of `consumer.fetch` and
+    of `offsets`.
     """
     here = dict(starts)
     peaks_ms: dict[int, int] = {}
@@ -53,8 +55,8 @@ def read_in_order_of_time(
         if size <= slice_records:
             yield from _merged(fetched, peaks_ms)
         else:
-            # All records have the same millisecond, so any order of partitions is
-            # right.
+            # All records of this slice have the same millisecond, so any order of
+            # partitions is right.
             for record in fetched:
                 _peak_ms(record, peaks_ms)
                 yield record
@@ -69,10 +71,10 @@ def _cut(
     ends: Mapping[int, int],
     until_ms: int,
 ) -> dict[int, int]:
-    """Return the offset at which each partition first reaches a time.
+    """For each partition, return the offset of the first record at or after `until_ms`.
 
     The offset is at least the partition's offset in `here`, and at most the offset in
-    `ends`. If a partition does not reach the time, its offset is the one in `ends`.
+    `ends`. If a partition has no such record, its offset is the one in `ends`.
     """
     found: Mapping[int, TimedOffset] = {}
     if until_ms <= _LATEST_MS:
