@@ -1,8 +1,9 @@
 """The directory of a sweep of simulations: grid, journal of runs, and result table.
 
-Each run is one line of the journal. An incomplete line is ignored. When all runs are
-finished, the journal becomes the table `results.parquet`. The rows are in the order of
-the runs, so the table's bytes do not depend on the number of workers.
+Each finished run is one line of the journal. An incomplete last line is ignored. When
+all runs are finished, their results are also written to the table `results.parquet`.
+The table's rows are in the order of the runs in the grid, so the table's bytes do not
+depend on the number of workers.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ class SweepRefused(ValueError):
 
 
 class _Description(msgspec.Struct, forbid_unknown_fields=True):
-    """The version of the simulator that wrote a directory, and the sweep's grid."""
+    """The content of ``grid.json``: the simulator's version and the sweep's grid."""
 
     version: str
     grid: dict[str, Any]
 
 
 class Finished(msgspec.Struct, array_like=True):
-    """A finished run: a line of the journal.
+    """A finished run, as one line of the journal.
 
-    `number` is the number of the run in the grid, and `cpu_s` the CPU time in seconds.
+    `number` is the number of the run in the grid, and `cpu_s` its CPU time in seconds.
     `figures` are the values of the `Outcome`; None for NaN.
     """
 
@@ -56,7 +57,7 @@ class Finished(msgspec.Struct, array_like=True):
 
     @classmethod
     def of(cls, number: int, cpu_s: float, outcome: Outcome) -> Finished:
-        """Return the line of an outcome."""
+        """Return the journal's line of a run with this outcome."""
         figures = [None if math.isnan(value) else value for value in outcome]
         return cls(number, cpu_s, figures)
 
@@ -71,7 +72,7 @@ _finished = msgspec.json.Decoder(Finished)
 
 @dataclass(frozen=True, slots=True)
 class SweepResults:
-    """The grid of a directory, and its finished runs by number."""
+    """The grid of a sweep, and the sweep's finished runs by number."""
 
     grid: Grid
     runs: dict[int, Finished]
@@ -83,7 +84,7 @@ class SweepResults:
 
 
 class SweepWriter:
-    """Adds finished runs to a directory and to `results`.
+    """Adds finished runs to a sweep's directory and to `results`.
 
     Methods raise `SweepRefused` if the directory cannot be written to.
     """
@@ -112,7 +113,8 @@ def read_sweep(directory: Path) -> SweepResults:
     """Read the results of a sweep, which may be unfinished.
 
     Raises:
-        SweepRefused: The directory has no sweep, or another release wrote its sweep.
+        SweepRefused: The directory is unreadable or contains no sweep, or one of its
+            files is damaged or from an incompatible release.
     """
     with _explained(directory):
         description = _described(directory)
@@ -129,14 +131,15 @@ def read_sweep(directory: Path) -> SweepResults:
 def opened_sweep(
     directory: Path, mapping: dict[str, Any], version: str
 ) -> Iterator[SweepWriter]:
-    """Lock a directory to add runs; a missing directory is created.
+    """Lock a sweep's directory while the block adds runs; create it if it is missing.
 
     A directory belongs to one grid and to one version of the simulator. Its file
     ``grid.json`` contains the grid and the version.
 
     Raises:
-        SweepRefused: The directory has other content or is not writable, or another
-            process writes to it. Nothing is written.
+        SweepRefused: The directory contains anything other than a sweep with this grid
+            and version, or is not writable, or another process writes to it. Nothing is
+            written.
     """
     asked = _Description(version, mapping)
     with ExitStack() as stack:
@@ -149,8 +152,8 @@ def opened_sweep(
                     grid.write(msgspec.json.encode(asked))
             _check(directory, asked)
             results, length = _results(directory, asked)
-            # With a buffer, data of a failed write would be written when the file is
-            # closed.
+            # The file has no buffer. Otherwise, closing the file after a failed write
+            # would write the rest of the data.
             file = stack.enter_context((directory / _JOURNAL).open("ab", buffering=0))
             file.truncate(length)
             sync(directory)
@@ -172,10 +175,10 @@ def _explained(directory: Path) -> Iterator[None]:
 
 
 def _check(directory: Path, asked: _Description) -> None:
-    """Raise SweepRefused unless a directory is new or has results of this grid."""
+    """Raise SweepRefused unless a directory is new or has the sweep `asked`."""
     found = _described(directory)
     if found is None:
-        # A sweep that was killed during its start may have left these files.
+        # A sweep that was killed while it started may have left these files.
         begun = {_LOCK, _NEW_GRID}
         if directory.exists() and {x.name for x in directory.iterdir()} - begun:
             message = (
@@ -207,7 +210,7 @@ def _described(directory: Path) -> _Description | None:
 
 
 def _results(directory: Path, description: _Description) -> tuple[SweepResults, int]:
-    """Return the results, and the size of the journal's complete lines in bytes."""
+    """Return the results, and the total size of the journal's complete lines, bytes."""
     runs = {}
     journal = directory / _JOURNAL
     text = journal.read_bytes() if journal.exists() else b""
@@ -216,7 +219,7 @@ def _results(directory: Path, description: _Description) -> tuple[SweepResults, 
         grid = Grid.from_mapping(description.grid)
         for line in whole.splitlines():
             run = _finished.decode(line)
-            # A wrong number of figures raises a TypeError.
+            # This raises a TypeError if the number of figures is wrong.
             _ = run.outcome
             runs[run.number] = run
     except (msgspec.MsgspecError, TableError, TypeError) as error:
@@ -242,8 +245,8 @@ def _table(results: SweepResults) -> pa.Table:
 
 
 _PREFIX: Final = "plan_"
-"""Prefix of the names of columns with settings: some figures have the same names."""
-# The values of these settings determine the types of the columns.
+"""Prefix of the columns with settings; some settings have the same name as a figure."""
+# The columns with settings get the types of the example's values.
 _EXAMPLE = ChannelPlan(
     participants=2, messages_per_day=1.0, fetch_after_s=0.0, filter_ids=0
 )

@@ -12,7 +12,7 @@ class UnreadableToml(ValueError):
 
 
 def read_toml(file: Traversable) -> dict[str, Any]:
-    """Return the table of a TOML file in UTF-8, with or without a byte order mark.
+    """Parse a TOML file, which is in UTF-8 with or without a byte order mark.
 
     Raises:
         UnreadableToml: The file is unreadable or invalid TOML.
@@ -21,8 +21,8 @@ def read_toml(file: Traversable) -> dict[str, Any]:
         return tomllib.loads(file.read_text("utf-8-sig"))
     except OSError as error:
         raise UnreadableToml(error.strerror or str(error)) from error
-    # These errors also occur for deeply nested brackets and for numbers with thousands
-    # of digits.
+    # Deeply nested brackets raise a RecursionError. Numbers with thousands of digits
+    # raise a ValueError, as invalid TOML does.
     except (ValueError, RecursionError) as error:
         message = f"is not TOML: {error}"
         raise UnreadableToml(message) from error

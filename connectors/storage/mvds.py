@@ -1,4 +1,4 @@
-"""A node of MVDS in an SQLite file."""
+"""The state of an MVDS node in an SQLite file."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from sds_core.mvds.changes import Changes, StoredMessage
 from sds_core.mvds.payload import Message, Metadata
 from sds_core.mvds.records import Record, RecordType
 
-# All records about one message for one peer share a row: the row of an OFFER becomes
-# the row of the MESSAGE. `position` keeps the order in which messages became known.
+# The table `record` has at most one row for a peer and a message: the record of a
+# MESSAGE replaces the record of its OFFER. The column `position` keeps the order in
+# which the node learned of messages or peers.
 _FORMAT: Final = Format(
     b"MVDS",
     1,
@@ -58,20 +59,23 @@ _COLUMNS = attrgetter("peer", "message_id", "type", "send_count", "send_epoch")
 
 
 class _StoredMetadata(msgspec.Struct, array_like=True):
-    """Metadata as MessagePack; add new fields at the end, with defaults."""
+    """Metadata of a message, as MessagePack.
+
+    Add new fields at the end, with defaults, so that older files remain readable.
+    """
 
     parents: tuple[bytes, ...]
     ephemeral: bool
 
 
 class SqliteNodeStorage(SqliteFile):
-    """Storage of one node, with the arguments and errors of `SqliteFile`."""
+    """Storage of one node; arguments and errors are those of `SqliteFile`."""
 
     def __init__(self, path: Path, *, survives_power_loss: bool = True) -> None:
         super().__init__(path, _FORMAT, survives_power_loss=survives_power_loss)
 
     def load(self) -> Changes | None:
-        """Return the whole state; None if nothing is stored."""
+        """Return the whole stored state; None if nothing is stored."""
         try:
             return self._load()
         except (sqlite3.DatabaseError, ValueError) as error:

@@ -1,8 +1,9 @@
-"""Participants in one SQLite file: for each, a snapshot and the later changes.
+"""An SQLite file with a snapshot of each participant, and the changes after it.
 
-A snapshot of a busy participant has tens of megabytes. A change that one call makes is
-only a little larger than the frame of the call, so each call appends only its change.
-When the changes are larger than the last snapshot and than 4 MiB, a new snapshot
+A snapshot of a busy participant has tens of megabytes. The change that a call to a
+participant makes is only a little larger than the frame that the call sends or
+receives. After each call, only this change is therefore stored. When all changes
+together are larger than 4 MiB and larger than the last snapshot, a new snapshot
 replaces them.
 """
 
@@ -17,7 +18,7 @@ from connectors.storage.database import Format, SqliteFile
 from sds_core.message_channel import MessageChannel, Profile
 
 _LEAST_CHANGE_BYTES: Final = 4 * 2**20
-"""Total size of changes up to which no new snapshot is taken: they load quickly."""
+"""Changes up to this total size cause no new snapshot, because they load quickly."""
 
 _FORMAT: Final = Format(
     b"SDSp",
@@ -41,7 +42,7 @@ CREATE INDEX change_of_participant ON change (participant, id);
 
 
 class _Stored(NamedTuple):
-    """Row of a participant, and lengths of the snapshot and of the later changes."""
+    """Row id of a participant, and sizes of its snapshot and of its later changes."""
 
     row: int
     snapshot_bytes: int
@@ -49,11 +50,11 @@ class _Stored(NamedTuple):
 
 
 class ParticipantStore(SqliteFile):
-    """A file with the state of participants; arguments and errors as for `SqliteFile`.
+    """The states of participants; arguments and errors are those of `SqliteFile`.
 
-    Call `append` after each call to a participant, before its broadcasts are sent. Even
-    after a crash, the stored participant then knows everything that others have
-    received from it.
+    After each call to a participant, call `append`, and only then send the broadcasts
+    that the participant returned. Even after a crash, the stored participant then knows
+    everything that others have received from it.
     """
 
     def __init__(self, path: Path, *, survives_power_loss: bool = False) -> None:
@@ -69,9 +70,10 @@ class ParticipantStore(SqliteFile):
         random: Random,
         profile: Profile,
     ) -> MessageChannel:
-        """Return the stored or a new participant; the participant records its changes.
+        """Return the stored participant, or a new one if none is stored.
 
-        The time is in Unix ms. `random` determines the times and ids of sync messages.
+        The participant records its changes for `append`. `now_ms` is the current time,
+        Unix ms. `random` determines the ids of messages and the times of sync messages.
 
         Raises:
             SnapshotError: The stored state does not fit the profile, or is damaged.
@@ -105,16 +107,16 @@ class ParticipantStore(SqliteFile):
                     profile=profile,
                 )
         channel.record_changes()
-        # Start with a snapshot: another release may replay the stored changes
-        # differently than the release that wrote them.
+        # The snapshot replaces the stored changes, so that changes of two releases are
+        # never mixed: each release may replay a change differently.
         self._take_snapshot(channel)
         return channel
 
     def append(self, channel: MessageChannel) -> None:
-        """Store the changes of a participant since the last call.
+        """Store a participant's changes since the last call of `append` or `open`.
 
         Raises:
-            KeyError: `open` did not return the participant.
+            KeyError: The participant was not opened with `open`.
             StorageError: The file cannot be written; the next call stores a snapshot,
                 which includes these changes.
         """
@@ -127,7 +129,7 @@ class ParticipantStore(SqliteFile):
         if change_bytes > max(_LEAST_CHANGE_BYTES, stored.snapshot_bytes):
             self._take_snapshot(channel)
             return
-        # If this fails, the next call takes a snapshot.
+        # If the write fails, this size makes the next call take a snapshot.
         self._stored[key] = stored._replace(change_bytes=sys.maxsize)
         with self._writing() as database:
             database.executemany(

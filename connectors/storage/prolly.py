@@ -1,8 +1,8 @@
 """A Prolly tree in an SQLite file, with a value for each message.
 
-The file has the buckets of the lowest level. A change of the tree rewrites only the
-changed buckets. When the file is opened, the higher levels are built from the lowest
-level.
+The file contains the buckets of the tree's lowest level. A change of the tree rewrites
+only the changed buckets. When the file is opened, the higher levels are built from the
+lowest level.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class OtherFanOutStored(StorageUnreadable):
 
 
 class SqliteTree(SqliteFile):
-    """A tree on disk; other arguments and errors are those of `SqliteFile`.
+    """A tree in a file; for other arguments and errors, see `SqliteFile`.
 
     Raises:
         OtherFanOutStored: The stored tree has a fan-out other than `fan_out`.
@@ -76,10 +76,10 @@ class SqliteTree(SqliteFile):
         values: Mapping[Item, bytes] | None = None,
         notes: Mapping[str, bytes] | None = None,
     ) -> None:
-        """Replace the tree on disk atomically by a tree that was derived from it.
+        """Replace the stored tree by a tree that was derived from it, atomically.
 
-        `values` may map new messages to their values. Notes are named values that
-        change together with the tree.
+        `values` has the values of messages that are new in the tree. `notes` has
+        further values by name; they are stored in the same transaction as the tree.
         """
         with self._writing() as database:
             self._write_tree(tree)
@@ -93,7 +93,7 @@ class SqliteTree(SqliteFile):
         self.tree = tree
 
     def prune(self, start_ns: int) -> None:
-        """Remove messages before a time, Unix ns, and their values, atomically."""
+        """Remove messages before `start_ns`, Unix ns, with their values, atomically."""
         first = next(iter(self.tree), None)
         if first is None or first.timestamp_ns >= start_ns:
             return
@@ -108,13 +108,13 @@ class SqliteTree(SqliteFile):
         self.tree = tree
 
     def values(self, message_hashes: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the value of each message hash that has one."""
+        """Return the stored values by message hash, without hashes that have none."""
         query = "SELECT value FROM value WHERE substr(key, 9) = ?"
         values = {key: self._bytes(query, key) for key in message_hashes}
         return {key: value for key, value in values.items() if value is not None}
 
     def note(self, name: str) -> bytes | None:
-        """Return a named value; None if it was never stored."""
+        """Return the note `name`; None if this note was never stored."""
         return self._bytes("SELECT value FROM note WHERE name = ?", name)
 
     def _bytes(self, query: str, key: bytes | str) -> bytes | None:
@@ -154,7 +154,7 @@ class SqliteTree(SqliteFile):
         except StorageError:
             raise
         except (sqlite3.DatabaseError, ValueError, TypeError) as error:
-            # TypeError: in a damaged file, a blob may have become a number.
+            # In a damaged file, a blob may be a number, which raises a TypeError.
             raise StorageUnreadable(self.path, str(error)) from error
         if tree.root.merkle != root:
             raise StorageUnreadable(

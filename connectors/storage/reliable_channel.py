@@ -1,4 +1,4 @@
-"""A reliable channel in an SQLite file: its last state, and later changes."""
+"""A reliable channel in an SQLite file: last stored state and later changes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class SqliteChannelStorage(SqliteFile):
     def load(self) -> Stored | None:
         """Return the stored content; None if nothing is stored.
 
-        Reading the journal may also raise `StorageUnreadable`.
+        The journal is read while the caller iterates over the result's `entries`, which
+        may also raise `StorageUnreadable`.
         """
         with self._reading() as database:
             row = database.execute("SELECT state FROM state").fetchone()

@@ -12,7 +12,8 @@ class BadAddress(ValueError):
 class Address(NamedTuple):
     """Host and TCP port.
 
-    An IPv6 address has no brackets. For a server, port 0 means any free port.
+    In `host`, an IPv6 address has no brackets. For a server, port 0 means any free
+    port.
     """
 
     host: str
@@ -25,7 +26,7 @@ class Address(NamedTuple):
 
 
 class PeerUnreachable(OSError):
-    """The peer is unreachable, or every connection broke."""
+    """The peer is unreachable, or every connection to the peer broke."""
 
     def __init__(self, address: Address, detail: str) -> None:
         super().__init__(
@@ -35,7 +36,7 @@ class PeerUnreachable(OSError):
 
 
 def parse_address(text: str) -> Address:
-    """Return the address in ``HOST:PORT`` or ``[IPV6]:PORT``.
+    """Parse an address of the form ``HOST:PORT`` or ``[IPV6]:PORT``.
 
     Raises:
         BadAddress: The text has an invalid form.

@@ -1,4 +1,4 @@
-"""Synchronises with a peer; if a connection breaks, opens another."""
+"""Synchronises with a peer, and reconnects if a connection breaks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from sds_core.prolly.outcome import DEFAULT_LIMITS, Client, Limits, Outcome
 from sds_core.prolly.proto import batched_sync_pb2 as pb
 
 ATTEMPTS = 5
-"""Maximum number of connections. Results from a connection that broke are kept."""
+"""Maximum number of connections for one call of `synchronise` or `records`.
+
+After a connection breaks, the next connection continues with the results so far.
+"""
 
 RECORDS_PER_REQUEST = 500
 
@@ -33,7 +36,7 @@ _Result = TypeVar("_Result")
 
 
 class Synchronised(NamedTuple):
-    """The result of a synchronisation, and its cost on all connections.
+    """The result of a synchronisation, and its total cost on all its connections.
 
     `rounds` counts how often this side waited for an answer.
     """
@@ -45,10 +48,11 @@ class Synchronised(NamedTuple):
 
 
 class Peer:
-    """A peer that serves synchronisations, with limits and timeouts for its answers.
+    """A peer to synchronise with; `limits` and `timeouts` apply to its answers.
 
     If `tls` is None, connections have no TLS. Methods raise `PeerUnreachable` if every
-    connection breaks, and `SyncError` if the peer refuses or violates the protocol.
+    connection breaks, and `SyncError` if the peer refuses a request or violates the
+    protocol.
     """
 
     def __init__(
@@ -66,7 +70,7 @@ class Peer:
         self._timeouts = timeouts
 
     async def synchronise(self, client: Client) -> Synchronised:
-        """Run a client until its outcome is known."""
+        """Exchange frames between `client` and the peer until the outcome is known."""
         rounds = sent = received = 0
 
         async def attempt() -> Outcome:
@@ -88,10 +92,10 @@ class Peer:
         return Synchronised(outcome, rounds, sent, received)
 
     async def records(self, message_hashes: Sequence[bytes]) -> list[pb.Record]:
-        """Return the complete records of the messages that the peer still has."""
+        """Request complete records; return those that the peer still has."""
         found: dict[bytes, pb.Record] = {}
-        # An answered hash is removed, so a record that the peer lacks is requested only
-        # once.
+        # A hash is removed when the peer has answered its request, even if the peer
+        # lacks the record. A new connection therefore does not request it again.
         wanted = list(dict.fromkeys(message_hashes))
 
         async def attempt() -> None:
@@ -100,7 +104,7 @@ class Peer:
                     part = wanted[:RECORDS_PER_REQUEST]
                     request = pb.RecordsRequest(message_hashes=part)
                     await stream.write([frame_of(request)])
-                    # An answer has several parts; an empty part ends it.
+                    # An answer consists of several frames, the last without records.
                     missing = set(part)
                     while records := await _records(stream):
                         for record in records:

@@ -1,8 +1,8 @@
-"""Serves records to peers, and synchronises with peers by either of two protocols.
+"""Synchronises with peers, by a batched protocol or 75/WAKU2-SYNC; serves records.
 
 A peer that does not follow the protocol, or is too slow, loses its connection. If
-tokens are configured, a connection must send a valid token to become a peer. Threads
-compute the answers, so other peers are not delayed.
+tokens are configured, a client becomes a peer only if it sends a valid token. Answers
+are computed in threads, so that a slow answer does not delay other peers.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from sds_core.prolly.tree import ProllyTree
 _log = logging.getLogger("sds-monitor")
 
 MAX_CONNECTIONS = 16
-"""Maximum number of peers at the same time."""
+"""Maximum number of peers that are connected at the same time."""
 
 MAX_PER_ADDRESS = 4
-"""Maximum number of peers from one address, so that other addresses can connect."""
+"""Maximum number of peers from one address, so that others can connect too."""
 
 _MAX_HANDSHAKES = 100
 """Maximum number of connections whose clients are not yet accepted as peers."""
@@ -51,14 +51,18 @@ class SyncServer:
     """Serves this side's messages to peers.
 
     Args:
-        tree: Returns the current tree; called once for each synchronisation.
-        records: Returns records by message hash; called in a thread. If `records`
-            raises an error, the peer is refused.
+        tree: Function that returns the current tree. Each synchronisation calls it
+            once.
+        records: Function that returns the records of message hashes. It runs in a
+            thread. If it raises an error, the peer's request is refused.
         limits: Limits of requests.
         timeouts: How long to wait for peers.
-        tls: Returns the context for a new connection; None for no TLS.
+        tls: Function that returns the TLS context for a new connection; None for no
+            TLS.
         figures: Counters.
-        admits: Returns whether a token is valid; the token is empty if none was sent.
+        admits: Function that returns whether a token is valid. If a client sends no
+            token, its token is empty. If the function accepts an empty token, clients
+            need no token.
     """
 
     def __init__(
@@ -119,7 +123,7 @@ class SyncServer:
             why = str(error) or type(error).__name__
             _log.info("a peer's connection broke: %s", why)
         except asyncio.CancelledError:
-            # asyncio would log a cancelled task as an error.
+            # Do not re-raise: asyncio would log a cancelled task as an error.
             pass
         finally:
             self._connections.discard(connection)
@@ -144,7 +148,8 @@ class SyncServer:
                 await self._check_token(stream)
             self._check_crowd(address)
         except SyncError as error:
-            # Waiting until the peer has read the refusal would keep memory in use.
+            # Do not wait until the peer has read the refusal: each waiting connection
+            # would keep memory in use.
             writer.write(bytes(self._refusal(error)))
             return
         self._listener.made(writer.transport)
@@ -160,7 +165,7 @@ class SyncServer:
             self._peers.remove(address)
 
     async def _check_token(self, stream: FrameStream) -> None:
-        """Wait for a valid token; raise `Unauthorised` for any other frame."""
+        """Read the first frame; raise `Unauthorised` if it contains no valid token."""
         async with asyncio.timeout(self._timeouts.first_s):
             frame = await stream.read()
         if frame is None:
@@ -183,7 +188,7 @@ class SyncServer:
 
     async def _answer_all(self, stream: FrameStream) -> None:
         server: Server | None = None
-        # A peer sends its request as soon as it is connected.
+        # The time limit is short, because a peer sends its first request at once.
         async with asyncio.timeout(self._timeouts.first_s):
             frame = await stream.read()
             if frame is not None and frame.kind is Kind.CREDENTIAL:
@@ -200,7 +205,8 @@ class SyncServer:
                         "synchronisation began"
                     )
                     raise BadFrame(text)
-                # Computing an answer takes a large part of a second.
+                # A thread computes the answer, because this takes a large part of a
+                # second.
                 await stream.write(await asyncio.to_thread(server.receive, frame))
                 if isinstance(server, DocumentServer) and frame.kind in _OPENING:
                     self.figures.differing_roots += bool(server.client_differs)
@@ -211,7 +217,7 @@ class SyncServer:
         try:
             records = list(self._records(hashes))
         except Exception as error:
-            # The peer must not learn the names of brokers.
+            # The peer does not get the error's text, which may name brokers.
             _log.warning("records for a peer cannot be read: %r", error)
             return [frame_of(pb.Refusal(reason="the peer cannot read its records now"))]
         return self._record_frames(records)
@@ -224,7 +230,7 @@ class SyncServer:
         return DocumentServer(tree, self._limits)
 
     def _record_frames(self, records: Iterable[pb.Record]) -> Iterator[Frame]:
-        """Yield records in frames of limited length, and then an empty frame."""
+        """Yield records in frames of limited length; the last frame has no records."""
         answer = pb.RecordsResponse()
         size = 0
         for record in records:

@@ -1,4 +1,4 @@
-"""One connection: frames with limits of size and time."""
+"""Sends and receives frames on one connection, with limits of size and time."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ _READ_BYTES = 64 * 1024
 
 
 class Timeouts(NamedTuple):
-    """Time limits, in seconds.
+    """Time limits and waits, in seconds.
 
     Attributes:
         connect_s: Limit for opening a connection.
-        first_s: Limit for a peer's TLS handshake, and also for the peer's first frame.
-        step_s: Limit for each part that the other side sends or receives.
+        first_s: Limit of a server for each of these: a client's TLS handshake, token,
+            and first request.
+        step_s: Limit for each wait until the other side sends further bytes or receives
+            a frame.
         session_s: Limit for a whole connection.
-        retry_s: Wait before the second connection. Each further wait is twice as long,
-            but at most 5 s.
+        retry_s: Wait before the second connection. Each further wait is twice as long.
+            A random time of at most `retry_s` is added to each wait. In total, a wait
+            is at most 5 s.
     """
 
     connect_s: float = 10.0
@@ -40,8 +43,7 @@ class FrameStream:
     """Reads and writes the frames of one connection; counts bytes.
 
     `frame_bytes` is the maximum length of a frame. If `first_bytes` is given, it is the
-    maximum length of the first frame. `step_s` is the time limit for each part of a
-    frame, seconds.
+    maximum length of the first received frame. For `step_s`, see `Timeouts`.
     """
 
     def __init__(
@@ -64,8 +66,8 @@ class FrameStream:
         """Return the next frame; None after an orderly end of the connection.
 
         Raises:
-            SyncError: The bytes are not frames, or end within a frame.
-            TimeoutError: No part of the frame arrived in time.
+            SyncError: The received bytes are not frames, or end within a frame.
+            TimeoutError: No further bytes arrived within `step_s`.
             OSError: The connection broke.
         """
         while not self._read:
@@ -80,10 +82,13 @@ class FrameStream:
         return self._read.popleft()
 
     async def write(self, frames: Iterable[Frame]) -> None:
-        """Send frames; a thread creates them no faster than the peer receives them.
+        """Send frames.
+
+        A thread takes a frame from `frames` only when few earlier bytes are still
+        unsent.
 
         Raises:
-            TimeoutError: The other side received no part of the frames in time.
+            TimeoutError: The peer did not receive a frame within `step_s`.
             OSError: The connection broke.
         """
         making = iter(frames)
@@ -102,5 +107,6 @@ class FrameStream:
                 async with asyncio.timeout(self._step_s):
                     await self._writer.wait_closed()
         finally:
-            # If the peer does not read, unsent bytes stay in memory until the abort.
+            # Without the abort, unsent bytes would stay in memory if the peer does not
+            # read them.
             self._writer.transport.abort()

@@ -1,7 +1,8 @@
 """Parses answers of a node's REST API (JSON; logos-delivery, rest_api).
 
-An invalid message does not affect other messages of its page. If the bytes are not an
-answer of the API, functions raise one of the errors in `UNREADABLE`.
+If a message in a page is invalid, it is counted, and the other messages of the page are
+parsed. If the bytes are not an answer of the API, functions raise one of the errors in
+`UNREADABLE`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from connectors.waku_rest.json_list import check_length, elements
 from sds_core.waku import WakuMessage
 
 UNREADABLE = (ValueError, RecursionError)
-"""Errors of parsing untrusted JSON; too deeply nested JSON raises RecursionError."""
+"""Errors that untrusted JSON can raise; RecursionError if it is nested too deeply."""
 
 _HASH_BYTES = 32
 _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
@@ -26,20 +27,20 @@ _HEX_HASH = re.compile("0x[0-9a-fA-F]{64}")
 
 @dataclass(slots=True)
 class Undecodables:
-    """The number of invalid messages in a page, and the error of the first of them."""
+    """The number of invalid messages in a page, and the text of the first error."""
 
     count: int = 0
     reason: str = ""
 
     def add(self, error: Exception) -> None:
-        """Count one more message."""
+        """Count one more invalid message."""
         self.count += 1
         self.reason = self.reason or str(error)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: the messages that a node had cached for a topic, and has now deleted.
+    """The messages from a node's cache of a topic; the node has deleted them.
 
     Messages are in no particular order. If the end of the page is missing, `broken_off`
     has the reason; otherwise, `broken_off` is empty.
@@ -55,8 +56,8 @@ class StoredMessage:
     """One message of a store. `message` is None if only hashes were requested.
 
     If pubsub topic and message are known, `hash` (32 bytes) is computed from them.
-    Otherwise, `hash` comes from the answer. The pubsub topic is None if the answer
-    lacks it.
+    Otherwise, `hash` comes from the answer. `pubsub_topic` is None if neither the
+    answer nor the query contains it.
     """
 
     hash: bytes
@@ -68,7 +69,7 @@ class StoredMessage:
 class StorePage:
     """One page of a store's answer, oldest message first.
 
-    The cursor of 32 bytes selects the next page; it is None on the last page.
+    `cursor` (32 bytes) selects the next page; None if this page is the last.
     """
 
     messages: list[StoredMessage]
@@ -77,7 +78,7 @@ class StorePage:
 
 
 def read_page(body: bytes) -> Page:
-    """Parse a page of relay or filter; its end may be missing.
+    """Parse a page of relay or filter; the page's end may be missing.
 
     Raises:
         ValueError: The bytes are not a page, or end within its first message.
@@ -102,7 +103,8 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     """The answer of a store; its messages are not parsed yet.
 
     `status_code` has the meaning of an HTTP status. `pagination_cursor` is the hash of
-    the last message in the order of the query. It is None or empty on the last page.
+    the page's last message in the order of the query; on the last page, it is None or
+    empty.
     """
 
     status_code: int
@@ -113,8 +115,8 @@ class StoreAnswer(msgspec.Struct, rename="camel"):
     def page(self, requested_topic: str | None) -> StorePage:
         """Parse the messages of the answer.
 
-        `requested_topic` is the query's pubsub topic: an answer with only hashes does
-        not repeat it.
+        `requested_topic` is the query's pubsub topic. It is used if the answer contains
+        no pubsub topic, for example because only hashes were requested.
 
         Raises:
             ValueError: The cursor is not a hash, or the messages are not a list.
@@ -136,7 +138,7 @@ def read_store_answer(body: bytes) -> StoreAnswer:
 
 
 def read_subscription_status(body: bytes) -> str:
-    """Return the node's text about the status of a filter subscription."""
+    """Parse the answer to a filter subscription; return its status text."""
     return _FILTER_ANSWER.decode(body).status_desc
 
 
@@ -187,7 +189,7 @@ def _stored_message(raw: bytes, requested_topic: str | None) -> StoredMessage:
 
 
 def _hash_of(text: str) -> bytes:
-    """Decode a hash in hexadecimal or, from older nodes, in base64."""
+    """Decode a hash; it is hexadecimal, but older nodes send base64."""
     if _HEX_HASH.fullmatch(text):
         return bytes.fromhex(text[2:])
     try:

@@ -30,8 +30,9 @@ _IRRECOVERABLE = (
     ("appending RLN proof", SendError.RLN_PROOF_FAILED),
     ("Message size exceeded", SendError.SIZE_TOO_LARGE),
 )
-"""Texts of permanent refusals. Other refusals may be temporary, for example if the RLN
-rate limit is exhausted, or the node has no peers."""
+"""Texts that only permanent refusals contain, and the error to report for each text.
+Other refusals may be temporary, for example if the RLN rate limit is exhausted, or the
+node has no peers."""
 
 _TOO_LARGE = 413
 
@@ -39,10 +40,11 @@ _TOO_LARGE = 413
 class RestNode:
     """One node for any number of channels on autosharded topics.
 
-    A read empties the relay's cache: use one `RestNode` for all channels on a Waku
-    node, and one Waku node per process. `relay` and `store` may be the same node. If
-    `store` is None, queries fail. The Waku Network is cluster 1 with 8 shards. The
-    relay's cache is read every `poll_s` seconds.
+    Each read empties the relay's cache. Therefore use one `RestNode` for all channels
+    on a Waku node, and do not share a Waku node between processes. `relay` and `store`
+    may be the same node. If `store` is None, queries fail. The defaults, cluster 1 with
+    8 shards, are those of The Waku Network. The relay's cache is read every `poll_s`
+    seconds.
     """
 
     def __init__(
@@ -71,7 +73,10 @@ class RestNode:
         return autosharded_topic(content_topic, self._cluster, self._shards)
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Report messages of a content topic, and the node's state, to a listener."""
+        """Report messages of a content topic to a listener.
+
+        The listener also learns whether the node answers.
+        """
         topic = self.pubsub_topic(content_topic)
         on_topic = self._listeners.setdefault(topic, {})
         on_topic.setdefault(content_topic, []).append(listener)
@@ -82,7 +87,7 @@ class RestNode:
             on_topic[content_topic].remove(listener)
             if not any(on_topic.values()):
                 del self._listeners[topic]
-                # The node may be closed already.
+                # `close` may have removed the poller already.
                 if poller := self._pollers.pop(topic, None):
                     poller.cancel()
 
@@ -100,7 +105,8 @@ class RestNode:
         """Let the node relay a message.
 
         Raises:
-            SendFailed: The node did not relay the message.
+            SendFailed: The node refused the message, or did not confirm that it relayed
+                the message.
         """
         topic = self.pubsub_topic(message.content_topic)
         try:
@@ -111,10 +117,10 @@ class RestNode:
             raise SendFailed(str(error)) from error
 
     async def query(self, content_topic: str, request: StoreRequest) -> StoredPage:
-        """Query the store for one page.
+        """Request one page of messages from the store.
 
         Raises:
-            QueryFailed: The store returned no page.
+            QueryFailed: The store returned no page, or no store is configured.
         """
         if self._store is None:
             raise QueryFailed("no store is configured")
@@ -150,7 +156,7 @@ class RestNode:
                     is_subscribed = True
                 page = await self._relay.relay_messages(topic)
             except NodeError as error:
-                # A node loses its subscriptions when it restarts.
+                # A restarted node has no subscriptions: subscribe again.
                 is_subscribed = is_subscribed and not isinstance(error, NotSubscribed)
                 trouble.begins(error)
                 self._connected(topic, is_online=False)

@@ -1,8 +1,8 @@
 """One Waku node's REST API: relay, filter and store (logos-delivery, rest_api).
 
-A node deletes a page of its relay or filter cache when it sends the page. The caller
-therefore gets every complete message, even if the rest of the answer is invalid.
-Nothing is retried.
+When a node sends a page of its relay or filter cache, it deletes the page, so the page
+cannot be requested again. The caller therefore gets every complete message, even if the
+rest of the answer is invalid. The client retries no request.
 """
 
 from __future__ import annotations
@@ -50,25 +50,26 @@ base64), or of 10,000 messages of 4 KiB.
 """
 
 _LARGE_BYTES = 1024 * 1024
-"""An answer above this size is parsed in a thread."""
+"""An answer that is larger than this size is parsed in a thread."""
 
 _QUOTED_CHARACTERS = 200
 
 _BUSY = frozenset({429, 503, 504})
-"""Statuses of HTTP, or in a store's answer, after which a retry may succeed."""
+"""HTTP statuses, also as `status_code` of a store's answer, that permit a retry."""
 
 _TOTAL_TIMEOUTS = 6
-"""Time limit of a whole answer, as a multiple of the timeout of one step."""
+"""A whole request and its answer may take this many times the timeout of a read."""
 
 _Argument = TypeVar("_Argument")
 _Result = TypeVar("_Result")
 
 
 class NodeClient:
-    """Sends requests to one node; each method is one request.
+    """Sends requests to one node; each method sends one request.
 
-    Every method may raise `NodeUnreachable`, `NodeRefused` and `BadAnswer`. If a read
-    of relay or filter is cancelled, its page is lost. `url` has no slash at its end.
+    Every method may raise `NodeUnreachable`, `NodeRefused` and `BadAnswer`. If a call
+    of `relay_messages` or `filter_messages` is cancelled, the page that it reads is
+    lost. The attribute `url` ends without a slash.
     """
 
     def __init__(self, url: str, http: httpx.AsyncClient) -> None:
@@ -84,19 +85,20 @@ class NodeClient:
         await self._ask("POST", "/relay/v1/subscriptions", json=list(pubsub_topics))
 
     async def relay_messages(self, pubsub_topic: str) -> Page:
-        """Read and empty the node's cache of a pubsub topic.
+        """Read the node's cache of a pubsub topic; the node empties this cache.
 
         Raises:
-            NotSubscribed: Subscribe first.
+            NotSubscribed: The node does not subscribe to the topic.
         """
         path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
         return await self._take(path, pubsub_topic)
 
     async def publish(self, pubsub_topic: str, message: WakuMessage) -> None:
-        """Let the node relay a message, with a proof if the network has RLN.
+        """Let the node relay a message; the node adds a proof if the network uses RLN.
 
         Raises:
-            NodeUnreachable: The node may have relayed the message.
+            NodeUnreachable: No complete answer arrived. If `may_have_arrived`, the node
+                may have relayed the message.
         """
         path = f"/relay/v1/messages/{quote(pubsub_topic, safe='')}"
         body = {
@@ -133,10 +135,10 @@ class NodeClient:
             raise NodeRefused(self.url, answer.request, answer.status, status)
 
     async def filter_messages(self, content_topic: str) -> Page:
-        """Read and empty the node's filter cache of a content topic.
+        """Read the node's filter cache of a content topic; the node empties this cache.
 
         Raises:
-            NotSubscribed: Subscribe first.
+            NotSubscribed: The node does not subscribe to the topic.
         """
         path = f"/filter/v2/messages/{quote(content_topic, safe='')}"
         return await self._take(path, content_topic)
@@ -191,7 +193,10 @@ class NodeClient:
         return replace(page, broken_off=answer.broken_off or page.broken_off)
 
     async def _ask(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request that empties no cache, so a lost answer loses no messages."""
+        """Send a request that empties no cache.
+
+        If the answer is incomplete, raise an error; no messages are lost.
+        """
         answer = await self._exchange(method, path, **rest)
         if answer.status >= httpx.codes.BAD_REQUEST:
             raise self._refused(answer, answer.status, answer.detail)
@@ -200,7 +205,7 @@ class NodeClient:
         return answer
 
     async def _exchange(self, method: str, path: str, **rest: Any) -> _Answer:
-        """Send a request; return the answer, or the received part of the answer."""
+        """Send a request; return the answer, even if its end is missing."""
         request = f"{method} {path}"
         body = bytearray()
         broken_off = ""
@@ -246,8 +251,8 @@ class NodeClient:
     def _check_encoding(self, request: str, response: httpx.Response) -> None:
         """Refuse an answer that is compressed more than once.
 
-        Each decompression may expand the received bytes a thousandfold. After one
-        decompression, a received chunk still has at most `MAX_ANSWER_BYTES`.
+        One decompression may expand a received chunk a thousandfold, to at most
+        `MAX_ANSWER_BYTES`. A second decompression could exceed this limit by far.
         """
         encoding = response.headers.get("Content-Encoding", "")
         if "," in encoding:
@@ -292,7 +297,7 @@ class _Answer:
     async def made(
         self, make: Callable[[_Argument], _Result], argument: _Argument
     ) -> _Result:
-        """Return the result of `make`; for a large body, `make` runs in a thread."""
+        """Return `make(argument)`; if the body is large, a thread computes it."""
         if len(self.body) > _LARGE_BYTES:
             return await asyncio.to_thread(make, argument)
         return make(argument)
@@ -303,13 +308,13 @@ class _Answer:
 
     @property
     def retry_after_s(self) -> float | None:
-        """Seconds to wait, from header `Retry-After`; None if absent or invalid."""
+        """Seconds to wait, from the header `Retry-After`; None if absent or invalid."""
         text = self.headers.get("Retry-After", "").strip()
         if re.fullmatch("[0-9]{1,9}", text):
             return float(text)
         try:
-            # Both dates are from the node's clock, so an error of the clock does not
-            # matter.
+            # Both dates, in `Retry-After` and in `Date`, are from the node's clock, so
+            # an error of this clock cancels out.
             until = parsedate_to_datetime(text)
             wait = until - parsedate_to_datetime(self.headers.get("Date", ""))
         except (OverflowError, TypeError, ValueError):
@@ -335,7 +340,10 @@ def _store_parameters(
 
 
 def _decoded_twice(topic: str) -> str:
-    """Escape a topic for a query: the HTTP server and the store API each decode it."""
+    """Escape a topic; httpx escapes it a second time.
+
+    The node decodes it twice: in its HTTP server, and in its store API.
+    """
     return topic.replace("%", "%25").replace("+", "%2B")
 
 

@@ -11,9 +11,9 @@ import httpx
 _CONNECTIONS = httpx.Limits(
     max_connections=8, max_keepalive_connections=8, keepalive_expiry=2.0
 )
-"""Limits for one node, which answers in a single thread. The client closes an idle
-connection before the node does, because a request on a closing connection could lose a
-page."""
+"""Limits for the connections to one node. Few connections suffice, because a node
+answers in a single thread. The client closes an idle connection before the node closes
+it: if the node closed it during a request, a page could be lost."""
 
 
 class BadSettings(ValueError):
@@ -24,13 +24,13 @@ class BadSettings(ValueError):
 class NodeSettings:
     """How to reach the REST API of one node.
 
-    The URL has `http` or `https`, without user and password. `timeout_s` limits the
-    time to connect and the time for each part of an answer, seconds. The node itself
-    stops a store query after 5 s. `ca_file` is a PEM file of trusted certificates; None
-    for httpx's default.
+    `url` begins with `http` or `https`, and contains no user and no password.
+    `timeout_s` limits the time to connect and the time for each part of an answer,
+    seconds. The node itself stops a store query after 5 s. `ca_file` is a PEM file of
+    trusted certificates; None for httpx's default.
 
     Raises:
-        BadSettings: The URL is invalid, or the authorization is not a header value.
+        BadSettings: `url` is invalid, or HTTP headers cannot contain `authorization`.
     """
 
     url: str
@@ -39,19 +39,20 @@ class NodeSettings:
     ca_file: Path | None = None
 
     def __post_init__(self) -> None:
-        """Check now what httpx would check only when it sends the first request."""
+        """Check the settings now; httpx would check them only at the first request."""
         _check_url(self.url)
         if not (self.authorization.isascii() and self.authorization.isprintable()):
             raise BadSettings("the authorization must be one line of printable ASCII")
 
 
 def open_client(settings: NodeSettings) -> httpx.AsyncClient:
-    """Open the connections to a node; the caller closes them.
+    """Create the HTTP client for a node; the caller closes the client.
 
-    Redirects, which could send the authorization elsewhere, are not followed.
+    The client follows no redirects, because a redirect could send the authorization to
+    another server.
 
     Raises:
-        BadSettings: The certificates cannot be read.
+        BadSettings: The certificates in `ca_file` cannot be read.
     """
     headers = {"Accept": "application/json", "User-Agent": "sds-monitor"}
     if settings.authorization:
