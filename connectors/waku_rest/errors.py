@@ -21,7 +21,7 @@ _ADVICE = {
 
 
 class NodeError(Exception):
-    """A request to a node failed; `request` is method and path.
+    """A request to a node failed; `request` is the HTTP method and the path.
 
     `retry_after_s` is the wait that the node requests, seconds; None if the node
     requests no wait.
@@ -37,12 +37,15 @@ class NodeError(Exception):
 
 
 class NodeUnreachable(NodeError, ConnectionError):
-    """The node did not answer, or its answer ended before anything could be parsed.
+    """The node did not answer, or its answer is incomplete.
+
+    An incomplete page of a relay or filter cache is an error only if it contains no
+    complete message.
 
     Attributes:
-        may_have_arrived: Whether the node may have received the request. If the request
-            was a read of a relay or filter cache, the node then empties the cache, and
-            the messages are lost.
+        may_have_arrived: Whether the node may have received the request. If the node
+            received a request to read a relay or filter cache, it has emptied the
+            cache, and the messages are lost.
     """
 
     def __init__(
@@ -73,8 +76,9 @@ class NodeUntrusted(NodeUnreachable):
 class NodeRefused(NodeError):
     """The node answered with an error.
 
-    `status` is the HTTP status, or the status in a store's answer. `detail` is text
-    from the node, at most 200 characters.
+    `status` is the HTTP status. If only the body of a store's answer has an error
+    status, `status` is the status in the body. `detail` is text from the node, at most
+    200 characters.
     """
 
     def __init__(
@@ -95,11 +99,11 @@ class NodeRefused(NodeError):
 
 
 class NodeBusy(NodeRefused):
-    """The node is overloaded: status 429, 503 or 504."""
+    """The status is 429, 503 or 504, so a retry may succeed."""
 
 
 class NotSubscribed(NodeRefused):
-    """The node restarted, or never had a subscription to `topic`."""
+    """The node has no subscription to `topic`, for example because it restarted."""
 
     def __init__(
         self, node: str, request: str, status: int, detail: str, topic: str

@@ -1,4 +1,4 @@
-"""Selects, identifies and counts Waku messages, and adds them to the spool."""
+"""Adds Waku messages to the spool if they are selected and new, and counts them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _Result = TypeVar("_Result")
 class MirrorContext(NamedTuple):
     """Objects that the tasks of a mirror share.
 
-    `coverage` records when nodes answered. If `ending` is set while a page is being
-    read, the page is still stored. `now_ms` returns Unix ms.
+    `coverage` records since when each node has returned all messages. If `ending` is
+    set while a page is being read, the page is still stored. `now_ms` returns Unix ms.
     """
 
     settings: MirrorSettings
@@ -42,9 +42,9 @@ class MirrorContext(NamedTuple):
 class Intake:
     """Accepts each message only once, although several nodes and endpoints deliver it.
 
-    Only this class uses the spool. Calls of several tasks run one after another, each
-    in a thread, so a slow disk does not block connections. If the disk is full, the
-    page stays in memory until a retry stores it.
+    Tasks call methods of the spool only through `use`, which runs one call at a time,
+    in a thread. A slow disk therefore does not block connections. If the disk is full,
+    the page that was read stays in memory until a retry stores it.
     """
 
     def __init__(self, context: MirrorContext) -> None:
@@ -64,7 +64,7 @@ class Intake:
 
     @property
     def is_full(self) -> bool:
-        """Whether reading from nodes must pause."""
+        """Whether reading from nodes must pause, because the spool is too large."""
         return self._figures.is_paused
 
     async def take(
@@ -72,14 +72,18 @@ class Intake:
     ) -> None:
         """Store new messages durably, if the settings select them.
 
-        Each message is given with its pubsub topic.
+        `messages` has pairs of a pubsub topic and a message.
         """
         if messages:
             await self.use(self._take, messages, source)
             self.has_pending.set()
 
     async def probably_lost(self, node: str, cause: Loss) -> None:
-        """Record a probable loss at a node, unless another node covers the time."""
+        """Record that messages were probably lost at a node.
+
+        Nothing is recorded if another node has returned all messages since the last
+        answer of this node.
+        """
         if self._coverage.interrupted(node, self._now_ms()):
             self._figures.losses[cause] += 1
             await self.use(self._spool.skip_number)
@@ -99,7 +103,8 @@ class Intake:
         """Call a function that uses the spool; retry while the disk fails.
 
         Raises:
-            sqlite3.Error: The disk still fails, and the mirror must end.
+            sqlite3.Error: The disk still fails when the mirror must end, or the error
+                is not an `sqlite3.OperationalError` and so is not retried.
         """
         figures = self._figures
 
@@ -118,8 +123,9 @@ class Intake:
                     "Kafka has taken some records"
                 )
             elif figures.spooled_bytes <= self._limit_bytes // 2:
-                # This limit is lower than the limit for "full". If both were equal, the
-                # log would alternate between "full" and "has room".
+                # The log reports room only at half of the limit or less. If it reported
+                # room right below the limit, it would alternate between "full" and "has
+                # room".
                 self._full.ends("the spool has room again")
             return result
 
@@ -144,12 +150,14 @@ class Intake:
                 incoming.append(incoming_of(pubsub_topic, message, channel, source))
                 continue
             skipped.append(skip)
-            # Stores return only messages on selected topics, so hashes of messages on
-            # other topics need not be stored.
+            # If the hash of a message is stored, the message is not requested from a
+            # store. Messages on other topics are never requested, so their hashes need
+            # not be stored.
             if skip is not Skip.OTHER_TOPIC:
                 unwanted.append(message.hash_on(pubsub_topic))
         # The record time is the time at which a message is stored. If it were the time
-        # at which the message was read, record times could decrease.
+        # at which the message was read, a record could have an earlier time
+        # than the record before it.
         accepted = self._spool.accept(incoming, self._now_ms(), unwanted)
         for skip in skipped:
             self._figures.skipped[skip] += 1
@@ -162,7 +170,7 @@ def incoming_of(
 ) -> Incoming:
     """Return the record to write for a message (docs/records.md).
 
-    A record without a channel contains no frame.
+    If `channel` is None, the payload is not a frame, and the record has no key.
     """
     message_hash = message.hash_on(pubsub_topic)
     headers = waku_headers(message, source, pubsub_topic, f"0x{message_hash.hex()}")

@@ -1,9 +1,9 @@
 """Divides a JSON list into its elements, without parsing them.
 
-The list is untrusted and may be large. C code holds Python's lock (GIL) and so blocks
-other threads. If a regular expression or `msgspec` read 64 MB in one call, the server
-could not answer probes and scrapes for seconds. The list is therefore searched in small
-steps, and long elements are omitted.
+The list is untrusted and may be large. Regular expressions and `msgspec` run as C code,
+which holds Python's lock (GIL) and so blocks other threads. If one call read 64 MB, the
+server could not answer probes and scrapes for seconds. The list is therefore searched
+in small steps, and elements longer than `MAX_ELEMENT_BYTES` are not parsed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ A cache holds some thousands of messages, and a store page holds 100.
 """
 
 MAX_ELEMENT_BYTES = 8 * 1024 * 1024
-"""Maximum length of one message. In base64, the longest frame that can be decoded,
-4 MiB, is shorter. Relays transmit at most 150 KiB."""
+"""Maximum length of one message in JSON, bytes.
+
+The longest frame that can be decoded has 4 MiB, and its base64 text is shorter than
+this limit. Relays transmit at most 150 KiB.
+"""
 
 MAX_MARKS = 50 * MAX_ELEMENTS
 """Maximum number of quotes, commas, brackets and escapes in a list. One message has
@@ -38,8 +41,9 @@ def elements(body: bytes) -> Iterator[bytes]:
     """Yield the elements of a JSON list as raw bytes, which may be invalid JSON.
 
     Raises:
-        ValueError: The bytes are not a list, end too early, or have too many elements
-            or marks. The error is raised only after the complete elements are yielded.
+        ValueError: The bytes are not a list, the list is incomplete, or it exceeds
+            `MAX_ELEMENTS` or `MAX_MARKS`. Elements that are complete before the error
+            are yielded first.
     """
     count = depth = begin = 0
     in_string = False
@@ -84,7 +88,7 @@ def elements(body: bytes) -> Iterator[bytes]:
 
 
 def check_length(element: bytes) -> bytes:
-    """Return an element; raise ValueError if it is longer than a message can be."""
+    """Return an element; raise ValueError if it exceeds `MAX_ELEMENT_BYTES`."""
     if len(element) > MAX_ELEMENT_BYTES:
         message = (
             f"an element has {len(element)} bytes, but at most {MAX_ELEMENT_BYTES} are "

@@ -20,22 +20,27 @@ from connectors.waku_rest.settings import Listen
 from sds_core.mirror.figures import Loss, Source
 
 _RENEW_MS = 60_000
-"""Interval at which filter subscriptions are renewed, ms: a filter node drops them
-after five minutes. Relay subscriptions are not renewed, because a renewal would hide a
-restart of the node."""
+"""Time between two renewals of a filter subscription, ms.
+
+A node drops a filter subscription that is not renewed for five minutes. Relay
+subscriptions are not renewed: a restarted node lacks the subscription, and a renewal
+would hide this sign of a restart.
+"""
 
 _LONGEST_S = 2.0
-"""Maximum wait between two attempts at an unreachable node, s.
+"""Maximum wait before a failed read of a node is repeated, s.
 
-The wait is short, because a restarted node caches nothing before a new subscription.
+The wait is short, because a restarted node caches no messages until the mirror
+subscribes again.
 """
 
 _AFTER_CLEARING = frozenset({500, 502, 504})
-"""Statuses of a proxy that did not get the node's answer. The node may have deleted the
-page anyway."""
+"""HTTP statuses after which the page may be lost: the node may have deleted the page,
+and a proxy may have lost the node's answer."""
 
 _FILTER_CACHE = 50
-"""Number of messages in a node's filter cache, which is not configurable."""
+"""Maximum number of messages in a node's filter cache; no option of the node changes
+it."""
 
 
 class Listener:
@@ -75,8 +80,8 @@ class Listener:
         try:
             count = await self._read_subscribed()
         except NodeUnreachable as error:
-            # `NotSubscribed` does not show every restart: a node may subscribe by its
-            # own configuration.
+            # The node may have restarted and lost its cache. `NotSubscribed` does not
+            # show every restart, because a node may subscribe by its own configuration.
             away = not error.may_have_arrived
             await self._lost(Loss.UNREACHABLE if away else Loss.PAGE_CUT_OFF)
             raise
@@ -87,8 +92,8 @@ class Listener:
             if error.status in _AFTER_CLEARING and error.request.startswith("GET"):
                 await self._lost(Loss.PAGE_CUT_OFF)
             raise
-        # All topics share one cache, so only the sum of all reads shows whether the
-        # cache was full.
+        # All topics share one cache, so only the number of messages on all topics
+        # together shows whether the cache was full.
         if count >= self._cache:
             self._figures.full_pages += 1
             await self._lost(Loss.FULL_PAGE)
@@ -105,7 +110,7 @@ class Listener:
         try:
             return await self._read()
         except NotSubscribed:
-            # After its restart, the node has cached nothing.
+            # After the node lost the subscription, it cached no messages.
             self._subscribed_ms = None
             await self._lost(Loss.RESUBSCRIBED)
             await self._subscribe()

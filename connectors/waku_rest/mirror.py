@@ -4,8 +4,8 @@
                            ├─▶ intake ─▶ spool (disk) ─▶ writer ─▶ Kafka
     node store ──sweeper───┘
 
-A node deletes a page that is read, so the page is stored before the next read. The
-writer sends records from the spool to Kafka in order.
+A node deletes each page that it sends, so the mirror stores the page on disk before it
+reads the next page. The writer sends records from the spool to Kafka in order.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ from sds_core.text import counted
 _WRITTEN_AT_ONCE = 500
 """Maximum number of records in one write.
 
-A message is at most 150 kB (64/WAKU2-NETWORK), so the records have at most 75 MB.
+A message is at most 150 kB (64/WAKU2-NETWORK), so one write has at most 75 MB.
 """
 
 _FORGET_EVERY_S = 60.0
 _SPARE_MS = 600_000
-"""How long a hash stays stored when store reads no longer cover its message."""
+"""How long a message's hash stays stored after reads of stores can no longer return the
+message, ms."""
 
 _log = logging.getLogger("sds-monitor")
 
 
 class Mirror:
-    """Copies messages of Waku nodes into Kafka, and updates the figures."""
+    """Copies messages of Waku nodes into Kafka, and updates `MirrorFigures`."""
 
     def __init__(
         self,
@@ -68,19 +69,21 @@ class Mirror:
         self._interval_ms = round(interval_s * 1000)
 
     async def run(self, ending: Ending) -> None:
-        """Mirror until `ending` is set; then write the rest, if Kafka is reachable.
+        """Mirror until `ending` is set; then write the spooled records to Kafka.
+
+        If Kafka is unreachable then, the records stay in the spool.
 
         Raises:
             connectors.kafka.settings.InvalidTopic: Kafka does not allow the topic's
                 name.
-            connectors.waku_rest.connection.BadSettings: Certificates of a node are
-                unreadable.
+            connectors.waku_rest.connection.BadSettings: The certificates that a
+                node's settings name cannot be read.
             sqlite3.Error: The disk fails.
         """
         try:
             await self._run(ending)
         except ExceptionGroup as group:
-            # The first error has cancelled all other tasks.
+            # The first error has cancelled all other tasks, so raise that error.
             error: Exception = group
             while isinstance(error, ExceptionGroup):
                 error = error.exceptions[0]
@@ -93,8 +96,8 @@ class Mirror:
                 for node in self._settings.nodes
             ]
             self._figures.nodes |= {node.url: NodeFigures() for node in nodes}
-            # Nodes are read at different times, so reads of two nodes may be up to two
-            # intervals apart.
+            # Nodes are read at different times, so a node's last answer counts as
+            # current for two intervals.
             coverage = Coverage(
                 self._figures.nodes, 2 * self._interval_ms, self._spool.last_seq > 0
             )
@@ -182,7 +185,10 @@ class Mirror:
     def _count(
         self, records: Sequence[Spooled], refused: Mapping[Spooled, RecordRefused]
     ) -> None:
-        """Count written records; a refused record leaves a sequence gap."""
+        """Count written and refused records, and log each refused record.
+
+        The sequence number of a refused record is missing from the topic.
+        """
         figures = self._figures
         figures.refused += len(refused)
         figures.written += sum(
@@ -194,14 +200,17 @@ class Mirror:
             )
 
     def _report_end(self, written: int, refused: int) -> None:
-        """When the waiting records have been written, log that Kafka answers again."""
+        """Log that Kafka answers again, if it had failed.
+
+        The line is logged when the records that waited for Kafka are written.
+        """
         if not self._kafka.is_on:
             return
         was_passing = self._kafka.is_passing
         self._kafka.passes()
         self._sent_late += written - refused
-        # The first successful write contains only the records of the first failed
-        # attempt.
+        # The first successful write repeats the failed write, so it may be small
+        # although many records wait. A later small write shows that no others wait.
         if not self._figures.spooled or (was_passing and written < _WRITTEN_AT_ONCE):
             sent = counted(self._sent_late, "record")
             self._kafka.ends("Kafka answers again", f", {sent} sent")

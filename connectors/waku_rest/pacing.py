@@ -26,7 +26,7 @@ _MOST_REQUESTED_S = 300.0
 
 
 class Trouble:
-    """Remembers since when an operation fails; repeating a call changes nothing."""
+    """Remembers since when an operation fails; a repeated call has no effect."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
@@ -44,7 +44,10 @@ class Trouble:
         return self._until_ms is not None
 
     def begins(self, message: object | None = None) -> None:
-        """Record the time of the first failure, and log its message as a warning."""
+        """Record that the operation fails.
+
+        The first call records the time, and logs `message` as a warning.
+        """
         self._until_ms = None
         if self._since_ms is not None:
             return
@@ -62,7 +65,7 @@ class Trouble:
         if self._since_ms is None:
             return
         until_ms = self._now_ms() if self._until_ms is None else self._until_ms
-        # The clock may have been set back since the failure began.
+        # If the clock was set back during the failure, the difference is negative.
         seconds = max(0, until_ms - self._since_ms) / 1000
         self._since_ms = self._until_ms = None
         _log.info("%s after %s s%s", message, f"{seconds:,.0f}", more)
@@ -84,10 +87,11 @@ async def persist(
     failed: Callable[[BaseException], None],
     longest_s: float = _LONGEST_S,
 ) -> _Result:
-    """Retry until success, with growing waits and jitter.
+    """Call `attempt` until it succeeds, with growing and random waits between calls.
 
-    `failed` is called with each error. If `ending` is set, an error is raised without a
-    retry. A wait takes at most `longest_s` seconds, unless a node requests more.
+    Only `errors` are retried; `failed` is called with each of them. If `ending` is set,
+    an error is raised without a retry. A wait takes at most `longest_s` seconds, unless
+    a node requests a longer wait.
     """
     exponential = wait_random_exponential(multiplier=0.5, max=longest_s)
 

@@ -16,12 +16,12 @@ class Listen(enum.StrEnum):
     """Source of live messages."""
 
     RELAY = "relay"
-    """The nodes relay the messages of the pubsub topics."""
+    """The nodes relay all messages on the pubsub topics."""
     FILTER = "filter"
     """The nodes are light clients, which subscribe to content topics at their peers."""
     NONE = "none"
-    """Only stores are read, so ephemeral messages, which include repairs, are not
-    seen."""
+    """The mirror reads only stores, so it receives no ephemeral messages. Repairs are
+    ephemeral, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,19 @@ class MirrorSettings:
     """Settings of one mirror.
 
     Attributes:
-        topics: Content topics to mirror, by pubsub topic; an empty tuple selects all.
+        topics: Pubsub topic -> content topics to mirror; an empty tuple selects all
+            content topics.
         store: Whether the mirror also reads the nodes' stores.
-        cache_messages: Length of a node's cache (``--rest-relay-cache-capacity`` of the
-            node; its filter cache is fixed at 50).
+        cache_messages: Maximum number of messages in a node's relay cache, as in the
+            node's option ``--rest-relay-cache-capacity``. (The maximum of a filter
+            cache is always 50.)
         poll_interval_s: Wait between two reads of a node's cache, seconds. If a read
-            returns at least half of the cache's maximum, the mirror does not wait.
+            returns at least half as many messages as the cache can hold, the mirror
+            reads again without a wait.
         store_interval_s: Time between two reads of a store's newest messages, seconds.
         backfill_s: How far back a new mirror reads from stores, seconds.
-        spool_bytes: Size of the spool above which the mirror pauses reading.
+        spool_bytes: Size limit of the spool, bytes. Above this size, the mirror pauses
+            reading from nodes.
     """
 
     nodes: tuple[NodeSettings, ...]

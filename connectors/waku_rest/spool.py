@@ -1,9 +1,9 @@
-"""The state of a mirror on disk: records that wait for Kafka, and known hashes.
+"""The state of a mirror on disk: waiting records, and hashes of received messages.
 
-A node deletes a page that is read, so each page is stored before the next read. One
-transaction stores the page with its sequence numbers and hashes. A mirror that is
-killed loses at most the page that it was reading. If the mirror writes a record to
-Kafka twice, both copies have the same `seq`.
+A node deletes each page that it sends, so the mirror stores the page before it reads
+the next page. One transaction stores the page with its sequence numbers and hashes. A
+mirror that is killed loses at most the page that it was reading. If the mirror writes a
+record to Kafka twice, both copies have the same `seq`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS swept (
 _SET_LAST_SEQ = "UPDATE mirror SET last_seq = ?"
 
 _ROW_BYTES = 64
-"""Approximate size of a row without key, value and headers."""
+"""Approximate size of a spooled record, bytes, without its value and headers."""
 
 _QUESTION = 500
 """Maximum number of hashes in one query. Some builds of SQLite limit the number of
@@ -69,11 +69,11 @@ class Spooled(NamedTuple):
     """A record that waits for Kafka; a heartbeat has no value and no headers.
 
     Attributes:
-        id: Position in the order of writing.
+        id: Position in the order in which records are written to Kafka.
         at_ms: Record time, Unix ms.
-        seq: Sequence number of the frame. For a heartbeat, the last used sequence
-            number.
-        key: Channel id; None for heartbeats, or if it is unknown.
+        seq: Sequence number of the frame. For a heartbeat, the last sequence number
+            that was assigned before it.
+        key: Channel id; None for a heartbeat, or if the value is not a frame.
         headers: Headers without `observer` and `seq`.
     """
 
@@ -91,14 +91,14 @@ class Spooled(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """The span of the sender's time, Unix ms, for which a node's store was read."""
+    """A time span, Unix ms; a node's store was read for messages sent in this span."""
 
     from_ms: int
     up_to_ms: int
 
 
 class StateUnusable(OSError):
-    """A mirror cannot use its directory; the message has the remedy."""
+    """A mirror cannot use its state directory; the error's message has the remedy."""
 
 
 class Spool:
@@ -106,17 +106,17 @@ class Spool:
 
     Args:
         directory: The directory; created if it is missing.
-        observer: Tap id that the directory must have; None selects the stored tap id or
-            `new_observer`.
+        observer: Tap id that the directory must have. If None, the spool uses the tap
+            id that the directory has, or `new_observer` if the directory is new.
         new_observer: Tap id for a new directory if `observer` is None.
 
     Attributes:
         observer: Tap id.
-        last_seq: The last sequence number of a frame.
+        last_seq: The last sequence number that was assigned or skipped.
         count: Number of waiting records, including heartbeats.
         size_bytes: Size of the waiting records, bytes.
-        forgotten_ms: Hashes accepted before this time, Unix ms, have been deleted; 0 if
-            no hashes have been deleted.
+        forgotten_ms: Hashes of messages that were accepted before this time, Unix ms,
+            have been deleted; 0 if no hashes have been deleted.
 
     Raises:
         StateUnusable: Another mirror uses the directory, or the directory belongs to
@@ -156,7 +156,7 @@ class Spool:
     def _open(self, new_observer: str) -> None:
         database = self._database
         database.execute("PRAGMA journal_mode=WAL")
-        # A stored page survives a power failure.
+        # With FULL, a committed page survives a power failure.
         database.execute("PRAGMA synchronous=FULL")
         database.executescript(_SCHEMA)
         with database:
@@ -182,7 +182,7 @@ class Spool:
     def begin(self) -> bool:
         """Mark the spool as open; return whether it was already marked as open.
 
-        A spool that is still marked as open belongs to a killed mirror.
+        If it was already marked, the last mirror was killed or ended with an error.
         """
         with self._database as database:
             (was_closed,) = database.execute("SELECT is_closed FROM mirror").fetchone()
@@ -190,7 +190,7 @@ class Spool:
         return not was_closed
 
     def skip_number(self) -> None:
-        """Skip one sequence number, so that a probable loss becomes a gap."""
+        """Skip one sequence number, so that a probable loss shows as a sequence gap."""
         with self._database as database:
             database.execute(_SET_LAST_SEQ, (self.last_seq + 1,))
         self.last_seq += 1
@@ -201,10 +201,10 @@ class Spool:
         at_ms: int,
         unwanted: Collection[bytes] = (),
     ) -> int:
-        """Store unknown messages durably; return their number.
+        """Store messages durably unless they are known; return how many are stored.
 
-        `at_ms` is the record time, Unix ms. Unselected messages become known, but get
-        no record; `unwanted` has their hashes.
+        `at_ms` is the record time, Unix ms. `unwanted` has the hashes of messages that
+        are not selected. These messages become known, but get no record.
         """
         known = self.known(message.message_hash for message in messages)
         new: dict[bytes, Incoming] = {}
@@ -260,7 +260,7 @@ class Spool:
         return found
 
     def pending(self, limit: int) -> list[Spooled]:
-        """Return the records to write next, in order."""
+        """Return the `limit` oldest records, in the order in which to write them."""
         rows = self._database.execute(
             "SELECT id, at_ms, seq, key, value, headers FROM spool ORDER BY id LIMIT ?",
             (limit,),
@@ -285,21 +285,21 @@ class Spool:
         self.size_bytes -= sum(size for (size,) in freed)
 
     def swept(self, node: str) -> Swept | None:
-        """Return the span for which a node's store was read; None if it is unknown."""
+        """Return the time span for which a node's store was read; None if unknown."""
         row = self._database.execute(
             "SELECT from_ms, up_to_ms FROM swept WHERE node = ?", (node,)
         ).fetchone()
         return row and Swept(*row)
 
     def set_swept(self, node: str, swept: Swept) -> None:
-        """Store the span for which a node's store was read."""
+        """Record the time span for which a node's store was read."""
         with self._database as database:
             database.execute(
                 "INSERT OR REPLACE INTO swept VALUES (?, ?, ?)", (node, *swept)
             )
 
     def forget_before(self, at_ms: int) -> None:
-        """Delete hashes that were accepted before a time, Unix ms."""
+        """Delete the hashes of messages that were accepted before `at_ms`, Unix ms."""
         forgotten_ms = self.forgotten_ms
         with self._database as database:
             gone = database.execute("DELETE FROM seen WHERE at_ms < ?", (at_ms,))
@@ -309,13 +309,17 @@ class Spool:
         self.forgotten_ms = forgotten_ms
 
     def failure(self, error: BaseException) -> str:
-        """Return an error in one line, with the file, the reason and the remedy."""
+        """Describe an error in one line.
+
+        For an error of SQLite, the line has the file, the reason, and the remedy if it
+        is known.
+        """
         if isinstance(error, sqlite3.Error):
             return f"{self._path}: {cause_of(error, self._path)}"
         return str(error)
 
     def close(self, in_order: bool = True) -> None:
-        """Close the files; with `in_order`, mark the spool as cleanly closed."""
+        """Close the files; if `in_order`, first mark the spool as closed."""
         with self._opened:
             if in_order:
                 with self._database as database:
@@ -332,7 +336,7 @@ def _unusable(directory: Path, reason: object) -> StateUnusable:
 def open_spool(
     directory: Path, observer: str | None, new_observer: str
 ) -> Iterator[Spool]:
-    """Open a spool while the block runs.
+    """Open a spool, and close it at the end of the `with` block.
 
     If the block raises an error, the spool stays marked as open.
     """

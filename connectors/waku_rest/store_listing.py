@@ -29,10 +29,11 @@ _ATTEMPTS = 5
 
 
 class StoreListing:
-    """Reads one node's store for the content topics of each pubsub topic.
+    """Reads messages on some topics from one node's store.
 
-    A pubsub topic without content topics selects all its messages. Methods raise
-    `NodeError` if the node is unreachable, refuses, or sends an invalid answer.
+    `topics` has the content topics of each pubsub topic; an empty sequence selects all
+    messages on the pubsub topic. Methods raise `NodeError` if the node is unreachable,
+    refuses the request, or sends an invalid answer.
     """
 
     def __init__(self, node: NodeSettings, topics: Mapping[str, Sequence[str]]) -> None:
@@ -40,7 +41,7 @@ class StoreListing:
         self._topics = topics
 
     async def hashes(self, start_ns: int, end_ns: int) -> dict[bytes, str]:
-        """Return the pubsub topic of each message in a time span, by message hash.
+        """Return the messages in a time span: message hash -> pubsub topic.
 
         `start_ns` and `end_ns` are inclusive bounds of the sender's time, Unix ns, at
         least 1.
@@ -55,9 +56,10 @@ class StoreListing:
     async def messages(
         self, hashes: Mapping[bytes, str]
     ) -> dict[bytes, tuple[str, WakuMessage]]:
-        """Return the pubsub topic and the message for each hash that the store has.
+        """Fetch messages: message hash -> pubsub topic and message.
 
-        If the node does not return a pubsub topic, the one in `hashes` is used.
+        The result lacks hashes that the store does not have. If the node does not
+        return a pubsub topic, the pubsub topic in `hashes` is used.
         """
         found = {}
         async with open_client(self._settings) as http:

@@ -1,4 +1,4 @@
-"""Queries to the store of a Waku node, and the loop over the pages of their answers."""
+"""Queries to the store of a Waku node, and a loop that reads all pages of a query."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from connectors.waku_rest.errors import BadAnswer
 from sds_core.prolly.tree import ProllyTree
 
 MAX_CONTENT_TOPICS = 10
-"""Maximum number of content topics in one query: with more, the store refuses all pages
-after the first."""
+"""Maximum number of content topics in one query. If a query has more, the store refuses
+all pages after the first."""
 
 MAX_HASHES = 50
-"""Maximum number of hashes in one query: with more, the request's head may exceed the
-node's limit, 8 KiB."""
+"""Maximum number of hashes in one query. If a query has more, the head of the HTTP
+request may exceed the node's limit of 8 KiB."""
 
 MAX_PAGE_SIZE = 100
 """The store's maximum page size."""
@@ -23,8 +23,10 @@ MAX_PAGE_SIZE = 100
 _Item = TypeVar("_Item")
 
 ReadPage = Callable[[bytes | None], Awaitable[bytes | None]]
-"""Reads the page at a cursor, None for the first page; returns the cursor of the next
-page."""
+"""A function that reads the page at a cursor and returns the cursor of the next page.
+
+The cursor of the first page is None. After the last page, the function returns None.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,14 @@ class StoreQuery:
     """Conditions on the messages of a store; all conditions must hold.
 
     Attributes:
-        pubsub_topic: Pubsub topic of a message; None for any.
+        pubsub_topic: Required pubsub topic; None allows all.
         content_topics: Allowed content topics, at most `MAX_CONTENT_TOPICS`; empty for
             all.
         start_ns, end_ns: Inclusive bounds of the sender's time, Unix ns, at least 1.
         hashes: Allowed message hashes, at most `MAX_HASHES`; empty for all.
-        page_size: Messages in a page, in [1, `MAX_PAGE_SIZE`].
-        ascending: Whether the oldest page is the first page. Within a page, the oldest
-            message is always first.
+        page_size: Maximum number of messages in a page, in [1, `MAX_PAGE_SIZE`].
+        ascending: Whether the first page has the oldest messages. Within a page, the
+            oldest message is always first.
 
     Raises:
         ValueError: The API does not support these conditions.
@@ -87,11 +89,11 @@ def in_parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
 def queries_of(
     topics: Mapping[str, Sequence[str]], start_ns: int, end_ns: int
 ) -> Iterator[StoreQuery]:
-    """Yield the queries for all messages on some topics in a time span.
+    """Yield queries that together select all messages on some topics in a time span.
 
-    `topics` has the content topics of each pubsub topic; an empty sequence selects all.
-    `start_ns` and `end_ns` are inclusive bounds of the sender's time, Unix ns, at least
-    1.
+    `topics` has the content topics of each pubsub topic; an empty sequence selects all
+    messages on the pubsub topic. `start_ns` and `end_ns` are inclusive bounds of the
+    sender's time, Unix ns, at least 1.
     """
     for pubsub_topic, content_topics in topics.items():
         parts = in_parts(content_topics, MAX_CONTENT_TOPICS) if content_topics else [()]
@@ -104,11 +106,11 @@ async def follow(
 ) -> bool:
     """Read all pages of a query; return whether the last page was read.
 
-    `node` is the node's URL, for errors. `is_ending` returns whether to stop before the
-    next page.
+    `node` is the node's URL, for the error's message. `is_ending` is called before each
+    page; if it returns True, no more pages are read.
 
     Raises:
-        BadAnswer: A cursor was returned twice.
+        BadAnswer: The node returned the same cursor twice.
     """
     cursor: bytes | None = None
     cursors: set[bytes] = set()
@@ -127,11 +129,12 @@ def onward_query(
     pubsub_topic: str | None = None,
     content_topics: Sequence[str] = (),
 ) -> StoreQuery:
-    """Return the query for the messages after the last message of a tree.
+    """Return the query for all messages from the time of a tree's last message on.
 
     After a synchronisation, the trees of both peers may lack messages that were sent
-    after the synchronisation began (75/WAKU2-SYNC, Implementation). The time of the
-    last message is included, because another message may have the same time.
+    after the synchronisation began (75/WAKU2-SYNC, Implementation). The query
+    includes the time of the last message, because another message may have the same
+    time.
     """
     last = tree.last()
     start_ns = 1 if last is None else last.timestamp_ns

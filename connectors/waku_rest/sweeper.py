@@ -32,29 +32,33 @@ _NS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 _SETTLE_MS = 5_000
-"""Only messages of at least this age are read, because listeners usually receive newer
-messages live."""
+"""If a listener runs, the minimum age, ms, at which messages are read from a store. The
+listener usually receives a message live before it has this age."""
 
 _SLICE_MS = 600_000
-"""A long span is read in parts of this length; progress is stored after each part."""
+"""Maximum length of the time span that one read covers, ms. A longer span is read in
+parts, and the sweeper stores its progress after each part."""
 
 LONGEST_REACH_MS = 3_600_000
-"""Maximum delay of a message on its way to a store. A message that arrives later is not
-read."""
+"""Maximum delay of a message on its way to a store, ms. The sweeper does not find a
+message that arrives later."""
 
 _LONGEST_S = 30.0
-"""Maximum wait between two attempts at a store that does not answer, s."""
+"""Maximum wait before a failed read of a store is repeated, s."""
 
 _AHEAD_MS = 60_000
-"""How far the sender's time of a message may be ahead of the time of receipt, ms.
+"""How far a message's sender's time may be ahead of the time at which the mirror
+receives the message, ms.
 
 Stores accept live messages whose time is up to 20 s ahead of the store's clock.
 """
 
 _REACHES = {20_000: 0, 300_000: 150_000, LONGEST_REACH_MS: 1_800_000}
-"""Length of a span, ms -> interval between reads of such spans, ms. Each message's hash
-is thus read about seven times. Stores of logos-delivery synchronise over the same three
-spans."""
+"""How far back a read goes, ms -> time between two such reads, ms.
+
+The sweeper thus reads the hash of each message about seven times. Stores of
+logos-delivery use the same three lengths when they synchronise with each other.
+"""
 
 
 class Sweeper:
@@ -76,7 +80,7 @@ class Sweeper:
         self._trouble = Trouble(context.now_ms)
 
     async def run(self) -> None:
-        """Read until the mirror ends; begin with the time in which no mirror ran."""
+        """Read until the mirror ends; begin with the period in which it did not run."""
         swept = await self._intake.use(self._spool.swept, self._node.url)
         if swept is None:
             begin_ms = self._now_ms() - round(self._settings.backfill_s * 1000)
@@ -85,7 +89,7 @@ class Sweeper:
         with suppress(NodeError):
             while not self._ending.is_set():
                 now_ms = self._now_ms()
-                # A read is also due if the clock was set back.
+                # `abs`: a read is also due if the clock was set back by this interval.
                 due = [
                     back_ms
                     for back_ms, every_ms in _REACHES.items()
@@ -103,8 +107,8 @@ class Sweeper:
         start_ms = max(
             swept.from_ms,
             swept.up_to_ms - back_ms,
-            # Hashes of earlier messages may be deleted: these messages would count as
-            # new.
+            # Hashes of earlier messages may be deleted, so the mirror would store these
+            # messages a second time.
             self._spool.forgotten_ms + _AHEAD_MS,
         )
         while start_ms < end_ms:
@@ -125,8 +129,8 @@ class Sweeper:
         """Read the messages of a time span, Unix ms; return whether all were read."""
         topics, start_ns = self._settings.topics, max(1, start_ms * _NS)
         for query in queries_of(topics, start_ns, end_ms * _NS):
-            # A retry starts from the first page: the store may have deleted the message
-            # to which a cursor points.
+            # This retry starts from the first page, because the store may have deleted
+            # the message to which the cursor points.
             await persist(
                 partial(self._follow, query),
                 NodeError,
@@ -186,6 +190,6 @@ class Sweeper:
     def _failed(self, error: BaseException) -> None:
         self._figures.failures[Source.STORE] += 1
         self._trouble.begins(error)
-        # If the node has a listener, the listener decides whether the node is up.
+        # If the node has a listener, only the listener sets `is_up`.
         if self._is_alone:
             self._figures.is_up = False

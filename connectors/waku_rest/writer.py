@@ -1,4 +1,4 @@
-"""Writes spooled records to Kafka in order; all replicas must acknowledge them."""
+"""Writes spooled records to Kafka in order; all in-sync replicas must acknowledge."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ time. A write that reaches the limit is retried."""
 class FrameWriter(LazyProducer):
     """Writes spooled records; connects at the first write, and again after a failure.
 
-    One write takes at most 30 s, or the `timeout_s` of `kafka` if it is shorter. If the
-    topic is missing, it is created with `partitions`.
+    The time limit of one write is 30 s, or `kafka.timeout_s` if that is shorter. If the
+    topic is missing, the writer creates it with `partitions` partitions.
     """
 
     def __init__(self, kafka: KafkaSettings, partitions: int, observer: str) -> None:
@@ -52,7 +52,8 @@ class FrameWriter(LazyProducer):
         """
         refused: dict[Spooled, RecordRefused] = {}
         # If one record is invalid, Kafka refuses its whole batch, and the producer
-        # refuses all later records.
+        # refuses all later records. Therefore each refused record is written again
+        # alone, and only invalid records are refused again.
         for spooled in sorted(self._write(records)):
             refused |= self._write([spooled])
         return refused
@@ -81,8 +82,8 @@ class FrameWriter(LazyProducer):
             self.close()
             raise failure(self._kafka, error) from error
         if refused:
-            # The producer's sequence now has a gap, so the producer accepts no further
-            # records.
+            # The producer numbers its records, and the refused records leave a gap. The
+            # producer therefore accepts no further records.
             self.close()
         return refused
 
@@ -111,7 +112,7 @@ class FrameWriter(LazyProducer):
             for partition in range(self._partitions):
                 yield TopicRecord(partition, spooled.at_ms, None, b"", headers)
             return
-        # The order of records without a channel does not matter.
+        # Records without a channel need no order, so all partitions get some.
         partition = (
             spooled.seq % self._partitions
             if spooled.key is None

@@ -14,16 +14,17 @@ from connectors.sockets.tls import ChosenClientsContext
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """What a web configuration file sets.
+    """Settings in a web configuration file.
 
     Attributes:
         tls: TLS settings; None for no TLS.
-        users: bcrypt hashes of passwords, by user.
-        tokens: Name of each bearer token -> its SHA-256 in hexadecimal digits.
-        peer_tokens: The same for each token that the port of `audit serve` accepts.
+        users: Name of each user -> bcrypt hash of the user's password.
+        tokens: Name of each bearer token -> SHA-256 of the token in hexadecimal digits.
+        peer_tokens: Name of each token that the port of `audit serve` accepts ->
+            SHA-256 of the token in hexadecimal digits.
         open_paths: Paths that need no login.
-        headers: Headers of every response.
-        certificates: Files with certificates, by the option that names the file.
+        headers: Name of each header that is added to every response -> its value.
+        certificates: Option in the configuration file -> the option's certificate file.
     """
 
     tls: ssl.SSLContext | None = None
@@ -51,7 +52,10 @@ class WebConfig:
 
     @property
     def keeps_out_peers(self) -> bool:
-        """Whether `audit serve` admits only known peers, on an encrypted connection."""
+        """Whether `audit serve` admits only known peers.
+
+        A peer is known by its client certificate, or by a token on a TLS connection.
+        """
         has_secret_token = self.tls is not None and bool(self.peer_tokens)
         return self.needs_certificate or has_secret_token
 
@@ -61,10 +65,10 @@ class WebConfig:
 
 
 def is_token(token: str, hashes: Mapping[str, str]) -> bool:
-    """Whether one of `hashes`, in hexadecimal digits, is the SHA-256 of a token."""
+    """Whether the values of `hashes` contain the SHA-256 of `token` in hexadecimal."""
     digest = hashlib.sha256(token.encode()).hexdigest()
-    # If the comparison stopped early, its duration would reveal how much of a hash is
-    # right.
+    # Every hash is compared to its end. If a comparison stopped at the first
+    # difference, its duration would reveal how many digits are right.
     same = [hmac.compare_digest(digest, known) for known in hashes.values()]
     return any(same)
 
@@ -77,7 +81,7 @@ class Access:
     """Access rules of a server.
 
     Attributes:
-        config: Returns the current configuration.
+        config: Function that returns the current configuration.
         hosts: Host names by which clients may call the server, in addition to IP
             addresses and "localhost".
     """

@@ -1,4 +1,4 @@
-"""Alerts in words: alerts that fire, and alerts that are held back."""
+"""Describes in words the alerts that fire and the alerts that are held back."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LISTED_VIEWS = 3
 
 @dataclass(frozen=True, slots=True)
 class FiringHead:
-    """The alerts in the head of a page.
+    """Alerts that fire, as shown in the head of a page.
 
     Attributes:
         alerts: At most `LISTED_ALERTS` alerts, most severe first, each with name,
@@ -88,7 +88,12 @@ class HeldAlert(NamedTuple):
 
 
 class HeldHead(NamedTuple):
-    """Some alerts that are held back, and the number of those that are not listed."""
+    """Alerts that are held back for views.
+
+    Attributes:
+        alerts: The listed alerts.
+        hidden: Number of alerts that are held back but not listed.
+    """
 
     alerts: Sequence[HeldAlert]
     hidden: int
@@ -102,7 +107,7 @@ def held_words(
 ) -> HeldHead:
     """Describe the alerts that are held back: at most `most`, or all if `most` is None.
 
-    `name` selects one view; None selects all.
+    `name` selects the alerts of one view; None selects the alerts of all views.
     """
     found = [
         (views.kind, view, one)
@@ -155,7 +160,7 @@ HeldObject.__doc__ = (
 
 
 def held_object(channel: str, one: ExcusedFindings) -> HeldObject:
-    """Return the object of the API for an alert that is held back."""
+    """Return an alert that is held back as an object of the HTTP API."""
     return {
         "alert": one.alert,
         "channel": channel,
