@@ -1,7 +1,7 @@
 """Sends HTTP requests to other programs, with the logins of the user's ``.netrc``.
 
-URLs and command lines contain no logins, because logs, errors and process lists show
-URLs and command lines.
+Logins are not passed in URLs or on command lines, because logs, errors and process
+lists would show the logins.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ import httpx
 def get(
     url: str, *, params: Mapping[str, Any] | None = None, timeout: float
 ) -> httpx.Response:
-    """Return the answer to a GET request; parameters that are None are not sent.
+    """Send a GET request and return the answer.
 
-    The login is from ``~/.netrc``, or from the file that ``NETRC`` names. Certificates
-    are verified, with the authorities in ``SSL_CERT_FILE`` if it is set. `timeout`
-    limits the time to connect, and the time for each part of the answer, seconds.
+    Items of `params` whose value is None are not sent. The login comes from the file
+    that the environment variable ``NETRC`` names or, if it is not set, from
+    ``~/.netrc``. Certificates are verified; if ``SSL_CERT_FILE`` is set, the
+    certificate authorities in that file are used. `timeout`, in seconds, limits the
+    time to connect, and the time to wait for each part of the answer.
 
     Raises:
         httpx.InvalidURL: The URL is invalid.
-        httpx.HTTPError: No answer arrived, or the file of logins cannot be read.
+        httpx.HTTPError: No answer arrived, or the netrc file cannot be read.
     """
     given = {name: v for name, v in (params or {}).items() if v is not None}
     return httpx.get(url, params=given or None, timeout=timeout, auth=_logins())

@@ -1,4 +1,4 @@
-"""Finds a Java that runs Kafka 4 and Spark 4."""
+"""Finds a Java installation that can run Kafka 4 and Spark 4."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 NEEDED_VERSION = 17
-"""Oldest major version that runs both the Kafka broker and Spark."""
+"""Oldest major version of Java that can run both the Kafka broker and Spark."""
 
 _VERSION_TIMEOUT_S = 30
 
@@ -26,9 +26,10 @@ class JavaMissing(RuntimeError):
 
 
 def find_java() -> Path:
-    """Return the absolute path of a `java` of version 17 or newer.
+    """Return the absolute path of a `java` executable of version 17 or newer.
 
-    If JAVA_HOME is set, PATH is not searched: Spark's launcher does the same.
+    If JAVA_HOME is set, PATH is not searched, because Spark's launcher does not search
+    PATH either.
 
     Raises:
         JavaMissing: Java is missing, is too old, or does not run.
@@ -55,7 +56,7 @@ def find_java() -> Path:
 
 
 def _major_version(java: Path) -> int | None:
-    """Return the major version, such as 8 for `1.8.0_392`; None if Java prints none."""
+    """Return Java's major version, such as 8 for `1.8.0_392`; None if it is unknown."""
     try:
         answer = subprocess.run(  # noqa: S603 - the user's own java, no shell
             [java, "-version"],
@@ -66,6 +67,6 @@ def _major_version(java: Path) -> int | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    # If JAVA_TOOL_OPTIONS is set, java prints another line first.
+    # If JAVA_TOOL_OPTIONS is set, java prints another line before the version.
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     return int(version[1]) if version else None

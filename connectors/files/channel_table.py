@@ -17,13 +17,19 @@ from sds_core.text import did_you_mean, shown
 _LIST = "channel"
 
 _MAX_NAME_LENGTH = 200
-"""Names must be short, because they are metric labels."""
+"""Maximum length of a channel's name, in characters.
+
+Names must be short, because they are values of metric labels.
+"""
 
 _Ratio = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 
 
 class BadChannelTable(ValueError):
-    """The file is not a valid channel table; the message states place and remedy."""
+    """The file is not a valid channel table.
+
+    The message states where the mistake is, and how to correct the mistake.
+    """
 
     def __init__(self, file: Path, problem: str) -> None:
         super().__init__(f"{file}: {problem}")
@@ -38,7 +44,8 @@ class _Entry(Table, frozen=True, rename="kebab"):
     match: str
     name: str | None = None
     label: bool | None = None
-    # `Any`: TOML has four types of date and time, and `__post_init__` accepts only one.
+    # The type is `Any`, because TOML has four types of date and time. `__post_init__`
+    # accepts only the type with date, time and offset.
     mute_until: Any = None
     objectives: _Objectives = _Objectives()
 
@@ -74,7 +81,7 @@ class _Entry(Table, frozen=True, rename="kebab"):
 
 
 def read_entries(path: Path) -> list[ChannelEntry]:
-    """Return the entries of a channel table; the file may have no entries.
+    """Return the entries of a channel table; an empty list if the file has none.
 
     Raises:
         BadChannelTable: The file cannot be read, is not TOML, or has anything that

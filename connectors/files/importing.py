@@ -13,7 +13,10 @@ from connectors.kafka.settings import MAX_PARTITIONS, KafkaSettings
 from connectors.kafka.topics import ensure_frames_topic
 
 _MAX_AHEAD_MS = 3_600_000
-"""Kafka's default for message.timestamp.after.max.ms."""
+"""How far a record's time may be in the future when the record is written.
+
+The value is Kafka's default for message.timestamp.after.max.ms.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +24,8 @@ class Survey:
     """Summary of a file of records.
 
     Attributes:
-        partitions: Highest partition of a record, plus 1; 0 if the file has no records.
+        partitions: Highest partition number of a record, plus 1; 0 if the file has no
+            records.
         first_ms, last_ms: Minimum and maximum record time, Unix ms; 0 if the file has
             no records.
     """
@@ -33,10 +37,10 @@ class Survey:
 
 
 def survey_file(path: Path) -> Survey:
-    """Read a whole file: summarise it and check that every line can be read.
+    """Read a whole file, check every line, and return a summary of the records.
 
     Raises:
-        UnreadableFile: A line cannot be read.
+        UnreadableFile: The file cannot be read, or a line holds no record.
     """
     records = partitions = 0
     first_ms, last_ms = 2**63, -(2**63)
@@ -60,28 +64,30 @@ def import_file(
 ) -> int:
     """Write a file's records to the topic of frames; return how many were written.
 
-    The file is read twice, so that a bad line is found before anything is written.
-    Records keep key, value, time and headers, and their partition if the topic has it
-    (see `target_partition`).
+    The file is read twice: all lines are checked before the first record is written.
+    A record keeps its key, value and headers; it keeps its time unless `restamp` is
+    set. It keeps its partition if the topic has that partition (see
+    `target_partition`).
 
     Args:
         path: The file.
-        settings: Cluster and topic; the topic is created if it is missing.
+        settings: Cluster and topic to write to; a missing topic is created.
         now_ms: Wall time, Unix ms.
         speed: Seconds of record time per second of wall time; 0 writes as fast as
             possible.
-        stop: Event that ends the import early.
-        partitions: Number of partitions of a new topic; None: as many as the file's
-            records need.
-        restamp: Shift all record times by the same amount, so that the last record has
-            the time at which it is written. If `speed` is between 0 and 1, the first
-            record, instead of the last, has the time at which it is written.
+        stop: If this event is set, the import ends early.
+        partitions: Number of partitions if the topic is created. If None, the topic
+            gets as many partitions as the file's records need.
+        restamp: Shift all record times by the same amount, so that the last record gets
+            the time at which it is written. If `speed` is between 0 and 1, the import
+            is slower than real time. The first record, instead of the last, then gets
+            the time at which it is written.
 
     Raises:
-        UnreadableFile: A line holds no record; a record is too far in the future; or a
-            record's partition is above `MAX_PARTITIONS`, and `partitions` is None.
-            Nothing was written.
-        InvalidTopic: Kafka does not allow a topic of this name.
+        UnreadableFile: The file cannot be read; a line holds no record; a record's time
+            is too far in the future; or the records need more than `MAX_PARTITIONS`
+            partitions, and `partitions` is None. Nothing was written.
+        InvalidTopic: Kafka does not allow the topic's name.
         KafkaUnreachable: No broker answered, or not every record was acknowledged.
     """
     survey = survey_file(path)
@@ -112,9 +118,9 @@ def _check_ahead(path: Path, last_ms: int, ahead_ms: int) -> None:
 
 
 def _shift_ms(survey: Survey, speed: float, now_ms: int) -> int:
-    # No record may have a time later than the time at which it is written. Therefore,
-    # both times are equal for the last record or, if the import is slower than real
-    # time, for the first record.
+    # After the shift, no record may have a time later than the time at which it is
+    # written. The largest such shift makes the two times equal for the last record or,
+    # if the import is slower than real time, for the first record.
     recorded_ms = survey.last_ms - survey.first_ms
     import_ms = round(recorded_ms / speed) if speed else 0
     return now_ms - max(0, recorded_ms - import_ms) - survey.first_ms

@@ -1,4 +1,4 @@
-"""Reads files of records line by line, and writes them completely or not at all."""
+"""Reads a file of records line by line, and writes a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -16,19 +16,23 @@ from connectors.storage.disk import replacing
 from sds_core.observer.record import RawRecord
 
 _MAX_LINE_BYTES = 80 * 1024 * 1024
-"""Maximum length of a line: enough for the largest record, 32 MiB, in hexadecimal
-digits."""
+"""Maximum length of a line. The largest record has 32 MiB, which take 64 MiB as
+hexadecimal digits."""
 
 _XZ_PRESET = 3
 _GZ_LEVEL = 6
-"""For frames with filters, these compression levels are over ten times as fast as the
-defaults. Files are nearly as small, because consecutive filters differ in few bits."""
+"""Compression levels of xz and gzip. If frames contain Bloom filters, these levels are
+over ten times as fast as the default levels. The files are nearly as small, because the
+filters of consecutive frames differ in few bits."""
 
 _BROKEN_FILE = (OSError, EOFError, lzma.LZMAError, zlib.error)
 
 
 class UnreadableFile(ValueError):
-    """A file of records cannot be read; line 0 means no particular line."""
+    """A file of records cannot be read.
+
+    If `line` is 0, the error concerns no particular line.
+    """
 
     def __init__(self, path: Path, line: int, detail: str) -> None:
         where = f"{path}, line {line}" if line else f"{path}"
@@ -36,13 +40,14 @@ class UnreadableFile(ValueError):
 
 
 def read_records(path: Path) -> Iterator[RawRecord]:
-    """Read a file's records in file order; `.xz` and `.gz` are decompressed.
+    """Yield a file's records in the order of the file.
 
-    At most one line is in memory.
+    A file whose name ends in `.xz` or `.gz` is decompressed. At most one line is in
+    memory at a time.
 
     Raises:
         UnreadableFile: The file cannot be read, or a line holds no record. The records
-            of earlier lines have been returned.
+            of all lines before the error have already been yielded.
     """
     number = 0
     try:
@@ -62,10 +67,10 @@ def read_records(path: Path) -> Iterator[RawRecord]:
 
 
 def write_records(records: Iterable[RawRecord], path: Path) -> int:
-    """Write a file of records; only a complete file appears or replaces an older file.
+    """Write records to a file; return the number of records written.
 
-    A file whose name ends in `.xz` or `.gz` is compressed. Returns the number of
-    records written.
+    The file appears, or replaces an older file, only when it is complete. A file whose
+    name ends in `.xz` or `.gz` is compressed.
 
     Raises:
         OSError: The file cannot be written.

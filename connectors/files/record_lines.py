@@ -1,7 +1,8 @@
 """Kafka records as lines of JSON, one record per line (docs/files.md).
 
-Reading a written line returns the same record. Keys, header names and header values are
-written as text or, if they are not UTF-8, as ``{"hex": "…"}``.
+A record that is written as a line and read from the line is unchanged. Keys, header
+names and header values are written as text or, if they are not UTF-8, as
+``{"hex": "…"}``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from sds_core.observer.record import RawRecord, header_name, header_name_bytes
 from sds_core.text import printable, shorten
 
 NO_OFFSET = -1
-"""Offset of a record whose line has no offset (as in the packaged recording)."""
+"""Offset of a record whose line has no offset. In the recording that is part of the
+package, no line has an offset."""
 _LONGEST_REASON = 160
 
 
@@ -44,7 +46,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 def parse_line(line: bytes) -> list[RawRecord]:
-    """Read the records of a line: one record, or all records of a Waku node's answer.
+    """Return the record in a line, or one record for each Waku message in a line.
 
     Raises:
         BadLine: The line holds neither a record nor usable Waku messages.
@@ -56,7 +58,7 @@ def parse_line(line: bytes) -> list[RawRecord]:
             return list(read_waku(line))
         except NotWaku as waku_error:
             message = f"the text is neither a record nor a Waku message: {error}"
-            # The message may quote the line, and the line may be untrusted.
+            # The message may quote the line, which may come from an untrusted source.
             text = shorten(waku_error.detail or message, _LONGEST_REASON)
             raise BadLine(printable(text)) from error
     try:

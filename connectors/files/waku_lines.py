@@ -1,7 +1,7 @@
 """Converts JSON of a Waku node's REST API to records (docs/files.md).
 
-Accepts a message of relay or filter, a JSON array of such messages (a page), a message
-of the store, and a whole answer of the store.
+Accepts a message of Waku's relay or filter protocol, a JSON array of such messages (a
+page), a message of the store protocol, and a whole answer of a store.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _ABSENT = msgspec.Raw()
 
 
 class NotWaku(ValueError):
-    """The text holds no Waku message, or an unusable Waku message.
+    """The text holds no Waku message, or its Waku messages cannot be used.
 
     Attributes:
-        detail: The reason why a message is unusable; empty if the text holds no Waku
+        detail: Why the Waku messages cannot be used; empty if the text holds no Waku
             message.
     """
 
@@ -52,14 +52,14 @@ _SHAPE = msgspec.json.Decoder(_Shape)
 
 
 def read_waku(text: bytes) -> Iterator[RawRecord]:
-    """Read the Waku messages in a JSON text as records, in the order of the text.
+    """Yield a record for each Waku message in a JSON text, in the order of the text.
 
-    A record's key is the channel inside the frame; None if the payload is not a frame.
-    The record time is the sender's time. The partition is 0, because Waku has no
-    partitions.
+    A record's key is the id of the channel that the frame names; None if the payload is
+    not a frame. The record time is the time that the sender set in the message. The
+    partition is 0, because Waku has no partitions.
 
     Raises:
-        NotWaku: The text holds no Waku message, or one of them cannot be used.
+        NotWaku: The text holds no Waku message, or a Waku message cannot be used.
     """
     text = text.strip()
     try:

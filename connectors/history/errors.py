@@ -1,4 +1,4 @@
-"""Errors of reading a history; each message contains the remedy."""
+"""Errors that occur while a history is read; each error's message states the remedy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 class NoHistory(LookupError):
     """The directory does not exist, or no monitor has written a history to it.
 
-    If the subdirectory `history` has a history, the message names the subdirectory.
+    If the directory has a subdirectory `history` that contains a history, the error's
+    message names this subdirectory.
     """
 
     def __init__(self, path: Path, other: Path | None) -> None:

@@ -1,8 +1,9 @@
 """Layout of a history on disk: a directory per table and day, with numbered files.
 
 ``<table>/day=YYYY-MM-DD/<number>.parquet``. The directories of days are named in Hive's
-style, so that other programs can select days by ``day``. Files and directories whose
-names begin with a dot are unfinished or expired, and are never read.
+style, so that other programs can query ``day`` like a column. If a file's name begins
+with a dot, the file is unfinished. If a directory's name begins with a dot, the
+directory is expired. Unfinished files and expired directories are never read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 LOCK = "lock"
-"""Lock file of the process that writes the history."""
+"""Name of the lock file of the process that writes the history."""
 
 _DAY = re.compile(r"day=(\d{4}-\d{2}-\d{2})")
 _FILE = re.compile(r"\d{10}\.parquet")
@@ -25,18 +26,18 @@ _Listed = TypeVar("_Listed")
 
 
 def day_of(unix_ms: int) -> date:
-    """Return the day, in UTC, of a time."""
+    """Return the UTC day that contains a time."""
     return _EPOCH + timedelta(days=unix_ms // _DAY_MS)
 
 
 def span_of(day: date) -> range:
-    """Return the range of a day, Unix ms; its stop is the start of the next day."""
+    """Return a day's range of times, Unix ms; `stop` is the start of the next day."""
     begin_ms = (day - _EPOCH).days * _DAY_MS
     return range(begin_ms, begin_ms + _DAY_MS)
 
 
 def day_directory(table: Path, day: date) -> Path:
-    """Return the directory of a table's day."""
+    """Return the directory for a table's files of one day."""
     return table / f"day={day}"
 
 
@@ -61,9 +62,10 @@ def files(directory: Path) -> list[Path]:
 def settled(listing: Callable[[], _Listed]) -> _Listed:
     """Repeat a listing until two consecutive results are equal; return the last result.
 
-    While another process compacts a day, a single listing can miss rows: it may contain
-    neither the deleted old files nor the new file. Two equal listings miss no rows: a
-    compaction between them would change the second.
+    While another process compacts a day, a single listing can miss rows: the listing
+    may contain neither the old files, which are already deleted, nor the new file. The
+    next listing then contains the new file, so the two listings differ. Therefore, two
+    equal listings miss no rows.
     """
     previous = listing()
     while (current := listing()) != previous:

@@ -1,8 +1,8 @@
 """Writes the history as Parquet files, partitioned by day (docs/history.md).
 
-One process writes. Other processes may read at any time: a file is complete when it
-appears, and never changes. While a day is compacted, a reader may find two copies of a
-row, with equal key and equal ``told``.
+Only one process writes. Other processes may read at any time, because a file is
+complete when it appears, and never changes. While a day is compacted, a reader may find
+two copies of a row, which have the same key and the same ``told``.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FORMAT = ds.ParquetFileFormat(
 
 
 class ParquetHistory:
-    """Writes rows and compacts files.
+    """Writes a history's rows to Parquet files, and compacts and removes the files.
 
     Only one thread of one process may use the object. Methods raise `OSError` if a file
     cannot be written, or a directory cannot be removed. The directory is created if it
@@ -60,7 +60,8 @@ class ParquetHistory:
     def write(self, table: HistoryTable, rows: Sequence[Row]) -> None:
         """Write each day's rows to a new file; all rows are durable after the call.
 
-        After a crash or an error, some days may lack their rows: write all rows again.
+        If the call fails or the process crashes, the rows of some days may be missing.
+        The caller must then write all rows again.
         """
         # Rows are converted first, so that nothing is written if a row is invalid.
         arrow = table.arrow(rows)
@@ -74,14 +75,14 @@ class ParquetHistory:
     def compact(self, now_ms: int) -> None:
         """Merge the files of each day that is due; keep the latest row of each key.
 
-        The latest row is the row with the highest `told`. A day with more files than
-        the limit is due. A day with at least two files is also due if every file is at
-        least an hour older than the wall time `now_ms`. A crash at any moment loses no
-        row.
+        A day is due if it has more files than `file_limit`. A day with at least two
+        files is also due if every file was written more than an hour before the wall
+        time `now_ms`, Unix ms. The latest row of a key is the row with the highest
+        `told`. A crash at any moment loses no row.
 
         Raises:
-            DamagedHistory: A file cannot be read. Its day stays unchanged; all other
-                days are compacted.
+            DamagedHistory: A file cannot be read. The day of this file stays unchanged;
+                all other days that are due are compacted.
         """
         damaged: list[DamagedHistory] = []
         for table in self._tables:
@@ -92,20 +93,21 @@ class ParquetHistory:
                         _merge(directory, table, found)
                 except DamagedHistory as error:
                     damaged.append(error)
-        # Otherwise, the allocators keep the memory for the next compaction.
+        # If memory is not released, the allocators keep it until the next compaction.
         for pool in (pa.default_memory_pool(), pa.system_memory_pool()):
             pool.release_unused()
         if damaged:
             raise damaged[0]
 
     def expire(self, before: date) -> None:
-        """Remove all days before `before`."""
+        """Remove the files of all days before the day `before`."""
         for table in self._tables:
             self._remove_leftovers(table)
             for day, directory in days(self._directory / table.name).items():
                 if day < before:
-                    # The directory is hidden first: a reader of a half-deleted
-                    # directory would treat older rows as the latest.
+                    # The directory is renamed before it is deleted, because a reader
+                    # must not find it half-deleted: if a file with newer rows is
+                    # missing, the reader takes older rows for the latest.
                     hidden = directory.rename(directory.with_name(f".{directory.name}"))
                     shutil.rmtree(hidden)
 
@@ -125,7 +127,7 @@ class ParquetHistory:
 
 
 def dataset_of(table: HistoryTable, paths: Iterable[Path]) -> ds.Dataset:
-    """Return a dataset of a table's files, in this order, with the table's schema."""
+    """Return a dataset of a table's files, in the order of `paths`."""
     return ds.dataset(
         [str(path) for path in paths],
         schema=table.schema,
@@ -158,7 +160,7 @@ def _merge(directory: Path, table: HistoryTable, old: Sequence[Path]) -> None:
 
 
 def _latest_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
-    """Return a mask of the rows with the highest `told` of each key, shape (rows,)."""
+    """Return a mask, shape (rows,): true for each key's row with the highest `told`."""
     repeated = _repeated_rows(dataset, key)
     is_latest = ~repeated
     if repeated.any():
@@ -177,7 +179,8 @@ def _latest_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
 def _repeated_rows(dataset: ds.Dataset, key: Sequence[str]) -> np.ndarray:
     """Return a mask of the rows whose key has the same hash as another row's key.
 
-    Most keys have one row. A hash takes a tenth of the memory of a key in a group.
+    Most keys have only one row. Their rows are excluded by hash, because this takes a
+    tenth of the memory that grouping all rows by key takes.
     """
     batches = _batches(dataset, key)
     hashes = np.concatenate(
@@ -231,8 +234,8 @@ def _in_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
 @contextmanager
 def _new_file(directory: Path, table: HistoryTable) -> Iterator[pq.ParquetWriter]:
     found = files(directory)
-    # A file number is used only once per day. A reader with an old list thus finds a
-    # file unchanged or not at all.
+    # Within a day, each file number is used only once. If a reader's list of files is
+    # outdated, each file in the list is therefore either unchanged or missing.
     path = file_path(directory, int(found[-1].stem) + 1 if found else 0)
     with (
         replacing(path, path.with_name(f".{path.name}")) as file,

@@ -1,13 +1,13 @@
-"""Queries a history in Parquet files with DuckDB, while the writer may write.
+"""Queries a history's Parquet files with DuckDB, even while a monitor writes files.
 
-DuckDB may not open files itself: it gets a dataset of the files that this module lists.
-Untrusted text is passed only as query parameters.
+DuckDB is not allowed to open files. It gets a dataset of the files that this module
+lists. Untrusted text is passed only as query parameters.
 
-Functions take the directory of a history and the tables of a kind of view. `channel` is
-the id of a channel, or the name of a view of another kind. A range of time [since_ms,
-until_ms) is in Unix ms. `config` has settings of DuckDB, such as `SPARING`. The
-functions raise `NoHistory` if the directory has no history, and `DamagedHistory` if a
-file cannot be read.
+Each function takes the directory of a history, and the tables of one kind of view.
+`channel` is the id of a channel, or the name of a view of another kind. Ranges of time
+are [since_ms, until_ms), Unix ms. `config` contains settings of DuckDB, such as
+`SPARING`. The functions raise `NoHistory` if the directory has no history, and
+`DamagedHistory` if a file cannot be read.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ _SETTINGS: _Config = {
 }
 
 SPARING: _Config = {"threads": 1, "memory_limit": "512MB"}
-"""Settings of DuckDB for queries that run beside a job: the job needs cores and
-memory."""
+"""Settings of DuckDB that limit the CPU cores and the memory of a query, because a job
+on the same machine needs them."""
 
-# A parameter with the value NULL sets no condition.
+# If a parameter is NULL, the condition with this parameter does not apply.
 _FIND = """
 WITH latest AS (
     SELECT * FROM {table}
@@ -88,7 +88,8 @@ QUALIFY row_number() OVER (PARTITION BY minute ORDER BY told DESC) = 1
 ORDER BY minute
 """
 
-# In old rows, fields that were added later are null; aggregates ignore nulls.
+# If a field was added after a row was written, the field is null in that row.
+# Aggregates ignore nulls.
 _ROWS_BY_HOUR = """
 FROM {table}
 WHERE ($channels IS NULL OR list_contains($channels, {label}))
@@ -103,7 +104,7 @@ HAVING count(*) > 0
 """
 
 _Days = Mapping[date, list[Path]]
-"""Files by day, in order of time."""
+"""A table's files by day; days and files are in order of time, oldest first."""
 
 
 def find_incidents(
@@ -123,7 +124,7 @@ def incident_rows(
 
 
 def channels(directory: Path, tables: KindTables = CHANNEL_TABLES) -> list[str]:
-    """Return the channels of the history, sorted."""
+    """Return the ids of all channels that have incidents or figures, sorted."""
     found: set[str] = set()
     label = tables.label
     for table in (tables.incidents, tables.minutes):
@@ -143,7 +144,8 @@ def channel_minutes(
 ) -> list[Row]:
     """Return a channel's rows for the minutes that began in a range, oldest first.
 
-    Each row has the key, `told`, and the given fields; all fields if `fields` is None.
+    Each row has the key, `told`, and the fields that `fields` names. If `fields` is
+    None, each row has all fields.
     """
     table = tables.minutes if fields is None else _narrowed(tables.minutes, fields)
     return _by_minute(directory, table, channel, since_ms, until_ms)
@@ -159,11 +161,11 @@ def hourly_rows(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> dict[str, list[Row]]:
-    """Return each channel's rows: one per hour in which a figure changed, oldest first.
+    """Return for each channel a row per hour in which a figure changed, oldest first.
 
-    The ``minute`` of an hour is its last minute with a row. A row has the last value of
-    each counter in its hour, and the maximum of each gauge. If `channels` is None, all
-    channels are returned.
+    In such a row, ``minute`` is the hour's last minute with a changed figure.
+    Each counter has its last value in the hour, and each gauge its maximum. If
+    `channels` is None, all channels are returned.
     """
     table = _narrowed(tables.minutes, [*counters, *gauges])
     greatest = {"minute", "told", *gauges}
@@ -190,7 +192,10 @@ def newest_minute_ms(
     tables: KindTables = CHANNEL_TABLES,
     config: _Config = _SETTINGS,
 ) -> int | None:
-    """Return the newest minute that has a row, up to a time; None if no row exists."""
+    """Return the start of the last minute that has a row and began by `until_ms`.
+
+    The times are in Unix ms. If no such row exists, None is returned.
+    """
     table = tables.minutes
     only = replace(table, schema=pa.schema([table.schema.field("minute")]))
     rows = _query(directory, only, _NEWEST, {"until_ms": until_ms}, config=config)
@@ -204,7 +209,10 @@ def channel_verdicts(
     until_ms: int,
     tables: KindTables = CHANNEL_TABLES,
 ) -> list[Row]:
-    """Return a channel's rows of shown verdicts in a range, oldest first."""
+    """Return a channel's verdicts for the minutes that began in a range, oldest first.
+
+    Each verdict is a row of the table of verdicts.
+    """
     return _by_minute(directory, tables.verdicts, channel, since_ms, until_ms)
 
 
@@ -245,8 +253,9 @@ def _query(
     if not _is_history(directory):
         inner = directory / "history"
         raise NoHistory(directory, inner if _is_history(inner) else None)
-    # The names of tables and fields come from this program, not from users. Names are
-    # quoted because a name may be a keyword of SQL.
+    # Names of tables and fields may be inserted into the SQL text, because they come
+    # from this program, not from users. They are quoted, because a name may be a
+    # keyword of SQL.
     sql = template.format(table=f'"{table.name}"', label=f'"{table.key[0]}"')
     while True:
         listed = _listed(directory / table.name)
@@ -256,14 +265,17 @@ def _query(
                 found = database.sql(sql, params=dict(values)).to_arrow_table()
             return table.rows(found)
         except (duckdb.Error, pa.ArrowException, OSError):
-            # Retry if files were compacted or expired since they were listed.
+            # If files were compacted or expired after they were listed, try again.
             if _listed(directory / table.name) == listed:
                 check(_all(select(listed)))
                 raise
 
 
 def _is_history(directory: Path) -> bool:
-    """Whether a monitor has used a directory: monitors first create the lock."""
+    """Return whether a monitor has used a directory.
+
+    Before a monitor writes files, it creates the lock file.
+    """
     return (directory / LOCK).is_file() or any(
         (directory / table.name).is_dir() for table in TABLES
     )
@@ -278,8 +290,9 @@ def _all(listed: _Days) -> list[Path]:
 
 
 def _relevant(listed: _Days, since_ms: int | None) -> _Days:
-    # A later row of an incident is in the same day or, if the incident was found again,
-    # in a later day.
+    # Days that end before `since_ms` are skipped up to the first day with a row of an
+    # open incident. If a row of an incident is read, the latest row is read too: it is
+    # in the same day or, if the incident was found again, in a later day.
     if since_ms is None:
         return listed
     return dict(

@@ -1,9 +1,10 @@
 """The three tables of the history for each kind of view, and their rows.
 
-A row is a dictionary of JSON values, with times in Unix ms. Kafka contains the row
-unchanged. Parquet files contain the row with the types of the table's schema. Every
-row has ``told``, its sequence number in the outbox (docs/architecture.md). If several
-rows have the same key, the one with the greatest ``told`` is valid.
+A row is a dictionary of JSON values, with times in Unix ms. Records in Kafka contain
+these values unchanged. Parquet files contain the values converted to the types of the
+table's schema. Every row has ``told``, its sequence number in the outbox
+(docs/architecture.md). If several rows have the same key, only the row with the
+greatest ``told`` is valid.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from sds_core.observer.settings import DEFAULTS, ObserverSettings
 from sds_core.observer.shown_verdicts import ShownVerdict
 
 Row = dict[str, Any]
-"""JSON values of one row by the names of its fields."""
+"""One row: for each field's name, the JSON value of the field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,11 @@ class HistoryTable:
     """One table of the history.
 
     Attributes:
-        schema: Fields of the table; the metadata of each has a ``description``.
-        key: Fields that identify the subject of a row; the first contains the view's
-            name.
-        time: Name of the time field. Its day, in UTC, selects the partition.
+        schema: Fields of the table; the metadata of each field has a ``description``.
+        key: Names of the fields that identify what a row describes. The first of these
+            fields contains the name of the view.
+        time: Name of the field whose time decides the partition of a row. A partition
+            is a day in UTC.
     """
 
     name: str
@@ -47,14 +49,14 @@ class HistoryTable:
     time: str
 
     def arrow(self, rows: Sequence[Row]) -> pa.Table:
-        """Convert rows to the types of the schema."""
+        """Convert rows to an Arrow table with the schema."""
         maps = [f.name for f in self.schema if pa.types.is_map(f.type)]
         typed = [row | {name: list(row[name].items()) for name in maps} for row in rows]
         return pa.Table.from_pylist(typed, schema=self.schema)
 
     def rows(self, table: pa.Table) -> list[Row]:
-        """Convert a table with the fields of the schema back to rows."""
-        # DuckDB returns times in microseconds.
+        """Convert an Arrow table with the fields of the schema back to rows."""
+        # DuckDB returns times in microseconds; the schema has milliseconds.
         plain = table.cast(self.schema).cast(_with_unix_ms(self.schema))
         rows: list[Row] = plain.to_pylist(maps_as_pydicts="strict")
         return rows
@@ -80,7 +82,7 @@ class NumberedMinute(NamedTuple):
 
 
 class NumberedVerdict(NamedTuple):
-    """A shown verdict, its first minute, and its sequence number in the outbox."""
+    """A shown verdict and its sequence number in the outbox."""
 
     sequence: int
     channel: str
@@ -92,13 +94,16 @@ def incident_row(
     settings: ObserverSettings = DEFAULTS,
     kind: AnyKind = ROOT_KIND,
 ) -> Row:
-    """Return an incident as a row: the object in the report, and ``told``."""
+    """Return an incident as a row: its fields in the report, and ``told``."""
     row = {**incident_object(numbered.found, settings, kind.explain)}
     return {kind.names.label: row.pop("channel")} | row | {"told": numbered.sequence}
 
 
 def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelIncident:
-    """Return the incident that a row describes; field `label` has the view's name."""
+    """Return the incident that a row describes.
+
+    `label` is the name of the field that contains the view's name.
+    """
     incident = Incident(
         IncidentKind(row["kind"]),
         row["message_id"],
@@ -110,7 +115,7 @@ def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelI
         named_by=row["named_by"],
         waku_hash=bytes.fromhex((row["waku_hash"] or "").removeprefix("0x")),
         hint=bytes.fromhex(row["retrieval_hint"] or ""),
-        # Rows that releases before 0.7 wrote lack this field.
+        # Releases before 0.7 wrote rows without this field.
         lacking_others=row.get("lacking_others") or 0,
     )
     return ChannelIncident(row[label], incident, row["tap_hole"])
@@ -119,9 +124,10 @@ def channel_incident(row: Mapping[str, Any], label: str = "channel") -> ChannelI
 def minute_row(
     numbered: NumberedMinute, table: FigureTable[Any] = ROOT_KIND.published
 ) -> Row:
-    """Return a minute as a row of the table that `minutes_schema` describes.
+    """Return a minute's figures as a row of the table that `minutes_schema` describes.
 
-    Histograms have buckets instead of percentiles, because buckets can be subtracted.
+    For a histogram, the row has the buckets instead of percentiles, because the buckets
+    of one minute can be subtracted from the buckets of another.
     """
     return {
         table.names.label: numbered.channel,
@@ -132,7 +138,7 @@ def minute_row(
 
 
 def verdict_row(numbered: NumberedVerdict, table: FigureTable[Any]) -> Row:
-    """Return a shown verdict as a row of its table."""
+    """Return a shown verdict as a row of the table of verdicts."""
     return {
         table.names.label: numbered.channel,
         "minute": numbered.shown.minute_ms,
@@ -154,7 +160,7 @@ _COUNTS = pa.list_(pa.field("element", pa.int64()))
 
 
 def _field(name: str, type_: pa.DataType, text: str) -> pa.Field:
-    # The field is nullable, because older files lack the field.
+    # Every field is nullable, because files of older releases may lack the field.
     return pa.field(name, type_, metadata={"description": text})
 
 
@@ -176,7 +182,7 @@ _TOLD = _key(
 
 
 def _schema(names: Names, *fields: pa.Field) -> pa.Schema:
-    """Return the schema of a table: name of the view, given fields, and `told`."""
+    """Return a schema with the name of the view, the given fields, and `told`."""
     label = _key(names.label, pa.string(), f"{names.one.capitalize()} id.")
     return pa.schema([label, *fields, _TOLD])
 
@@ -252,7 +258,7 @@ _TYPES = {
 
 
 def minutes_schema(table: FigureTable[Any]) -> pa.Schema:
-    """Return the fields of a table with the figures at the end of each minute."""
+    """Return the schema of the table with the figures at the end of each minute."""
     return _schema(
         table.names,
         _key(
@@ -291,8 +297,8 @@ class KindTables(NamedTuple):
 
     Attributes:
         incidents: One row per change of an incident, with all fields of the incident.
-        minutes: One row per view and minute in which a figure changed: the figures at
-            the end of the minute.
+        minutes: One row per view and minute in which a figure changed. The row has all
+            figures at the end of the minute.
         verdicts: One row per view and minute in which the shown verdict changed.
     """
 
@@ -308,10 +314,10 @@ class KindTables(NamedTuple):
 
 
 def tables_of(kind: AnyKind) -> KindTables:
-    """Return the tables of a kind.
+    """Return the tables of a kind of view.
 
     Raises:
-        ValueError: Views of the kind have no figures.
+        ValueError: Views of this kind have no figures.
     """
     names = kind.names
     label, one = names.label, names.one

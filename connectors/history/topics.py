@@ -28,8 +28,8 @@ class HistoryTopics(LazyProducer):
 
     A record's key is a JSON array of the row's key fields; its value is the row as a
     JSON object. The record's timestamp is the time of writing, so retention begins at
-    that time. Event times are in the value. `retention_ms` applies to topics that this
-    class creates.
+    that time. Event times are in the value. `retention_ms` applies only to topics that
+    this class creates.
     """
 
     def __init__(
@@ -47,11 +47,14 @@ class HistoryTopics(LazyProducer):
         }
 
     def write(self, *rows: Iterable[Row]) -> None:
-        """Write rows, one argument per table; return when all rows are acknowledged.
+        """Write rows to the topics; return when all rows are acknowledged.
+
+        Each argument has the rows of one table: incidents, minutes, verdicts.
 
         Raises:
-            InvalidTopic: Kafka does not allow a topic of this name.
-            KafkaUnreachable: Not every row was acknowledged: write all rows again.
+            InvalidTopic: Kafka does not allow the name of a topic.
+            KafkaUnreachable: Not every row was acknowledged. The caller must write all
+                rows again.
         """
         try:
             producer = self._connected()
@@ -65,7 +68,7 @@ class HistoryTopics(LazyProducer):
                 for row in some
             ]
             producer.flush()
-            # `flush` does not raise for records that failed.
+            # If Kafka rejects a record, `flush` raises no error, but `get` does.
             for future in sent:
                 future.get()
         except KafkaError as error:
@@ -81,8 +84,9 @@ class HistoryTopics(LazyProducer):
             acks="all",
             enable_idempotence=True,
             max_request_size=MAX_MESSAGE_BYTES,
-            # Rows are similar, so batches of this size need a third of the time and a
-            # tenth of the space of batches with the default size.
+            # Rows are similar, so large batches compress well. Batches of this size
+            # need a third of the time and a tenth of the space that batches of the
+            # default size need.
             batch_size=_BATCH_BYTES,
             compression_type="gzip",
             max_block_ms=timeout_ms,

@@ -2,5 +2,6 @@
 
 import logging
 
-# kafka-python logs every failed attempt to connect; our errors report the failure.
+# kafka-python logs every failed attempt to connect. The logs are not needed, because
+# the errors of this package report the failure.
 logging.getLogger("kafka").setLevel(logging.CRITICAL)

@@ -1,4 +1,7 @@
-"""Reads partitions backwards in slices of time, which Kafka's time index delimits."""
+"""Reads partitions backwards, one slice of time after another.
+
+Kafka's time index gives the offsets at which a slice begins and ends.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,12 @@ def slices_backward(
     last_ms: int,
     length_ms: int,
 ) -> Iterator[Iterator[RawRecord]]:
-    """Yield slices of partitions, newest first, each twice as long as the previous.
+    """Yield the records of the partitions in slices of time, newest slice first.
 
-    The first slice is `length_ms` long and ends at `last_ms`; the oldest slice begins
-    at `first_ms`. `first_ms` and `last_ms` are record times, Unix ms. Reading a slice
-    raises the errors of `consumer.fetch`.
+    The newest slice is `length_ms` long and ends at `last_ms`. Each further slice is
+    twice as long as the slice that was yielded before it. The oldest slice begins at
+    `first_ms`, and may be shorter. `first_ms` and `last_ms` are record times, Unix ms.
+    Reading a slice raises the errors of `consumer.fetch`.
     """
     ends = offsets_at(offsets, partitions, last_ms + 1)
     until_ms = last_ms
@@ -37,9 +41,10 @@ def slices_backward(
 def offsets_at(
     offsets: TopicOffsets, partitions: Sequence[int], time_ms: int
 ) -> Mapping[int, int]:
-    """Return each partition's first offset at or after a time, or its end offset.
+    """Return each partition's first offset whose record time is `time_ms` or later.
 
-    `time_ms` is in Unix ms.
+    If a partition has no such record, its end offset is returned. `time_ms` is in Unix
+    ms.
     """
     begins = offsets.first_at_or_after(partitions, max(0, time_ms))
     ends = offsets.latest(partitions)

@@ -1,4 +1,4 @@
-"""Translates settings and errors for each Kafka client library."""
+"""Translates settings for each Kafka client library, and errors of kafka-python."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from connectors.kafka.settings import (
 from connectors.sockets.tls import reason_of
 
 _ABANDON_S = 5.0
-"""Time limit for the thread of a stopped producer to end, seconds."""
+"""Maximum time to wait until the thread of a stopped producer ends, seconds."""
 
 _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
     MessageSizeTooLargeError: (
@@ -58,7 +58,8 @@ _REFUSALS: Mapping[type[KafkaError], tuple[str, str]] = {
         "see max.message.bytes and cleanup.policy of the topic, and the network",
     ),
 }
-"""By error class: why the broker rejects a record, and what to check."""
+"""For each error class, why the broker rejects a record, and what the user should
+check."""
 
 
 def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def kafka_python_options(settings: KafkaSettings) -> dict[str, Any]:
 
 
 def kafka_python_user(security: KafkaSecurity) -> dict[str, Any]:
-    """Return the arguments for kafka-python that identify the user."""
+    """Return the arguments with which kafka-python authenticates the user."""
     return {
         "sasl_mechanism": security.mechanism.value,
         "sasl_plain_username": security.username,
@@ -124,7 +125,8 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
         if isinstance(error, refusal):
             why = f"{cause} ({error!s:.240})"
             return RecordRefused(settings.bootstrap, why, remedy)
-    # The broker rejects the record because of another record in its batch.
+    # An error with this text means that the broker rejects the record because of
+    # another record in the same batch.
     if "it was part of a batch" in str(error):
         return RecordRefused(
             settings.bootstrap,
@@ -135,10 +137,10 @@ def failure(settings: KafkaSettings, error: KafkaError) -> KafkaUnreachable:
 
 
 def record_refusal(settings: KafkaSettings, error: KafkaError) -> RecordRefused:
-    """Return why the broker rejects one record.
+    """Translate an error of kafka-python that says why a broker rejects one record.
 
     Raises:
-        KafkaError: The error concerns more than this record.
+        KafkaError: `error` concerns more than this record, and is raised unchanged.
     """
     refusal = failure(settings, error)
     if not isinstance(refusal, RecordRefused):
@@ -149,9 +151,9 @@ def record_refusal(settings: KafkaSettings, error: KafkaError) -> RecordRefused:
 def abandon(producer: KafkaProducer) -> None:
     """Stop a producer without waiting, and drop its unsent records.
 
-    `KafkaProducer.close` waits for the unsent records, and raises if they cannot be
-    sent. After such an error, the producer continues in the background, and may write
-    records that a later producer has already written.
+    `KafkaProducer.close` alone is not enough. It waits for the unsent records, and
+    raises an error if they cannot be sent. After this error, the producer continues in
+    the background, and may write records that a later producer has already written.
     """
     sender = producer._sender  # noqa: SLF001 - no public method ends it
     sender.force_close()
@@ -161,7 +163,7 @@ def abandon(producer: KafkaProducer) -> None:
 
 
 class LazyProducer:
-    """Base of writers that connect at the first write, and again after `close`."""
+    """Base class of writers that connect when they write, if they are not connected."""
 
     _producer: KafkaProducer | None = None
 
@@ -184,7 +186,8 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
     """Return TLS settings that verify certificates and host names of brokers.
 
     Raises:
-        SecurityUnusable: A file is not PEM, or the files and password do not match.
+        SecurityUnusable: A file is not PEM, or certificate, key and password do not
+            belong together.
     """
     try:
         context = ssl.create_default_context(cafile=security.ca_file)
@@ -200,7 +203,7 @@ def ssl_context(security: KafkaSecurity) -> ssl.SSLContext:
             context.load_cert_chain(
                 security.certificate_file,
                 security.key_file,
-                # Without a password, OpenSSL would prompt at the terminal.
+                # If the password were None, OpenSSL would ask for it at the terminal.
                 security.key_password or "",
             )
         except OSError as error:

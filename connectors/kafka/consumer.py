@@ -1,11 +1,13 @@
-"""Reads ranges of offsets, with either of two clients that return the same records.
+"""Reads the records in ranges of offsets, with one of two Kafka clients.
 
-The default, confluent-kafka, is several times faster (docs/architecture.md).
-kafka-python is for platforms without a wheel of librdkafka. Each client reads only
-committed records and never resets an offset. Each client stops at the end of the range,
-even if the last offsets hold no record (transaction markers, compaction). Header names
-that are not UTF-8 are read as `sds_core.observer.record.header_name` says.
-confluent-kafka cannot read such names, so kafka-python reads these records again.
+Both clients return the same records. The default client, confluent-kafka, is several
+times faster than kafka-python (docs/architecture.md). kafka-python is for platforms
+without a wheel of librdkafka. Each client reads only committed records and never resets
+an offset. Each client stops at the end of the range, even if the last offsets hold no
+record because of transaction markers or compaction.
+`sds_core.observer.record.header_name` converts header names that are not UTF-8.
+confluent-kafka cannot read such names, so kafka-python reads records with such names
+again.
 """
 
 from __future__ import annotations
@@ -37,9 +39,10 @@ _POLL_RECORDS = 1_000
 _HEADERS = methodcaller("headers")
 """Returns the headers of a message of confluent-kafka.
 
-If a name is not UTF-8, the client's method returns a list with a null pointer, and sets
-an error. CPython optimises frequent plain calls so that they do not check for an error.
-A call of `methodcaller` always checks for an error, and raises SystemError.
+If a header's name is not UTF-8, the message's method `headers` returns a list with a
+null pointer, and sets an error. If the method is called directly and often, CPython
+optimises the calls and no longer checks for an error. A call by `methodcaller` always
+checks for an error, and raises SystemError.
 """
 
 _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
@@ -47,7 +50,7 @@ _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = map(
 )
 
 _UNKNOWN_HEADERS: Headers = ((header_name(b"\xff"), None),)
-"""Placeholder for headers with a name that is not UTF-8."""
+"""Placeholder for all headers of a record if one header's name is not UTF-8."""
 
 
 class OffsetRange(NamedTuple):
@@ -61,12 +64,12 @@ class OffsetRange(NamedTuple):
 def fetch(
     client: Client, settings: KafkaSettings, ranges: Sequence[OffsetRange]
 ) -> Iterator[list[RawRecord]]:
-    """Read all records of some ranges, in offset order within each partition.
+    """Yield lists of all records in the ranges, in offset order within each partition.
 
     Raises:
         KafkaUnreachable: Nothing arrived for `KafkaSettings.timeout_s`.
         KafkaRefused: A broker refuses the client.
-        RecordsLost: Kafka has deleted a record of the ranges.
+        RecordsLost: Kafka has already deleted a record in one of the ranges.
     """
     ranges = [wanted for wanted in ranges if wanted.end > wanted.start]
     if not ranges:
@@ -103,7 +106,8 @@ def _fetch_confluent(
         stack.callback(consumer.unassign)
         spare: Any = None
         while open_ranges:
-            # A single call for many records would wait until all have arrived.
+            # A single call for `_POLL_RECORDS` messages would wait until all of them
+            # have arrived, or for `_POLL_S`. The second call does not wait.
             messages = consumer.consume(1, _POLL_S)
             messages += consumer.consume(_POLL_RECORDS - 1, 0)
             events = [one for one in messages if one.error() is not None]
@@ -118,7 +122,8 @@ def _fetch_confluent(
             for partition, offset in reached.items():
                 if offset >= open_ranges[partition].end:
                     del open_ranges[partition]
-                    # `pause` would also pause the next assignment of the partition.
+                    # After `pause`, the partition would still be paused when it is
+                    # assigned again.
                     consumer.incremental_unassign(
                         [TopicPartition(*settings.place_of(partition))]
                     )
@@ -150,10 +155,11 @@ def _records_of(
 ) -> tuple[list[RawRecord], dict[int, int]]:
     """Return the messages in the ranges as records, and each partition's next offset.
 
-    The fields are read column by column, because calls per record take too long.
-    Messages are in offset order within each partition. `open_ranges` maps each
-    partition to its range. Records with a header name that is not UTF-8 have
-    `_UNKNOWN_HEADERS`.
+    The next offset of a partition follows the offset of its last message. One field is
+    read from all messages before the next field, because Python code that runs for each
+    message takes too long. Messages are in offset order within each partition.
+    `open_ranges` maps each partition to its range. If a header name of a record is not
+    UTF-8, the record's headers are `_UNKNOWN_HEADERS`.
     """
     partitions = list(map(number_of, messages))
     offsets = list(map(_OFFSET, messages))
@@ -166,7 +172,7 @@ def _records_of(
         _headers_of(messages),
     )
     records = [tuple.__new__(RawRecord, one) for one in zip(*columns, strict=True)]
-    # `dict` keeps the last offset of a partition that occurs repeatedly.
+    # If a partition occurs repeatedly, `dict` keeps its last offset.
     reached = {
         partition: offset + 1
         for partition, offset in dict(zip(partitions, offsets, strict=True)).items()
@@ -180,7 +186,8 @@ def _records_of(
 
 def _headers_of(messages: Sequence[Any]) -> list[Headers]:
     found: list[Headers | None] = []
-    # A second call for the same message would return the null pointer.
+    # After an error, the loop continues with the next message: a second call for the
+    # same message would return the null pointer.
     answers = map(_HEADERS, messages)
     while len(found) < len(messages):
         try:
@@ -196,10 +203,10 @@ def _read_headers_again(
     records: list[RawRecord],
     nameless: Sequence[int],
 ) -> None:
-    """Read with kafka-python the records whose headers confluent-kafka cannot read.
+    """Use kafka-python to read the records whose headers confluent-kafka cannot read.
 
-    The records are replaced in place. `nameless` has the ascending indices of
-    these records in `records`.
+    `nameless` has the indices of these records in `records`, in ascending order. In
+    `records`, each of them is replaced by the record that kafka-python returns.
     """
     places: dict[int, dict[int, int]] = {}
     for index in nameless:
@@ -207,7 +214,8 @@ def _read_headers_again(
         places.setdefault(record.partition, {})[record.offset] = index
     ranges = [OffsetRange(p, min(one), max(one) + 1) for p, one in places.items()]
     try:
-        # If Kafka has deleted a record in the meantime, its headers stay unknown.
+        # If Kafka has deleted a record since confluent-kafka read the record, its
+        # headers stay `_UNKNOWN_HEADERS`.
         for found in read_kafka_python(consumer, settings, ranges):
             for record in found:
                 place = places[record.partition].get(record.offset)
@@ -220,13 +228,17 @@ def _read_headers_again(
 def _is_end_of_partition(
     settings: KafkaSettings, wanted: OffsetRange, message: Any
 ) -> bool:
-    """Return whether an event marks the end of a partition; raise permanent errors."""
+    """Return whether an event marks the end of a partition.
+
+    If the event is a permanent error, this function raises the error.
+    """
     from confluent_kafka import KafkaError
     from kafka.errors import TopicAuthorizationFailedError
 
     error = message.error()
     code = error.code()
-    # librdkafka's own errors, unlike a broker's errors, begin with an underscore.
+    # The names of librdkafka's own errors begin with an underscore; the names of a
+    # broker's errors do not.
     if code == KafkaError._PARTITION_EOF:  # noqa: SLF001 - as above
         return True
     if code == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - as above
@@ -243,34 +255,40 @@ def _is_end_of_partition(
 
 @lru_cache(maxsize=1)
 def _confluent_consumer(settings: KafkaSettings):  # type: ignore[no-untyped-def]
-    """Return the process's consumer: connecting takes longer than a small batch."""
+    """Return the consumer that the whole process shares.
+
+    A new connection for each batch would take longer than a small batch itself.
+    """
     from confluent_kafka import Consumer
 
     return Consumer(
         {
             **confluent_options(settings),
-            # The consumer never joins this group: offsets are in the checkpoint.
+            # The client requires a group id, but the consumer never joins the group:
+            # offsets are in the checkpoint.
             "group.id": "sds-monitor-reader",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",
             "enable.partition.eof": True,
             "isolation.level": "read_committed",
-            # With the defaults, long reads stall (docs/architecture.md).
+            # With the defaults of these two settings, long reads stall
+            # (docs/architecture.md).
             "queued.min.messages": 1_000_000,
             "fetch.queue.backoff.ms": 5,
-            # By default, the client fetches up to 64 MB beyond the end of a range, and
-            # drops these records. With these limits, a broker with a latency of 50 ms
-            # still delivers 40 MB/s.
+            # By default, the client fetches up to 64 MB of records beyond the end of a
+            # range, only to drop them. With these two limits, a broker with a latency
+            # of 50 ms still delivers 40 MB/s.
             "queued.max.messages.kbytes": 2_048,
             "max.partition.fetch.bytes": 2_000_000,
-            # A fetch request that waits at the end of the log delays the next batch by
-            # this time. The default is half a second.
+            # If a fetch request waits at the end of the log, it delays the next batch
+            # by this time, ms. The default is half a second.
             "fetch.wait.max.ms": 10,
-            # Hides warnings about a broker that restarts.
+            # Hides the warnings that librdkafka logs while a broker restarts.
             "log_level": 2,
-            # librdkafka retries without end, even if a broker refuses it. If
-            # `check_admission` raises an error in this callback, `consume` raises it.
+            # Even if a broker refuses the client, librdkafka tries to connect without
+            # end. Therefore, `check_admission` detects the refusal. If it raises an
+            # error in this callback, `consume` raises the same error.
             "error_cb": lambda error: check_admission(settings),
         }
     )
@@ -291,7 +309,7 @@ def kafka_python_consumer(settings: KafkaSettings) -> Iterator[Any]:
             enable_auto_commit=False,
             auto_offset_reset="none",
             isolation_level="read_committed",
-            # In pure Python, computing a checksum takes longer than all other work.
+            # Computing checksums in pure Python takes longer than the rest of the read.
             check_crcs=False,
             max_poll_records=_POLL_RECORDS,
         )
@@ -313,13 +331,13 @@ def read_kafka_python(
     consumer.assign(list(open_ranges))
     for partition, wanted in open_ranges.items():
         consumer.seek(partition, wanted.start)
-        # The read of an earlier range may have paused the partition.
+        # An earlier call of this function may have paused the partition.
         consumer.resume(partition)
     patience = _Patience(settings)
     while open_ranges:
         try:
-            # If the remaining offsets hold no record, this call returns only after the
-            # timeout.
+            # The timeout is short: if the remaining offsets hold no record, the call
+            # returns only after the timeout.
             polled = consumer.poll(timeout_ms=_POLL_EMPTY_MS)
         except OffsetOutOfRangeError as error:
             ((partition, offset), *_) = error.args[0].items()
@@ -346,7 +364,8 @@ def read_kafka_python(
             yield records
             patience.renew()
         for partition in list(open_ranges):
-            # The consumer's position also advances over offsets that hold no record.
+            # The position shows the end of the range even if the last offsets hold no
+            # record, because the position also advances over such offsets.
             if consumer.position(partition) >= open_ranges[partition].end:
                 del open_ranges[partition]
                 consumer.pause(partition)
