@@ -51,8 +51,9 @@ class ViewObject(TypedDict):
 
     Attributes:
         muted: Whether alerts of the view are muted.
-        causes: Likely causes of the verdict.
-        held_back: Alerts that are held back for the view.
+        causes: Likely causes of the view's verdict.
+        held_back: Alerts about the view that are held back, because taps or the mirror
+            may have missed messages.
     """
 
     id: Id
@@ -66,22 +67,25 @@ class JobObject(TypedDict):
     """The job.
 
     Attributes:
-        primed: Whether the figures of the checkpoint have been read.
-        running: Whether the query runs.
+        primed: Whether the job has read the figures in its checkpoint; also true if the
+            checkpoint has none.
+        running: Whether the job's streaming query runs.
         error: Why the job failed, in one line; empty if it did not fail.
-        retrying: Whether the monitor will restart the job.
+        retrying: Whether the job failed and the monitor will restart it.
         kafka_answered: When Kafka answered last, wall time, Unix ms.
-        topic_missing_since: Wall time since which the topic has been missing, Unix ms;
-            null if the topic exists.
+        topic_missing_since: Wall time at which Kafka first reported that the topic is
+            missing, Unix ms; null if the topic exists.
         version: Version of the monitor.
-        rules: Whether the rules are `compiled` or `interpreted`.
-        records: Number of Kafka records that were read since the checkpoint's first
-            batch.
-        records_behind: Number of records in the topic that were not read yet.
-        event_time_lag_seconds: Newest record time minus the event time of the figures.
-        batch_duration_ms: Number, sum and percentiles of the durations of batches.
-        state_bytes: Memory that Spark's state occupies.
-        restarts: How often the job was restarted with this checkpoint.
+        rules: How the code of the job's rules runs: `compiled` or `interpreted`.
+        records: Number of Kafka records that the job has read since the first batch of
+            its checkpoint.
+        records_behind: Number of records in the topic that the job has not read yet.
+        event_time_lag_seconds: Newest record time in the topic minus the watermark of
+            the newest batch; null before the first record.
+        batch_duration_ms: Durations of the job's batches: their number, sum and
+            percentiles.
+        state_bytes: Memory that Spark's state store occupies.
+        restarts: Number of starts of the job on its checkpoint, except the first start.
     """
 
     primed: bool
@@ -104,10 +108,12 @@ class FleetPage(TypedDict):
     """The overall verdict, the job, and a page of channels.
 
     Attributes:
-        ok: True if nothing needs attention.
+        ok: True only if the job has fresh figures and no channel or group is failing or
+            blind. Muted channels and groups are ignored.
         summary: The overall verdict in one sentence.
         undecodable: Number of dead letters by reason.
-        held_back: Held-back alerts of all channels.
+        held_back: Alerts about any channel that are held back, because taps or the
+            mirror may have missed messages.
     """
 
     ok: bool
@@ -136,7 +142,8 @@ class ListedIncidentObject(IncidentObject):
     channel_name: Name
 
 
-# The docstring of `IncidentObject` describes all keys except `channel_name`.
+# The API's description takes the meaning of keys from this docstring. The type `Name`
+# describes the key `channel_name`.
 ListedIncidentObject.__doc__ = IncidentObject.__doc__
 
 
@@ -144,7 +151,8 @@ class IncidentsPage(TypedDict):
     """A page of incidents, newest first.
 
     Attributes:
-        causes: Likely causes of the channels' verdicts, by channel id.
+        causes: Likely causes of the present verdicts of the channels in `incidents`, by
+            channel id.
         observer: Settings of the monitor's model that differ from their defaults.
         more: Whether further pages of incidents exist.
     """
@@ -161,8 +169,8 @@ class TapObject(TypedDict):
     """A tap.
 
     Attributes:
-        clock_offset_ms: How far the tap's clock is ahead of Kafka's clock, ms; null if
-            unknown.
+        clock_offset_ms: How far the tap's clock is ahead of Kafka's clock, ms; negative
+            if the tap's clock is behind; null if unknown.
         channel_count: Number of channels that the tap mirrored in the retention window.
     """
 
@@ -176,8 +184,8 @@ class TapsPage(TypedDict):
     """A page of taps, sorted by id.
 
     Attributes:
-        wrong_clocks: For each tap whose clock is wrong by more than 30 s, the error in
-            ms. Taps whose records are all refused are included.
+        wrong_clocks: `clock_offset_ms` of each tap whose clock is wrong by more than
+            30 s, by tap id. Taps whose records all become dead letters are included.
     """
 
     clock: Clock
@@ -186,10 +194,11 @@ class TapsPage(TypedDict):
 
 
 class ViewMinutes(TypedDict):
-    """Amounts by which the figures grew in each interval, oldest interval first.
+    """How much each figure of a view grew in each interval, oldest interval first.
 
-    The first interval contains the oldest known minute. The last interval is
-    incomplete: it contains the current event time.
+    If the view's figures are unknown at the start of the period, the first interval
+    contains the oldest known minute. The last interval is incomplete, because it
+    contains the current event time.
 
     Attributes:
         hours: Number of past hours that the answer covers.
@@ -239,14 +248,14 @@ VerdictsPage.__doc__ = "A page of the verdicts that a view had, oldest first."
 
 
 def record(name: str, fields: Mapping[str, Any], text: str | None = None) -> type:
-    """Return a type of objects with these keys."""
+    """Create a type from the types of its keys; `text` becomes its docstring."""
     return msgspec.defstruct(
         name, list(fields.items()), namespace={"__doc__": text}, kw_only=True
     )
 
 
 def list_of(entry: Any) -> Any:
-    """Return the type of a list; the type of its entries is created at run time."""
+    """Return the type of a list whose entries have a type created at run time."""
     return GenericAlias(list, (entry,))
 
 
@@ -257,13 +266,13 @@ def extended(name: str, base: Any, fields: Mapping[str, Any]) -> type:
 
 
 def views_type(kind: AnyKind) -> type:
-    """Return the type of a page of views under `/api/v1/views`."""
+    """Return the type of the answer at `/api/v1/views/<prefix>`: a page of views."""
     fields = {kind.names.many: list_of(VIEW_TYPES[kind.prefix]), "next": Next}
     return extended(f"{capital(kind.names.many)}Page", ViewsPage, fields)
 
 
 def fleet_type(kind: AnyKind) -> type:
-    """Return the type of a page of views under `/api/v1/channels`."""
+    """Return the type of the answer at `/api/v1/channels`: the job and its views."""
     fields = {
         f"{kind.names.one}_count": int,
         kind.names.many: list_of(VIEW_TYPES[kind.prefix]),
@@ -278,7 +287,7 @@ def _view_type(kind: AnyKind) -> type:
 
 
 def minutes_type(kind: AnyKind) -> type:
-    """Return the type of the answer with the growth of a view."""
+    """Return the type of the answer with the growth of a view's figures."""
     name = capital(kind.names.one)
     grown = {
         figure.growth_key or figure.field: Annotated[
@@ -307,7 +316,8 @@ def taps_type() -> type:
 
 
 def _report_types(table: FigureTable[Any], prefix: str) -> dict[str, Any]:
-    # The names of types for parts of the report begin with `prefix`.
+    # Return the type of each key in the report of a table. A part of the report gets a
+    # type of its own, whose name begins with `prefix`.
     nested: dict[str, Any] = {}
     for figure in table.figures:
         for path in figure.report:
@@ -354,6 +364,7 @@ _TYPES: Mapping[Unit, Any] = {
     Unit.WORD: str,
     Unit.DURATIONS: _DURATIONS,
 }
-"""Types of the figures in reports. Reports have no floats."""
+"""Type of a figure in reports, by the figure's unit. Units of floats are missing,
+because reports contain no floats."""
 
 VIEW_TYPES = {kind.prefix: _view_type(kind) for kind in KINDS}

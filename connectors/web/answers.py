@@ -24,12 +24,12 @@ page."""
 
 
 def answer(content: Mapping[str, Any], status: int = 200) -> Response:
-    """Return an object as JSON, with its times also as text (`sds_core.times`)."""
+    """Return an object as JSON, with each time also as a text (`sds_core.times`)."""
     return JSONResponse(with_utc(content), status_code=status, headers=HEADERS)
 
 
 def refusal(status: int, message: str, values: Mapping[str, str]) -> Response:
-    """A response with one line that states why the request cannot be answered."""
+    """Return a JSON response whose `error` states why the request is refused."""
     return answer({"error": message, **values}, status)
 
 
@@ -41,7 +41,7 @@ def is_api(request: Request) -> bool:
 def plain_refusal(
     request: Request, status: int, message: str, headers: Mapping[str, str] = _NONE
 ) -> Response:
-    """A refusal as JSON or text, because a page would be too expensive."""
+    """Return a refusal as JSON for the API, else as text; a page is too expensive."""
     if is_api(request):
         made = refusal(status, message, {})
     else:
@@ -53,7 +53,7 @@ def plain_refusal(
 def growth_object(
     table: FigureTable[Any], growth: Growth | None
 ) -> dict[str, Any] | None:
-    """Return the growth of each figure; None if it is unknown."""
+    """Return the growth of each figure by key; None if the growth is unknown."""
     if growth is None:
         return None
     counts: dict[str, Any] = {}

@@ -1,11 +1,11 @@
 """The JSON API: every figure and every incident, with the keys of the report.
 
-A view has the keys of the report, and the keys of `answer_types.ViewObject`. Paths
-under `/api/v1/views/<prefix>` name the kind of the views. Paths without a prefix are
-about channels, the kind at the root. Times are Unix milliseconds; durations are
-milliseconds if the name ends in `_ms`. Lists are divided into pages
-(`connectors.web.paging`). If more entries follow, the parameter `after` of the next
-request is the `next` of the answer.
+The object of a view has the keys of the report and of `answer_types.ViewObject`. In a
+path under `/api/v1/views/<prefix>`, the prefix selects the kind of the views. Paths
+without a prefix select channels, the kind at the root. Times are Unix milliseconds;
+durations are milliseconds if the name ends in `_ms`. Lists are divided into pages
+(`connectors.web.paging`). If more entries follow a page, the answer has a value `next`.
+To request the next page, send this value as the parameter `after`.
 """
 
 from __future__ import annotations
@@ -83,11 +83,11 @@ class IncidentsQuery(IncidentSelection, PageQuery):
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictsQuery(ViewsQuery):
-    """Selects a page of a view's shown verdicts.
+    """Selects a view, a period, and a page of the verdicts shown in this period.
 
     Attributes:
-        begin: Start of the period, wall time, Unix ms; by default 24 hours before its
-            end.
+        begin: Start of the period, wall time, Unix ms; by default 24 hours before the
+            end of the period.
         end: End of the period, wall time, Unix ms; by default now.
     """
 
@@ -109,9 +109,10 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def all_views(request: Request, query: ViewsQuery) -> Mapping[str, Any]:
         """Return a page of channels or groups.
 
-        `id` or `key` selects a single channel or group. `/api/v1/channels` adds the
-        state of the job, and lists the channels with the most severe verdicts first.
-        The list under `/api/v1/views` is sorted by id.
+        `id` or `key` selects a single channel or group. The answer at
+        `/api/v1/channels` also contains the overall verdict and the state of the job;
+        its list begins with the channels that have the most severe verdicts. At
+        addresses under `/api/v1/views`, the list is sorted by id.
         """
         place = query.place(_ViewPlace)
         is_root = "prefix" not in request.path_params
@@ -139,7 +140,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def single_view(request: Request, query: NoQuery) -> Mapping[str, Any]:
-        """Return the channel whose id, percent-encoded, is in the path."""
+        """Return the channel whose percent-encoded id is in the path."""
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
         name = _known(views, request.path_params["id"])
@@ -223,7 +224,7 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
         }
 
     def verdicts(request: Request, query: VerdictsQuery) -> VerdictsPage:
-        """Return a page of the verdicts shown in a period, oldest first."""
+        """Return a page of the verdicts that a view had in a period, oldest first."""
         place = query.place(_SpanPlace)
         snapshot = read_figures(sources)
         views = views_of(request, snapshot)
@@ -318,7 +319,7 @@ def _name(snapshot: Snapshot, views: Views[Any], name: str) -> str | None:
 def _causes(
     snapshot: Snapshot, views: Views[Any], listed: Iterable[ChannelIncident]
 ) -> dict[str, list[CauseObject]]:
-    # Some of the listed views may no longer exist.
+    # The view of a listed incident may no longer exist.
     names = {one.channel for one in listed} & views.totals.keys()
     causes = {
         name: causes_of(snapshot, views.totals[name], views.kind)
@@ -330,7 +331,10 @@ def _causes(
 
 
 def _times(query: VerdictsQuery, known_ms: int) -> tuple[int, int]:
-    """Return the period in whole minutes, up to `known_ms`: start and end, Unix ms."""
+    """Return start and end of a query's period, Unix ms.
+
+    Start and end are whole minutes. The end is `known_ms` at the latest.
+    """
     until_ms = known_ms
     if query.end is not None:
         until_ms = min(-(-query.end // MINUTE_MS) * MINUTE_MS, known_ms)

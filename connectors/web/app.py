@@ -52,7 +52,8 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
         if is_api(request):
             answer = refusal(status, why, values)
         else:
-            # A page that shows a refused trace must not request the trace again.
+            # If a trace is refused, its page must not reload every two seconds, because
+            # each reload would request the trace again.
             poll_s = trace.POLL_S if request.url.path.endswith("/trace") else POLL_S
             answer = layout.problem(
                 request, sources.current(), status, _sentence(why), poll_s
@@ -65,7 +66,8 @@ def create_app(sources: Sources, registry: CollectorRegistry) -> Starlette:
             answer = refusal(500, _UNFORESEEN, {})
         else:
             answer = layout.failure(request, _sentence(_UNFORESEEN))
-        # The server closes the connection, so a client must not reuse it.
+        # After an unforeseen error, the server closes the connection. Because of this
+        # header, the client does not reuse the connection.
         answer.headers["Connection"] = "close"
         return answer
 

@@ -28,7 +28,7 @@ class _Answer(msgspec.Struct):
 
 
 class AuditPoll(Poll[MirrorAudit]):
-    """Polls the result of the newest audit, unless `url` is None."""
+    """Polls `url` for the result of the newest audit; does nothing if `url` is None."""
 
     def __init__(self, url: str | None, poll_s: float = POLL_S) -> None:
         ask = None if url is None else _Asking(url)
@@ -36,7 +36,10 @@ class AuditPoll(Poll[MirrorAudit]):
 
 
 class _Asking:
-    """Requests the result; if no answer arrives, returns the previous answer."""
+    """Requests the newest result of the audit, and returns it.
+
+    If the request fails, or no audit has ended yet, returns the previous result.
+    """
 
     def __init__(self, url: str) -> None:
         self._url = url.rstrip("/") + NEWEST

@@ -1,7 +1,7 @@
 """Blocks of reports and of the page of forecasts: tables, ranges and heat maps.
 
-For screen readers, each block has a table, and the events of `Lanes` are in a separate
-`Table`. Some blocks also have a picture.
+For screen readers, each block shows its values as a table. Only `Lanes` do not, so
+their events are in a separate `Table`. Some blocks also have a picture.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ class Table:
 
     Attributes:
         words: Number of columns at the left that contain words instead of figures.
-        bars: A share in [0, 1] for each row; the row's last cell shows it as a bar.
-        links: For each row, the address to which its first cell links.
+        bars: For each row, a share in [0, 1] that an additional last cell shows as a
+            bar; empty for no bars.
+        links: For each row, the address to which its first cell links; empty for no
+            links.
         anchor: Prefix of the row ids, which end in the row number; empty for no ids.
     """
 
@@ -52,7 +54,7 @@ class Range:
         low, high: Ends of the interval. If the value has no interval, each end is equal
             to the value.
         mid: The value, not negative; NaN if it is unknown.
-        text: The value and its interval with their unit.
+        text: The value and its interval as a text with unit.
     """
 
     name: str
@@ -64,7 +66,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Ranges:
-    """One figure for several variants, on a common scale that starts at 0."""
+    """The ranges of a figure in several variants, on a common scale from 0."""
 
     title: str
     ranges: Sequence[Range]
@@ -73,9 +75,10 @@ class Ranges:
 
     @cached_property
     def places(self) -> list[tuple[float, ...] | None]:
-        """`low`, `mid` and `high` in percent of the width; None if a value is missing.
+        """Places of each range's `low`, `mid` and `high`, in percent of the width.
 
-        An end that is infinite, unknown or below 0 is drawn at the edge.
+        None for a range whose `mid` is unknown. An end that is infinite, unknown or
+        below 0 is at the edge.
         """
         known = [x for one in self.ranges for x in (one.mid, one.high)]
         most = max(filter(math.isfinite, known), default=0) or 1
@@ -117,9 +120,10 @@ class HeatMap:
         cells: Mapping[tuple[str, str], tuple[float, str]],
         note: str = "",
     ) -> HeatMap:
-        """Return the map of some cells; rows and columns are in order of appearance.
+        """Return a heat map with the rows and columns in the order of `cells`.
 
-        `cells` has value and text by row and column. Cells may be missing, or NaN.
+        A key of `cells` is the name of a row and of a column; its entry is the cell's
+        value and text. A cell may be missing, and a value may be NaN.
         """
         columns = list(dict.fromkeys(column for _, column in cells))
         names = list(dict.fromkeys(row for row, _ in cells))
@@ -132,7 +136,7 @@ class HeatMap:
 
     @cached_property
     def shades(self) -> list[list[int]]:
-        """Shade of each cell, in [0, `_SHADES`]; 0 for a minimal or missing value."""
+        """Shade of each cell, in [0, `_SHADES`]; 0 for the least or a missing value."""
         known = [v for _, values in self.rows for v in values if v is not None]
         least, most = min(known, default=0), max(known, default=0)
         span = (most - least) or 1
@@ -167,7 +171,7 @@ class Report:
     """A report; the templates escape its texts.
 
     Attributes:
-        lead: The most important sentences.
+        lead: Sentences at the top of the report: the most important results.
         foot: Text at the end: the source of the figures.
     """
 
@@ -178,7 +182,7 @@ class Report:
 
 
 def pictured(blocks: Sequence[Block]) -> list[tuple[Block, Markup | None]]:
-    """Return each block with its picture; only charts with values have a picture."""
+    """Return each block with its picture; None unless it is a chart with values."""
     return [
         (
             block,

@@ -23,7 +23,8 @@ class Series:
     Attributes:
         values: One value for each interval of the chart; None if nothing was measured.
         is_limit: Whether the series is a limit, drawn as a straight line.
-        spans: Bounds of the forecast interval of each value; empty if values have none.
+        spans: For each value, the lower and upper bound of its forecast interval, or
+            None; empty if the series has no forecast intervals.
     """
 
     name: str
@@ -34,21 +35,22 @@ class Series:
 
     @classmethod
     def limit(cls, name: str, value: float, number: int) -> Series:
-        """Return a straight line over `number` intervals."""
+        """Return the line of a limit: the same value in each of `number` intervals."""
         return cls(name, [value] * number, [name] * number, is_limit=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Figures over time, for a picture and for a table.
+    """Figures over time, which a page shows as a picture and as a table.
 
     Attributes:
-        times: Name of each interval: by default, its start in UTC.
-        ticks: The times that have a label on the axis.
-        unit: Returns the axis label of a value, for charts of counts.
-        forecast_from: Number of bars before the forecast; None without a forecast.
-        heading: Heading of the table's first column. If it is empty, the column
-            contains times, and the table begins with the newest time.
+        times: Name of each interval, usually its start in UTC.
+        ticks: The entries of `times` that have a label on the axis.
+        unit: In a chart of counts, returns the axis label of a value.
+        forecast_from: Number of bars before the first bar of the forecast; None if the
+            chart has no forecast.
+        heading: Heading of the table's first column. If the heading is empty, the
+            column contains times, and the table begins with the newest time.
     """
 
     key: str
@@ -64,7 +66,7 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no interval has a value."""
+        """Whether no interval has a value; counts of 0 are no values here."""
         counts = self.scale in (Scale.COUNT, Scale.PARTS)
         return not any(
             value if counts else value is not None
@@ -75,7 +77,7 @@ class Chart:
 
     @property
     def table(self) -> list[tuple[str, list[str]]]:
-        """Rows of the table: name of the interval, then a text for each series."""
+        """Rows of the table: an interval's name, and its text in each series."""
         columns = [series.texts for series in self.series if not series.is_limit]
         rows = zip(self.times, zip(*columns, strict=True), strict=True)
         return [(time, list(texts)) for time, texts in rows][
@@ -94,7 +96,7 @@ def charts_of(
     settings: ChannelSettings,
     observer: ObserverSettings,
 ) -> list[Chart]:
-    """Return the charts of a view's page, with its SLOs and limits."""
+    """Return the charts of a view's page, with lines for the view's SLOs and limits."""
     times = [words.time_of_day(begin_ms) for begin_ms in trend.begins_ms]
     ticks = [words.time_of_day(begin_ms) for begin_ms in _ticks_ms(trend)]
 
@@ -194,7 +196,8 @@ def _percentile(trend: Trend, figure: Figure, percent: int) -> Series:
         durations = growth.histogram(figure.field)
         if not durations.count:
             return None
-        # The last bucket has no bound, so draw its percentiles at the greatest bound.
+        # The last bucket has no upper bound. If a percentile is in this bucket, draw it
+        # at the greatest bound of the other buckets.
         return (durations.percentile_ms(percent) or BUCKETS_MS[-1]) / 1000
 
     return _series(

@@ -31,9 +31,9 @@ _UNSUPPORTED = (
 _BCRYPT = re.compile(
     r"\$2[aby]\$(0[4-9]|1[0-5])\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}"
 )
-"""A bcrypt hash. With cost 15, a check takes seconds. With a greater cost, one login
-could block all other logins. The salt has 16 bytes, so its last character encodes two
-bits."""
+"""A bcrypt hash of cost 4 to 15. With cost 15, the check of a password takes seconds.
+With a greater cost, one login could block all other logins. The last character of the
+salt is one of four, because it encodes only the last two bits of 16 bytes."""
 _PRINTABLE = re.compile("[ -~]*")
 _SHA256 = re.compile("[0-9a-f]{64}")
 _SHA256_RULE = (
@@ -55,7 +55,7 @@ _HEADERS = (
 
 
 class BadWebConfig(ValueError):
-    """The file, or a file that it names, cannot be used; the message has the reason."""
+    """The configuration file, or a file it names, is unusable; the message says why."""
 
 
 class _Tls(msgspec.Struct, forbid_unknown_fields=True):
@@ -122,7 +122,7 @@ class WebConfigFile:
     of the log gives the reason.
 
     Args:
-        path: The file; paths in it are relative to its directory.
+        path: The file. Relative paths in the file start at the file's directory.
 
     Raises:
         BadWebConfig: The file cannot be used.
@@ -136,10 +136,10 @@ class WebConfigFile:
         self._config = self._read()
 
     def __call__(self) -> WebConfig:
-        """Reload changed files, and return the current settings."""
+        """Return the current settings; if a file has changed, reload them first."""
         with self._lock:
-            # Compare contents: after two quick changes, a file may have the same
-            # modification time.
+            # Compare contents, not modification times: after two quick changes, both
+            # versions of a file may have the same time.
             if _contents(self._stamp) == self._stamp:
                 return self._config
             try:
@@ -153,7 +153,10 @@ class WebConfigFile:
             return config
 
     def _check_change(self, new: WebConfig) -> None:
-        """Refuse a change that removes protection: an editor may empty a file."""
+        """Refuse a change that removes protection.
+
+        An editor may empty a file before it writes the new content.
+        """
         old = self._config
         if (new.tls is None) != (old.tls is None):
             message = f"{self._path}: TLS can only be switched on or off with a restart"
@@ -173,7 +176,8 @@ class WebConfigFile:
                 raise BadWebConfig(message)
 
     def _read(self) -> WebConfig:
-        # Set the stamp before the contents are used, so that no later change is missed.
+        # Read each file for the stamp before the file is used. If the file changes in
+        # between, the next call finds a difference and reloads the file.
         self._stamp = {self._path: None}
         try:
             content = self._path.read_bytes()
@@ -217,7 +221,8 @@ class WebConfigFile:
         context.minimum_version = _VERSIONS[tls.min_version]
         context.maximum_version = _VERSIONS[tls.max_version]
         try:
-            # Without a password, OpenSSL would prompt at the terminal.
+            # Pass an empty password. Otherwise, OpenSSL would ask for the password of
+            # an encrypted key at the terminal.
             context.load_cert_chain(certificate, key, "")
         except OSError as error:
             message = (

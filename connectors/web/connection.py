@@ -1,9 +1,9 @@
 """HTTP connections with time limits for clients.
 
-Uvicorn closes a connection only if it is idle after a response. Uvicorn has no time
-limit for a client that does not complete a request or does not read a response. The
-option `limit_concurrency` of Uvicorn is no remedy: it also refuses `/healthz`, and idle
-clients can exclude all others.
+Uvicorn closes a connection only if the connection is idle after a response. Uvicorn has
+no time limit for a client that does not complete a request or does not read a response.
+The option `limit_concurrency` of Uvicorn does not help. It also refuses requests for
+`/healthz`, and idle clients can exclude all other clients.
 """
 
 from __future__ import annotations
@@ -26,22 +26,24 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """Limits on the resources of the server that clients may use.
+    """Limits on the connections and the time that clients may occupy.
 
     Attributes:
         connections: Maximum number of open connections. If a further client connects,
             the server closes the connection whose client has been idle longest.
-        watching: Number of idle connections for `/metrics` and `/readyz` that the
-            server keeps if a further client connects.
-        request_s: Maximum time until a request has arrived, in seconds: for the first
-            request from the start of the connection, for others from the first byte.
-        unread_s: How long a client may read nothing, in seconds. On slow networks, a
-            client may seem to pause for seconds, because the system buffers much.
+        watching: Maximum number of idle connections for `/metrics` and `/readyz` that
+            the server does not close for a further client.
+        request_s: Maximum time until a request has arrived, in seconds. For the first
+            request, the time starts when the client connects. For a later request, the
+            time starts with the request's first byte.
+        unread_s: How long a client may read nothing of a response, in seconds. On slow
+            networks, a client that reads may seem to pause for seconds, because the
+            operating system buffers much.
         read_bytes_s: Minimum number of bytes per second that a client must read after
-            `unread_s`.
-        idle_s: Idle time after which a connection is closed, in seconds: longer than
-            the interval of scrapes and polls, so that no request meets a closing
-            connection.
+            the first `unread_s` seconds.
+        idle_s: Idle time after which the server closes a connection, in seconds. The
+            time is longer than the interval between scrapes or polls, so that no
+            request arrives while the server closes the connection.
     """
 
     connections: int = 100
@@ -75,7 +77,7 @@ class LimitedConnection(H11Protocol):
         self._limits = limits
         self._made = made
         self.is_aborted = False
-        # These times are of the event loop's clock, in seconds.
+        # All times (`_since`) are of the event loop's clock, in seconds.
         self.waiting_since = 0.0
         self._request_since: float | None = None
         self._unread_since = 0.0
@@ -83,7 +85,7 @@ class LimitedConnection(H11Protocol):
         self._next_look: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a request; if too many connections are open, close another."""
+        """Wait for a request; if too many connections are open, close an idle one."""
         super().connection_made(transport)
         self._made(transport)
         self._request_since = self.waiting_since = self.loop.time()
@@ -106,18 +108,18 @@ class LimitedConnection(H11Protocol):
             self._request_since = None
 
     def on_response_complete(self) -> None:
-        """Start to wait for the client."""
+        """Start to wait for the client's next request."""
         self.waiting_since = self.loop.time()
         self._measure()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
-        """Start to wait for the client in the middle of a response."""
+        """Start to wait until the client reads more of the response."""
         self.waiting_since = self.loop.time()
         super().pause_writing()
 
     def _measure(self) -> None:
-        """Count the bytes written after the last time at which no byte was unread."""
+        """Count unread bytes, and bytes written since the client last had read all."""
         if self._unread_bytes == 0:
             self._unread_since, self._written_bytes = self.loop.time(), 0
         unread = _unread_bytes(self.transport)
@@ -174,9 +176,10 @@ class LimitedConnection(H11Protocol):
     def abort(self) -> None:
         """Close the connection immediately, even if data is unread."""
         self.is_aborted = True
-        # Without SO_LINGER, the system would continue to send buffered data.
+        # Without the option SO_LINGER, the operating system would continue to send
+        # buffered data after the close.
         connection = self.transport.get_extra_info("socket")
-        # A TLS connection that the client has ended has no socket.
+        # If the client has ended a TLS connection, the connection has no socket.
         if connection is not None:
             with suppress(OSError):
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
@@ -185,8 +188,8 @@ class LimitedConnection(H11Protocol):
 
 def _unread_bytes(transport: Any) -> int:
     size: int = transport.get_write_buffer_size()
-    # TLS passes all encrypted data to an underlying transport, which has no public
-    # name.
+    # With TLS, encrypted data waits in a second transport, which has only a private
+    # name in asyncio.
     tls = getattr(transport, "_ssl_protocol", None)
     below = None if tls is None else tls._transport  # noqa: SLF001 - as above
     return size + (0 if below is None else below.get_write_buffer_size())

@@ -15,20 +15,20 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from connectors.web.answers import plain_refusal
 
 MOST_REQUESTS = 50
-"""Maximum number of concurrent requests for pages: half of a server's connections. A
-new connection can thus always replace an idle connection
-(`connectors.web.connection`)."""
+"""Maximum number of concurrent requests for pages and the API. The limit is half of a
+server's maximum number of connections. Some connections are thus always idle, and the
+server can close one of them for a new client (`connectors.web.connection`)."""
 
 MOST_SCRAPES = 10
-"""Maximum number of concurrent requests for each path in `WATCHING`, so that requests
-for pages never exclude Prometheus."""
+"""Maximum number of concurrent requests for each path in `WATCHING`. The limit is
+separate from `MOST_REQUESTS`, so that requests for pages never exclude Prometheus."""
 
 THREADS = 6
 """Number of threads that create pages and answers. Starlette's default of 40 threads
-would leave the event loop too little CPU time, even for the probe."""
+would leave the event loop too little CPU time to answer even the probe."""
 
 PROBE = "/healthz"
-"""Path that is always answered: a supervisor ends processes that do not answer."""
+"""Path without a limit, because a supervisor ends processes that do not answer."""
 
 WATCHING = frozenset({"/metrics", "/readyz"})
 """Paths that each have the limit `MOST_SCRAPES`."""
@@ -41,7 +41,7 @@ class LimitedRequests:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        # Only the event loop's thread changes the counter.
+        # No lock is needed, because only the event loop's thread changes the counter.
         self._under_way: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,7 +54,8 @@ class LimitedRequests:
             refused = plain_refusal(Request(scope), 503, _CROWDED, {"Retry-After": "5"})
             await refused(scope, receive, send)
             return
-        # Set here, because each event loop has its own limiter.
+        # Set the number of threads here, in the event loop, because each event loop has
+        # its own limiter.
         to_thread.current_default_thread_limiter().total_tokens = THREADS
         is_made = False
 
@@ -64,8 +65,9 @@ class LimitedRequests:
             is_made = True
 
         async def send_made(message: Message) -> None:
-            # From now on, the request does not count: `connectors.web.connection`
-            # limits how long the client may take to read the answer.
+            # The answer exists, so the request no longer counts as under way.
+            # `connectors.web.connection` limits how long the client may take to read
+            # the answer.
             made()
             await send(message)
 

@@ -1,13 +1,13 @@
-"""Checks Host and login of each request, and adds the configured headers.
+"""Checks each request's Host and login, and adds configured headers to responses.
 
 Requests with an unknown name in the header Host are refused. A page of another site
 thus cannot read the monitor through a user's browser (DNS rebinding).
 
-Login attempts of untrusted clients use limited CPU time. A bcrypt hash takes a large
-part of a second of CPU time. A single thread therefore computes the hashes. A correct
-pair of user and password is hashed only once. For each client address, at most one
-wrong pair is hashed per second. Only few requests may wait for this thread, because
-each waiting request occupies a connection.
+Login attempts of untrusted clients may use only limited CPU time, because a bcrypt hash
+takes a large part of a second of CPU time. A single thread computes all hashes. A
+correct pair of user and password is hashed only once. For each client address, at most
+one wrong pair is hashed per second. Only few requests may wait for a hash, because each
+waiting request occupies a connection.
 """
 
 from __future__ import annotations
@@ -43,13 +43,15 @@ limit and the limits in `connectors.web.crowding` is below the maximum number of
 server's connections."""
 
 MOST_WAITING_OF_ADDRESS = 8
-"""Maximum number of waiting requests from one address: a browser sends six."""
+"""Maximum number of requests from one address that wait for the check of a password. A
+browser sends up to six requests at once."""
 
 _FAILURE_S = 1.0
 """How long the clients of an address must wait after a wrong password, seconds."""
 
 ANONYMOUS = "sds-monitor.anonymous"
-"""Key in the ASGI scope of a request without login; the answer has only a status."""
+"""Key in the ASGI scope that marks a readiness request without the required login. The
+answer to this request gives the status, but no reason."""
 
 _READINESS = "/readyz"
 """Path of the readiness probe. Clients without a login do not learn why the process is
@@ -64,7 +66,8 @@ class TooManyLogins(Exception):
     """A password is not verified now; the message gives the reason.
 
     Attributes:
-        status: HTTP status: 429 if this address tries too often, else 503.
+        status: HTTP status: 429 if the client's address tries too often; 503 if too
+            many addresses try.
     """
 
     def __init__(self, status: int) -> None:
@@ -89,13 +92,14 @@ class Passwords:
     ) -> bool:
         """Return whether a password belongs to a user.
 
-        `users` has the bcrypt hash of each user, and at least one user.
+        `users` maps each user to the bcrypt hash of a password, and is not empty.
 
         Raises:
-            TooManyLogins: Verifying the password now would cost too much.
+            TooManyLogins: A limit on CPU time or on waiting requests is reached, so the
+                password is not verified.
         """
-        # The check of an unknown user must take as long as the check of a known user,
-        # so use another user's hash.
+        # For an unknown user, use another user's hash. The check then takes as long as
+        # for a known user, so its duration does not reveal which users exist.
         hashed = users.get(user) or next(iter(users.values()))
         pair = "\0".join((user, hashed, password)).encode()
         digest = hmac.digest(self._secret, pair, "sha256")
@@ -117,10 +121,11 @@ class Passwords:
             check.add_done_callback(lambda done: self._ended(address, done))
         self._waiting[address] += 1
         try:
-            # If a client disconnects, other requests may still wait for this check.
+            # Shield the check: if a client disconnects, other requests may still wait
+            # for the same check.
             is_right = await asyncio.shield(check) and user in users
         finally:
-            # Unlike `-= 1`, this removes an address that has no waiting request.
+            # Unlike `-= 1`, this also removes the address if its count becomes 0.
             self._waiting -= Counter((address,))
         if is_right:
             self._right[user] = digest
@@ -140,7 +145,7 @@ def _is_password(password: str, hashed: str) -> bool:
 
 
 class Door:
-    """Middleware that refuses requests without a known Host or without a login."""
+    """Middleware that refuses requests without a known Host or a required login."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
@@ -163,8 +168,8 @@ class Door:
     async def _refusal(self, request: Request, config: WebConfig) -> Response | None:
         headers = request.headers
         if "content-length" in headers and "transfer-encoding" in headers:
-            # RFC 9112, section 6.3: a proxy may see the end of the request at another
-            # byte (request smuggling).
+            # If a request has both headers, a proxy and this server may disagree about
+            # the byte at which the request ends (request smuggling; RFC 9112, 6.3).
             why = "a request must not have both Content-Length and Transfer-Encoding"
             return plain_refusal(request, 400, why, {"Connection": "close"})
         host = headers.get("host", "localhost")
@@ -197,7 +202,10 @@ class Door:
         )
 
     def _is_known(self, host: str) -> bool:
-        """Whether a Host is a known name or an address; DNS cannot rebind addresses."""
+        """Whether a Host is a known name or an IP address.
+
+        An IP address is safe from DNS rebinding, because it needs no DNS.
+        """
         if (match := _HOST.fullmatch(host)) is None:
             return False
         name = (match[1] or match[2]).removesuffix(".").lower()

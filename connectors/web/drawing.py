@@ -1,4 +1,4 @@
-"""Draws charts as SVG without styles and scripts; the page's stylesheet has colours."""
+"""Draws charts as SVG without styles or scripts; the page's stylesheet sets colours."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from connectors.web.charts import Chart, Series
 from sds_core.observer.figures import Scale
 from sds_core.observer.histogram import BUCKETS_MS
 
-# pygal adds an import finder for map plugins, which are not used here. Python has
-# deprecated this kind of finder, so each later import would log a warning.
+# Remove the import finder that pygal adds for its map plugins, which are not used here.
+# Python has deprecated this kind of finder, so each later import would log a warning.
 sys.meta_path[:] = [
     finder for finder in sys.meta_path if not isinstance(finder, PluginImportFixer)
 ]
 
-# Without this call, pygal would use lxml if it is installed, and create elements of
-# another type.
+# Without this call, pygal would use lxml if lxml is installed. It would then create
+# elements of another type than `xml.etree`.
 etree.to_etree()
 
 _WIDTH, _HEIGHT = 640, 230
@@ -33,7 +33,7 @@ _LABELLED_SECONDS = [0.25, 1, 5, 20, 120, 600]
 
 class _Lines(pygal.Line):  # type: ignore[misc]
     def line(self, series: Any, rescale: bool = False) -> None:
-        """Draw a line, and behind it the band of its intervals."""
+        """Draw a line, and behind the line a band that shows its forecast intervals."""
         spans = [
             (x, series.metadata[at]["span"])
             for at, (x, _) in enumerate(series.points)
@@ -80,7 +80,7 @@ def draw(chart: Chart) -> Markup:
             show_dots=not series.is_limit,
         )
     picture.add_xml_filter(lambda root: _plain(root, chart))
-    # pygal escapes the words from `charts`.
+    # `Markup` is safe, because pygal escapes all texts of the chart.
     return Markup(picture.render(is_unicode=True))  # noqa: S704
 
 
@@ -99,13 +99,15 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
         case Scale.SECONDS:
             return {
                 "logarithmic": True,
-                # Wider than the buckets, because pygal draws no label at the edge.
+                # The range is wider than the buckets, because pygal draws no label at
+                # the edge of the range.
                 "range": (0.9 * BUCKETS_MS[0] / 1000, 1.2 * BUCKETS_MS[-1] / 1000),
                 "y_labels": _LABELLED_SECONDS,
                 "value_formatter": lambda value: f"{value:g} s",
             }
         case Scale.PERCENT:
-            # The axis must show both a drop by one percent and a drop to 0.
+            # Choose the lower end of the axis by the least value, so that both a drop
+            # by one percent and a drop to 0 are visible.
             step = _round_step(max(100 - min(values, default=100), 10))
             steps = max(math.ceil((100 - min(values, default=100)) / step), 2)
             return {
@@ -128,7 +130,7 @@ def _y_axis(chart: Chart) -> dict[str, Any]:
 
 
 def _round_step(most: float) -> float:
-    """Return the step between axis labels, so that at most five steps reach `most`."""
+    """Return a round step between axis labels; five steps or fewer reach `most`."""
     step = 1 if not 0 < most < 1 else 10.0 ** math.floor(math.log10(most) - 1)
     while True:
         for factor in (1, 2, 5):
@@ -145,7 +147,7 @@ def _text_of(series: Series) -> Any:
 
 
 def _plain(root: Element, chart: Chart) -> Element:
-    """Remove pygal's own style, script, tooltip and comments."""
+    """Remove pygal's style, script, tooltip and comments; add titles and classes."""
     for child in list(root):
         if child.tag not in ("g", "title"):
             root.remove(child)

@@ -21,18 +21,23 @@ from sds_core.observer.snapshot import Snapshot, Views
 
 @dataclass(frozen=True, slots=True)
 class Extras:
-    """Extras of one kind of view, all optional.
+    """Optional parts of pages and API for one kind of view.
 
     Attributes:
-        reason: Returns the reason of a view's verdict with counts, from the view's
-            totals; empty if the reason has no counts.
-        section: Template of an additional section on a view's page; empty if none.
-        values: Returns the values of the section, from the totals of a view.
-        json: Path of the section's content in the API, and the content's name.
-        no_incident: Sentence on a view's page if the view has no incident.
-        lacks: Returns groups of missing messages, updated with the newest figures. The
-            first argument has the totals of all views by name.
-        missed: Returns the messages that each tap missed in the last hour.
+        reason: Returns the reason of a view's verdict as a text with counts, from the
+            view's totals. The text is empty if the reason has no counts.
+        section: File name of the template for an additional section on a view's page;
+            empty if the page has no such section.
+        values: Returns the values for the template `section`, from the totals of a
+            view.
+        json: Last part of the path at which the API returns the content of `section`,
+            and the content's name in the link to this path.
+        no_incident: Sentence that a view's page shows if the view has no incident;
+            empty for the usual sentence.
+        lacks: Returns the given groups of missing messages, updated with the newest
+            figures. The first argument has the totals of all views by name.
+        missed: Returns, by tap, the counts of messages that the tap missed in the last
+            hour.
         routes: Further routes of the API.
     """
 

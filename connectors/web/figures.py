@@ -15,7 +15,7 @@ from sds_core.text import byte_size
 
 @dataclass(frozen=True, slots=True)
 class PageFigure:
-    """One figure of every view.
+    """A figure that pages show for every view.
 
     Attributes:
         key: Name of the figure in page addresses.
@@ -45,7 +45,7 @@ class Group(NamedTuple):
 
 
 def page_groups(table: FigureTable[Any]) -> list[Group]:
-    """Return all figures of a view's own page."""
+    """Return all figures that a view's own page shows, in groups."""
     return [
         Group(title, [_page_figure(one) for one in table.page_entries(title)])
         for title in table.groups
@@ -53,7 +53,7 @@ def page_groups(table: FigureTable[Any]) -> list[Group]:
 
 
 def column_groups(table: FigureTable[Any]) -> list[Group]:
-    """Return the figures that are columns in the table of all views, in order."""
+    """Return the columns of the table of all views: in groups, in column order."""
     groups = []
     for title, figures in page_groups(table):
         columns = sorted((f for f in figures if f.column), key=lambda f: f.column)
@@ -107,7 +107,8 @@ def _percentile(figure: Figure, percentile: Percentile) -> PageFigure:
         histogram = figure.read(totals)
         if not histogram.count:
             return None
-        # The last bucket has no bound, so take a value above the greatest bound.
+        # The last bucket has no upper bound. If the percentile is in this bucket, sort
+        # the view by a value above all bounds.
         return histogram.percentile_ms(percentile.percent) or BUCKETS_MS[-1] + 1
 
     return PageFigure(

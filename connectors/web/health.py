@@ -25,7 +25,7 @@ from sds_core.text import one_line
 
 
 def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
-    """Return the probes; `obstacle` returns why figures are not ready, or ``""``."""
+    """Return the probes; `obstacle` returns why the process is not ready, or ``""``."""
 
     async def healthz(request: Request) -> Response:
         """Answer with status 200 while the process runs."""
@@ -40,7 +40,8 @@ def probes(obstacle: Callable[[], str]) -> list[BaseRoute]:
         The text of a 503 contains the reason. If a login is required and the request
         has none, the text omits the reason.
         """
-        # A thread runs `obstacle`, because `obstacle` may read all channels.
+        # Run `obstacle` in a thread: `obstacle` may read all channels, which would
+        # block the event loop.
         if why := await to_thread.run_sync(obstacle, limiter=thread):
             shown = "" if ANONYMOUS in request.scope else f": {why}"
             return PlainTextResponse(f"not ready{shown}\n", status_code=503)
