@@ -207,7 +207,7 @@ def heartbeat(tap: str, time_ms: int) -> TopicRecord:
 def test_state_of_a_newer_release_is_refused() -> None:
     """The error says what to do."""
     state = a_state((BLOB_VERSION + 1, b""))
-    with pytest.raises(blob.UnknownBlobVersion, match="run the release that wrote it"):
+    with pytest.raises(blob.UnknownBlobVersion, match="run the release that wrote the checkpoint"):
         list(Fold()((TAP,), rows(clock_ms=1), state))
 
 

@@ -119,7 +119,7 @@ def test_groups_that_share_messages_say_why_they_add_up_to_more(
     """Seven messages stand above groups of four, three and two."""
     shared = (
         "The number in the heading counts each message once, even if several lines "
-        "include it."
+        "include the message."
     )
     for path in ("/channel?id=c", "/incidents"):
         text = text_of(client, path)
