@@ -12,8 +12,8 @@ Answer = TypeVar("Answer")
 class Poll(Generic[Answer]):
     """While the block runs, polls another program for its newest answer.
 
-    `ask` sends one request and raises no errors. `first` counts as the newest answer
-    until an answer has arrived.
+    `ask` sends one request, and must not raise an error. `first` counts as the newest
+    answer until an answer has arrived.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Poll(Generic[Answer]):
             self._thread.join()
 
     def _end(self) -> None:
-        """Send no more requests; a subclass may also cancel a long request."""
+        """Stop sending requests. A subclass may also cancel a long request here."""
         self._ending.set()
 
     def _run(self, ask: Callable[[], Answer]) -> None:

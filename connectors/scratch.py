@@ -1,6 +1,6 @@
 """Scratch directories for temporary files of JVMs.
 
-A JVM unpacks native libraries (15 MB for Spark's) and deletes them when it ends. A
+A JVM unpacks native libraries (Spark's need 15 MB) and deletes them when it ends. A
 killed JVM leaves its unpacked libraries behind. Each start of the program therefore
 removes the scratch directories of processes that have ended.
 """
@@ -34,11 +34,15 @@ def scratch_root() -> Path:
 def claim_scratch(root: Path | None = None) -> Path:
     """Create a scratch directory for this process and a JVM that it starts.
 
-    The directory exists until this process and all processes that name the directory in
-    their command line have ended. Its parent is `root`, by default `scratch_root`.
+    The parent of the directory is `root`, by default `scratch_root`. When this process
+    has ended, and no running process names the directory in its command line, a later
+    call removes the directory.
+
+    If other users can write to `root`, the new directory is not in `root`, and no call
+    removes it.
 
     Raises:
-        OSError: The directory cannot be made.
+        OSError: The directory cannot be created.
     """
     root = root or scratch_root()
     with suppress(FileExistsError):
@@ -51,10 +55,10 @@ def claim_scratch(root: Path | None = None) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"{root.name}-"))
     for directory in _not_named(_unlocked(root)):
         shutil.rmtree(directory, ignore_errors=True)
-    # Lock the directory before it gets its final name: other processes remove
-    # unlocked directories with final names.
+    # Lock the directory before it gets its final name, because other processes remove
+    # unlocked directories that have a final name.
     made = Path(tempfile.mkdtemp(prefix=_UNCLAIMED, dir=root))
-    # The lock lasts as long as the process.
+    # The descriptor stays open, so the lock lasts until this process ends.
     _lock(made)
     return made.rename(made.with_name(made.name.removeprefix(".")))
 
@@ -69,7 +73,10 @@ def _is_own(root: Path) -> bool:
 
 
 def _lock(directory: Path) -> int:
-    """Lock a directory until the descriptor is closed, or this process ends."""
+    """Lock a directory; return the descriptor of its lock file.
+
+    The lock ends when the descriptor is closed, or when this process ends.
+    """
     descriptor = os.open(directory / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -89,7 +96,8 @@ def _unlocked(root: Path) -> Iterator[Path]:
 def _not_named(directories: Iterable[Path]) -> list[Path]:
     """Return the directories that no running process names in its command line.
 
-    A JVM may still run after its parent process was killed.
+    If the parent process of a JVM is killed, the JVM may still run and use its
+    directory.
     """
     left = list(directories)
     if not left:

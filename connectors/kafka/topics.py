@@ -25,12 +25,12 @@ from connectors.kafka.offsets import TopicOffsets
 from connectors.kafka.settings import MAX_MESSAGE_BYTES, InvalidTopic, KafkaSettings
 
 KEEP_FOR_EVER = MappingProxyType({"retention.ms": "-1"})
-"""Settings for topics with old event times, such as replays and recordings. With the
-default retention, the broker would soon delete their records."""
+"""Topic settings for records with old event times, such as those of replays and
+recordings. With the default retention, the broker would soon delete these records."""
 
 
 def ensure_frames_topic(settings: KafkaSettings, partitions: int) -> int:
-    """Create the topic of frames for records of any age, if it does not exist.
+    """Create the topic of frames, with unlimited retention, if it does not exist.
 
     Returns the number of partitions of the topic.
     """
@@ -48,7 +48,8 @@ def ensure_topic(
 ) -> bool:
     """Create a topic if it does not exist; return whether it was created.
 
-    `configuration` is added to the settings of docs/records.md.
+    The new topic has the settings of docs/records.md. `configuration` adds settings or
+    overrides them.
     """
     configs = {
         "max.message.bytes": str(MAX_MESSAGE_BYTES),
@@ -59,7 +60,8 @@ def ensure_topic(
         wait_until_listening(settings)
         admin = KafkaAdminClient(**kafka_python_options(settings))
         with closing(admin):
-            # A user who may write to a topic may lack the right to create topics.
+            # Check first whether the topic exists, because a user who may write to it
+            # may lack the right to create topics.
             if topic in admin.list_topics():
                 return False
             new_topic = NewTopic(topic, partitions, -1, topic_configs=configs)
@@ -85,7 +87,10 @@ def find_max_message_bytes(settings: KafkaSettings, topic: str) -> int | None:
 
 
 def read_configuration(admin: KafkaAdminClient, topic: str) -> dict[str, str]:
-    """Return all settings of a topic; empty if it is missing or unreadable."""
+    """Return all settings of a topic.
+
+    The result is empty if the topic is missing or its settings cannot be read.
+    """
     try:
         resource = ConfigResource(ConfigResourceType.TOPIC, topic)
         answer = admin.describe_configs([resource], config_filter="all")

@@ -1,8 +1,7 @@
 """Converts a snapshot to Prometheus metric families.
 
-The collector stores nothing between scrapes: each scrape reads the snapshot once. All
-samples of a scrape are thus from one moment, and a series ends when its source
-disappears.
+Each scrape reads the snapshot once, so all its samples are from one moment. The
+collector stores nothing between scrapes, so a series ends when its source disappears.
 """
 
 from __future__ import annotations
@@ -59,14 +58,17 @@ class SnapshotCollector(Collector):
         self._current = current
 
     def collect(self) -> Iterator[Family]:
-        """Yield all families; before the checkpoint is read, only those of the job."""
+        """Yield all families.
+
+        Until the checkpoint is read, yield only the job's families, without counters.
+        """
         snapshot = self._current()
         views = [*snapshot.views.values()]
         overall = snapshot_metrics(one.kind for one in views)
         if not snapshot.primed:
-            # The job's counters continue from the checkpoint. Until the checkpoint is
-            # read, the counters would be 0, and Prometheus would count the jump from 0
-            # as an increase.
+            # The job's counters continue from their values in the checkpoint. Until it
+            # is read, the counters would be 0, and Prometheus would count the jump from
+            # 0 as an increase.
             early = [
                 metric
                 for metric in overall
@@ -75,7 +77,7 @@ class SnapshotCollector(Collector):
             ]
             yield from _families(early, (), [((), snapshot)])
             return
-        # The order of families stays the same between releases: the families of the
+        # The order of families must not change between releases, so the families of the
         # taps come after the families of the first protocol.
         for one in views[:1]:
             yield from _families_of(one, snapshot.table)
@@ -87,7 +89,7 @@ class SnapshotCollector(Collector):
 
 
 class PlanCollector(Collector):
-    """Exports the newest forecasts of all views that have a label of their own."""
+    """Exports the newest forecasts: of labelled views, and in total by kind of view."""
 
     def __init__(
         self, current: Callable[[], Snapshot], plans: Callable[[], Plans]
@@ -95,7 +97,7 @@ class PlanCollector(Collector):
         self._current, self._plans = current, plans
 
     def collect(self) -> Iterator[Family]:
-        """Yield the families of each kind of view that has forecasts."""
+        """For each kind of view that has forecasts, yield its families."""
         snapshot = self._current()
         for prefix, plan in self._plans().items():
             views = snapshot.views.get(prefix)
@@ -142,7 +144,8 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
     if not views.kind.in_channel_table:
         return
     found = {label: table.of(label) for (label,), _ in own}
-    # Settings of several views have no sum, so `other` gets the defaults.
+    # The series `other` stands for several views. Their settings cannot be added, so
+    # `other` gets the default settings.
     if rest:
         found[OTHER] = DEFAULT_SETTINGS
     # A view without a display name gets its label as the name.
@@ -156,7 +159,7 @@ def _families_of(views: Views[Any], table: ChannelTable) -> Iterator[Family]:
 def _view_families(
     table: FigureTable[Totals], own: Labelled[Totals], rest: Sequence[Totals]
 ) -> Iterator[Family]:
-    # Sources without a label of their own are exported as one source.
+    # All sources without a label of their own are exported as one source, `other`.
     other: Labelled[Totals] = [((OTHER,), table.sum(rest))] if rest else []
     for metric in table.metrics:
         sources = own + other if metric.summable else own
@@ -166,8 +169,9 @@ def _view_families(
 def _split(
     sources: Mapping[str, Source], labels: Iterable[str]
 ) -> tuple[Labelled[Source], list[Source]]:
-    # A source called "other" is added to the sum: Prometheus refuses a scrape in which
-    # two series have the same labels.
+    # A source that is called "other" counts as unlabelled. Otherwise, its series would
+    # have the same labels as the sum of the unlabelled sources, and Prometheus would
+    # refuse the scrape.
     labelled = {
         name: sources[name] for name in labels if name in sources and name != OTHER
     }
@@ -204,7 +208,7 @@ _NEW_FAMILY: Mapping[MetricKind, type[_AnyFamily]] = {
     MetricKind.COUNTER: CounterMetricFamily,
     MetricKind.GAUGE: GaugeMetricFamily,
     MetricKind.HISTOGRAM: HistogramMetricFamily,
-    # The family appends `_info`, which the declared name lacks.
+    # The family appends `_info` to the declared name.
     MetricKind.INFO: InfoMetricFamily,
 }
 

@@ -1,9 +1,9 @@
 """Writes metrics in Prometheus' formats, as prometheus_client does, but faster.
 
-prometheus_client escapes every name and label of every sample character by character:
-with 200 labelled channels, escaping takes longer than the rest of a scrape. If several
-samples share labels, this module formats the labels only once. Names, which the code
-declares, need no escaping.
+prometheus_client escapes every name and label of every sample character by character.
+With 200 labelled channels, escaping takes longer than the rest of a scrape. This module
+formats labels only once if several samples have the same labels. It does not escape
+names, because the code declares only names that need no escaping.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 class Registry(Protocol):
-    """The interface of `CollectorRegistry` and `RestrictedRegistry`."""
+    """The part of prometheus_client's registries that this module uses."""
 
     def collect(self) -> Iterable[Metric]:
         """Return all families."""
@@ -35,8 +35,8 @@ def encoder(accept: str) -> tuple[Encoder, str]:
     library, content_type = choose_encoder(accept)
     _, _, escaping = content_type.partition("escaping=")
     if escaping not in ("", "underscores", "allow-utf-8"):
-        # Other escapings would change names that contain underscores; no scraper
-        # requests these escapings.
+        # prometheus_client writes the other escapings, which would change names that
+        # contain underscores. No scraper requests these escapings.
         return library, content_type
     if content_type.startswith("application/openmetrics-text"):
         return openmetrics, content_type
@@ -44,7 +44,7 @@ def encoder(accept: str) -> tuple[Encoder, str]:
 
 
 def text(registry: Registry) -> bytes:
-    """Return Prometheus' text format."""
+    """Return a registry's families in Prometheus' text format."""
     lines: list[str] = []
     known: dict[Labels, str] = {}
     for family in registry.collect():
@@ -57,7 +57,7 @@ def text(registry: Registry) -> bytes:
 
 
 def openmetrics(registry: Registry) -> bytes:
-    """Return OpenMetrics, which Prometheus prefers."""
+    """Return a registry's families in OpenMetrics format, which Prometheus prefers."""
     lines: list[str] = []
     known: dict[Labels, str] = {}
     for family in registry.collect():

@@ -13,7 +13,8 @@ from connectors.http_client import get
 from connectors.polling import Poll
 
 POLL_S = 15.0
-"""Time between two requests, seconds: Prometheus evaluates rules once in 15 to 60 s."""
+"""Time between two requests, seconds. More frequent requests would be useless, because
+Prometheus evaluates its rules every 15 to 60 s."""
 
 _TIMEOUT_S = 5.0
 
@@ -28,7 +29,7 @@ class FiringAlert(NamedTuple):
     Attributes:
         name: Name of the alert and of its runbook.
         channel: Channel id; empty for an alert without a channel.
-        since: Start of the alert in RFC 3339, unchanged from Prometheus.
+        since: When the alert became active, as Prometheus writes it (RFC 3339).
     """
 
     name: str
@@ -68,7 +69,9 @@ class _Answer(msgspec.Struct):
 
 
 def firing_of(body: bytes) -> list[FiringAlert]:
-    """Return this project's firing alerts in an answer of ``/api/v1/alerts``.
+    """Find this project's firing alerts in an answer of ``/api/v1/alerts``.
+
+    Returns the alerts, most severe first.
 
     Raises:
         msgspec.DecodeError: The text is not an answer of ``/api/v1/alerts``.

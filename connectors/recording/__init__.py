@@ -1,4 +1,4 @@
-"""Loads the shipped recording and its correct report (README.md)."""
+"""Loads the shipped recording, and the correct report about it (README.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TRUTH = "recorded.truth.json"
 
 
 def load_recording() -> list[TopicRecord]:
-    """Return the records in order of time."""
+    """Return the recording's records, oldest first."""
     with as_file(files(__package__).joinpath(_FRAMES)) as path:
         return [topic_record(record, record.partition) for record in read_records(path)]
 
@@ -29,7 +29,7 @@ def load_truth() -> dict[str, Any]:
 
 
 def restamped(records: Iterable[TopicRecord], end_ms: int) -> Iterator[TopicRecord]:
-    """Yield the records, shifted in time so that the latest is at `end_ms`, Unix ms."""
+    """Yield the records with shifted times: the latest time is `end_ms`, Unix ms."""
     records = list(records)
     shift_ms = end_ms - max(record.timestamp_ms for record in records)
     for record in records:

@@ -67,7 +67,7 @@ class NodeCalls:
     def run(
         self, work: Coroutine[Any, Any, None], given_up: Input | None = None
     ) -> asyncio.Task[None]:
-        """Begin a call; if it is cancelled, `take` receives the input `given_up`."""
+        """Begin a call. If `give_up` cancels it, `take` receives `given_up`."""
         task = asyncio.get_running_loop().create_task(work)
         self.under_way[task] = given_up
         task.add_done_callback(self.under_way.pop)
@@ -82,10 +82,10 @@ class NodeCalls:
                 self._take(given_up)
 
     async def answer(self, call: Awaitable[_Answer]) -> _Answer:
-        """Return the answer of the node.
+        """Wait for the node's answer to a call, and return the answer.
 
         Raises:
-            TimeoutError: The node does not answer in time.
+            TimeoutError: The node did not answer within `timeout_s`.
             Exception: The node raised an error.
         """
         try:
@@ -107,7 +107,7 @@ class NodeCalls:
         except SendFailed as error:
             ended = DispatchFailed(dispatch.number, error.error, str(error))
         except Exception as error:
-            # Without a result, the channel would not retry the frame.
+            # Without a `DispatchFailed`, the channel would never retry the frame.
             self._log_failure("send", error)
             ended = DispatchFailed(dispatch.number, None, repr(error))
         self._take(ended)
@@ -130,10 +130,10 @@ class NodeCalls:
 class Subscription:
     """Forwards messages and states of the node until the subscription ends.
 
-    A channel may be stopped and started again before its node has subscribed. It then
-    has two subscriptions, and the node reports everything twice for a while. Each
-    subscription is a listener of its own, and forwards nothing after it ends, so the
-    channel receives only from the last subscription.
+    A channel may be stopped and started again before its node has subscribed. The
+    channel then has two subscriptions for a while, and the node reports everything to
+    both. The first subscription has ended and forwards nothing, so the channel receives
+    everything only once.
     """
 
     def __init__(self, node: WakuNode, content_topic: str, listener: Listener) -> None:
@@ -144,7 +144,7 @@ class Subscription:
         self._is_ended = False
 
     async def open(self) -> None:
-        """Subscribe; raise the error of the node."""
+        """Subscribe. If the node raises an error, the error is not caught."""
         self._unsubscribe = await self._node.subscribe(self._content_topic, self)
         if self._is_ended:
             self.end()

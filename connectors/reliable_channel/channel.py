@@ -1,7 +1,7 @@
 """The reliable channel of RELIABLE-CHANNEL-API, on asyncio.
 
-Functions have the names of the document in snake case. Events have the document's names
-unchanged. All calls run in one event loop.
+RELIABLE-CHANNEL-API is a specification. Functions have its names in snake case, and
+events have its names unchanged. All calls run in one event loop.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ _log = logging.getLogger("sds-monitor")
 _NS_PER_MS = 1_000_000
 
 NODE_TIMEOUT_S = 60.0
-"""Default time limit of a call to the node. Retries and other queries wait until the
-call ends."""
+"""Default time limit of a call to the node. Until a call ends, the channel neither
+retries the message that the call sends, nor repeats the query that the call makes."""
 
 STOP_WAIT_S = 5.0
-"""Default time limit of `stop`. The network returns most accepted messages within two
-seconds."""
+"""Default time for which `stop` waits for the node's answers. If the network accepts a
+message, the message usually comes back from the network within two seconds."""
 
 Handler = Callable[[Any], object]
-"""Receives an event in the event loop; the handler must not block the loop."""
+"""Receives an event. A handler runs in the event loop, and must not block it."""
 
 _PUBLISHED = {published: name for name, published in LIP_173_NAMES.items()}
 
@@ -69,8 +69,8 @@ def _event_name(name: str) -> EventName:
 class SteadyClock:
     """Unix time that never decreases.
 
-    While the system's clock is earlier than this time, the monotonic clock advances
-    this time.
+    If the system's clock is set back, the monotonic clock advances the time until the
+    system's clock is no longer behind.
     """
 
     def __init__(self) -> None:
@@ -101,19 +101,19 @@ async def create_reliable_channel(
 ) -> ReliableChannel:
     """Create a channel, or resume a stored channel; by default, also start it.
 
-    After an error, the channel does not run.
+    If this function raises an error, no channel runs.
 
     Args:
         waku_node: The node that sends and receives messages.
-        channel_id: Id that is the same for all participants.
-        sender_id: Id that is unique for each participant and does not change at a
-            restart.
-        content_topic: Topic of the channel's messages, which no other channel uses.
-        options: Options; the defaults are from the document.
+        channel_id: Id of the channel, the same for all its participants.
+        sender_id: Id of this participant. No other participant may have this id. It
+            must stay the same after a restart.
+        content_topic: Content topic that only this channel's messages use.
+        options: Options; the defaults are from RELIABLE-CHANNEL-API.
         encryption: Encrypts every frame; None for no encryption.
-        storage: Stores the channel for a restart; None for a channel that ends with the
-            process.
-        now_ms: Clock, Unix ms; by default the system's.
+        storage: Stores the channel's state, so that the channel can resume after a
+            restart. If None, the state is lost when the process ends.
+        now_ms: Clock, Unix ms; by default a `SteadyClock`.
         node_timeout_s: Time limit of each call to the node, s.
 
     Raises:
@@ -196,8 +196,9 @@ class ReliableChannel:
     def new_message_id(self, message_payload: bytes) -> str:
         """Return an id for `send` or `send_ephemeral`.
 
-        The first event of a message occurs before `send` returns, so the application
-        may need the id earlier.
+        The first event of a message occurs before `send` returns. An application that
+        needs the message's id in this event can thus choose the id before it calls
+        `send`.
         """
         return self._core.new_message_id(
             message_payload, self._now_ms(), SystemRandom()
@@ -212,8 +213,8 @@ class ReliableChannel:
                 channel creates one.
 
         Returns:
-            The id of the message; all events of the message have this id. Errors of the
-            payload are reported as events.
+            The id of the message; all events of the message have this id. If the
+            payload cannot be sent, an event reports the error.
 
         Raises:
             NotStarted: The channel is not started.
@@ -224,20 +225,20 @@ class ReliableChannel:
     def send_ephemeral(self, message_payload: bytes, *, message_id: str = "") -> str:
         """Send a message once, without reliability; see `send`.
 
-        One event reports the result of the message.
+        One event reports whether the message was sent.
         """
         return self._apply(SendEphemeral(message_payload, message_id)).message_id
 
     @property
     def missing(self) -> tuple[HistoryEntry, ...]:
-        """Missing messages, in the order in which other messages first named them."""
+        """Missing messages, in the order in which causal histories first named them."""
         return self._core.missing
 
     async def start(self) -> None:
         """Subscribe to the content topic, and begin to sync, retry and query.
 
-        If the channel is started or starting, the call waits for the subscription. The
-        call returns early if `stop` cancels a pending subscription.
+        If another call has begun the start, this call only waits until the node has
+        subscribed. If `stop` cancels a pending subscription, this call returns early.
 
         Raises:
             TimeoutError: The node did not subscribe in time; the channel is stopped.
@@ -255,7 +256,8 @@ class ReliableChannel:
         try:
             await asyncio.wait([opening])
         except asyncio.CancelledError:
-            # If another caller began the start, the start continues.
+            # This call was cancelled. If another call began the start, the start
+            # continues.
             if begins and opening is self._opening and not opening.done():
                 self._end()
                 self._calls.give_up(self._calls.under_way)
@@ -266,11 +268,12 @@ class ReliableChannel:
     async def stop(self, *, wait_s: float = STOP_WAIT_S) -> None:
         """Unsubscribe, and end sync, retries and queries.
 
-        Calls that the node does not answer within `wait_s` seconds are cancelled. The
-        next start sends the frames of these calls again.
+        If the node does not answer pending calls within `wait_s` seconds, the calls are
+        cancelled. After the next start, the channel retries the messages whose sending
+        was cancelled.
         """
         self._end()
-        # The set is copied, because a later start may add calls.
+        # The set is copied, because a start during the wait may add calls.
         if calls := set(self._calls.under_way):
             _, unanswered = await asyncio.wait(calls, timeout=wait_s)
             self._calls.give_up(unanswered)
@@ -282,18 +285,18 @@ class ReliableChannel:
         return self._core.is_started and not self._is_broken
 
     def sync_status(self) -> SyncStatus:
-        """Return how many chunks were received, are missing, and are lost."""
+        """Return how many chunks are received, missing, and lost."""
         return self._core.sync_status
 
     # -- events
 
     def on(self, name: EventName | str, handler: Handler) -> None:
-        """Call a handler for each event of a name, such as "message-received".
+        """Call a handler for each event that has a name, such as "message-received".
 
         The names of the published API (LIP-173), such as "received", are also valid. A
-        handler does not get events from before its registration. To receive events from
-        before a restart, create the channel without `auto_start`, and start it after
-        this call.
+        handler does not get events that occurred before it was registered. The start of
+        a stored channel reports the last events before the restart. To receive them,
+        create the channel without `auto_start`, call `on`, and then call `start`.
 
         Raises:
             ValueError: No event has this name.
@@ -353,7 +356,8 @@ class ReliableChannel:
         except (MessageIdRefused, NotStarted):
             raise
         except Exception:
-            # The state in memory is unusable: continue from the stored state.
+            # The state in memory may be wrong, so this object accepts no more inputs.
+            # The application can create the channel again, from the stored state.
             self._is_broken = True
             if self._timer is not None:
                 self._timer.cancel()
@@ -370,7 +374,7 @@ class ReliableChannel:
                 try:
                     handler(event)
                 except Exception:
-                    # The application's error must not stop the channel.
+                    # An error in the application's handler must not stop the channel.
                     _log.exception("a handler of %r failed", str(event.name))
 
     def _plan(self) -> None:

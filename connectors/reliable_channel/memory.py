@@ -1,4 +1,4 @@
-"""A Waku node in memory: for a first program, and for tests of an application."""
+"""A Waku node in memory, for a first program or for tests of an application."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from sds_core.simulation.reliable_network import SimulatedStore
 from sds_core.waku import WakuMessage, autosharded_topic
 
 _CLUSTER, _SHARDS = 1, 8
-"""Cluster and shards of the Waku Network."""
+"""Cluster id and number of shards of the Waku Network."""
 
 
 class MemoryNode:
-    """A node that stores all messages, and relays them to all its channels.
+    """A node that relays messages to its channels, and stores them unless ephemeral.
 
-    Messages exist as long as the node object. All channels use the same event loop.
+    When the node object is deleted, the stored messages are lost. All channels of a
+    node must use the same event loop.
     """
 
     def __init__(self) -> None:
@@ -32,14 +33,14 @@ class MemoryNode:
         return autosharded_topic(content_topic, _CLUSTER, _SHARDS)
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Register a listener for a content topic, and report the node as online."""
+        """Register a listener for a content topic. Report that the node is online."""
         listeners = self._listeners.setdefault(content_topic, [])
         listeners.append(listener)
         listener.connection_changed(is_online=True, has_store=True)
         return lambda: listeners.remove(listener)
 
     async def send(self, message: WakuMessage) -> None:
-        """Store a message, and relay it after this call."""
+        """Store a message unless it is ephemeral, and relay it after this call."""
         arrived = Arrived(
             message, message.hash_on(self.pubsub_topic(message.content_topic))
         )

@@ -1,4 +1,4 @@
-"""Interface of a Waku node for reliable channels (the document's `WakuNode`)."""
+"""Interface of a Waku node (`WakuNode` in RELIABLE-CHANNEL-API)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sds_core.waku import WakuMessage
 
 
 class SendFailed(Exception):
-    """A node did not accept a message; if `error` is set, retries are useless."""
+    """A node did not accept a message; if `error` is set, every retry would fail."""
 
     def __init__(self, detail: str, error: SendError | None = None) -> None:
         super().__init__(detail)
@@ -24,14 +24,20 @@ class QueryFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """One page of a store. `cursor` selects the next page; None on the last page."""
+    """One page of a store's answer.
+
+    `cursor` selects the next page; None on the last page.
+    """
 
     messages: Sequence[Arrived]
     cursor: bytes | None
 
 
 class Listener(Protocol):
-    """Receives messages and states of a node, in the event loop."""
+    """Receives messages from a node, and the state of the node's connections.
+
+    The methods are called in the event loop.
+    """
 
     def arrived(self, message: WakuMessage, message_hash: bytes) -> None:
         """Receive a message of the content topic."""
@@ -48,12 +54,13 @@ class WakuNode(Protocol):
     """A node that relays messages and can query a store."""
 
     def pubsub_topic(self, content_topic: str) -> str:
-        """Return the pubsub topic on which the node relays a content topic."""
+        """Return the pubsub topic on which messages of a content topic are relayed."""
 
     async def subscribe(self, content_topic: str, listener: Listener) -> Unsubscribe:
-        """Report a content topic's messages and the connections' state to a listener.
+        """Report a content topic's messages to a listener.
 
-        `connection_changed` is called as soon as the state is known.
+        The node also reports the state of its connections. It calls
+        `connection_changed` for the first time as soon as it knows the state.
         """
 
     async def send(self, message: WakuMessage) -> None:
@@ -64,7 +71,7 @@ class WakuNode(Protocol):
         """
 
     async def query(self, content_topic: str, request: StoreRequest) -> StoredPage:
-        """Query a store for one page; a query by time returns the newest page first.
+        """Query a store for one page. In a query by time, the newest page comes first.
 
         Raises:
             QueryFailed: No store answered.

@@ -20,17 +20,17 @@ AnyScenario = Scenario | MvdsScenario
 
 
 class AnyTruth(Protocol):
-    """What really happens in a simulation."""
+    """Collects what really happens in a simulation, to compare it with a report."""
 
     def add(self, entry: Any, /) -> None:
-        """Add the next event."""
+        """Add the next event of the simulation."""
 
     def document(self) -> Mapping[str, Any]:
-        """Return the report of a correct monitor, as JSON values."""
+        """Return what a correct monitor reports, and further facts, as JSON values."""
 
 
 class Simulation(NamedTuple):
-    """Simulated traffic, and what really happens in it."""
+    """Records of simulated traffic, and what really happens in the simulation."""
 
     records: Iterator[TopicRecord]
     truth: AnyTruth
@@ -39,7 +39,10 @@ class Simulation(NamedTuple):
 def simulation_of(
     scenario: AnyScenario, seed: int, start_ms: int, partitions: int
 ) -> Simulation:
-    """Begin the simulation of a scenario; see `simulated_records`."""
+    """Prepare a simulation, which runs while its records are read.
+
+    For the arguments, see `simulated_records`.
+    """
     kind = MvdsTruth if isinstance(scenario, MvdsScenario) else Truth
     truth: AnyTruth = kind(scenario.name, seed)
     records = simulated_records(scenario, seed, start_ms, partitions, truth)
@@ -51,9 +54,9 @@ def simulated_records(
 ) -> Iterator[TopicRecord]:
     """Simulate, and yield the records in the order in which the taps write them.
 
-    The simulation starts at `start_ms`, Unix ms. All records of a channel, or of a pair
-    of MVDS nodes, are in one partition. `truth` collects all events up to the record
-    that the caller requested last.
+    The simulation starts at `start_ms`, Unix ms. All records of one channel are in one
+    partition, as are all records of one pair of MVDS nodes. When the caller receives a
+    record, `truth` has collected all events before the event of this record.
     """
     if isinstance(scenario, MvdsScenario):
         entries: Iterator[Any] = simulate_mvds(scenario, seed, start_ms)

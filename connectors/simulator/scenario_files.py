@@ -19,10 +19,11 @@ class UnreadableScenario(ValueError):
 
 
 def load_scenario(name: str) -> AnyScenario:
-    """Read a shipped scenario by its name, or a file that ends in `.toml` by its path.
+    """Read the shipped scenario `name`, or the file `name` if it ends in `.toml`.
 
     Raises:
-        UnreadableScenario: No scenario has this name, or the file is missing or bad.
+        UnreadableScenario: No scenario has this name, or the file is missing or
+            invalid.
     """
     if name.endswith(SUFFIX):
         return _read(Path(name), name)
@@ -40,7 +41,7 @@ def load_scenario(name: str) -> AnyScenario:
 def _read(file: Traversable, name: str) -> AnyScenario:
     try:
         mapping = read_toml(file)
-        # A scenario without this key simulates SDS.
+        # A scenario without the key `protocol` simulates SDS.
         if "protocol" in mapping:
             return MvdsScenario.from_mapping(mapping)
         return Scenario.from_mapping(mapping)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 _RESERVED_DESCRIPTORS = 32
-"""File descriptors that are reserved for the rest of the process."""
+"""Number of file descriptors that connections leave to the rest of the process."""
 
 
 class PortInUse(OSError):
@@ -39,10 +39,10 @@ class AddressUnusable(OSError):
 def are_scarce(number: int, reserve: int) -> bool:
     """Return whether fewer than `reserve` descriptors are free.
 
-    `number` is the descriptor that was opened last: the system assigns the lowest free
-    number, so all lower numbers are open. In a busy process, counting the open
-    descriptors would take seconds, because Python lets other threads run after each
-    entry of `/proc/self/fd`.
+    `number` is the descriptor that was opened last. The system assigns the lowest free
+    number, so all lower numbers are open. The open descriptors are not counted: in a
+    busy process, this would take seconds, because Python lets other threads run after
+    each entry of `/proc/self/fd`.
     """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return soft != resource.RLIM_INFINITY and number >= soft - reserve
@@ -51,10 +51,10 @@ def are_scarce(number: int, reserve: int) -> bool:
 class Listener(socket.socket):
     """A listening socket that refuses connections if descriptors are scarce.
 
-    The event loop does not know a connection until its TLS handshake ends. `limit` is
-    the maximum number of connections whose handshake has not ended. If a further
-    connection arrives, the address with the most connections loses its oldest
-    connection.
+    The event loop does not report a connection before its TLS handshake ends, so this
+    socket counts the connections whose handshake has not ended. `limit` is their
+    maximum number. If one more arrives, the address that has most of these connections
+    loses its oldest one.
     """
 
     limit: int
@@ -66,11 +66,12 @@ class Listener(socket.socket):
         if are_scarce(connection.fileno(), _RESERVED_DESCRIPTORS):
             connection.close()
             raise ConnectionAbortedError
-        # An earlier socket, now closed, may have had the same descriptor.
+        # Remove the entry of an earlier connection, now closed, that had the same
+        # descriptor. The new entry thus becomes the last in the dictionary.
         self._unmade.pop(connection.fileno(), None)
         self._unmade[connection.fileno()] = connection, address[0]
         if len(self._unmade) > self.limit:
-            # Closed connections do not count, so remove them.
+            # Remove closed connections, because they do not count.
             self._unmade = {
                 number: unmade
                 for number, unmade in self._unmade.items()
@@ -90,7 +91,7 @@ class Listener(socket.socket):
             connection.shutdown(socket.SHUT_RDWR)
 
     def made(self, transport: asyncio.BaseTransport) -> None:
-        """Stop counting a connection that the event loop now knows."""
+        """Stop counting a connection, because its handshake has ended."""
         # A broken TLS connection has no socket.
         if (connection := transport.get_extra_info("socket")) is not None:
             self._unmade.pop(connection.fileno(), None)
@@ -103,8 +104,7 @@ def listen(host: str, port: int, limit: int) -> Listener:
 
     Raises:
         PortInUse: Another program listens on the port.
-        AddressUnusable: The server cannot listen on the address, but no other program
-            uses the port.
+        AddressUnusable: The server cannot listen on the address for another reason.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -19,8 +19,8 @@ _LONGEST_NAMES = 200
 class NewestContext(ssl.SSLContext):
     """A server's context that uses the newest TLS settings for each connection.
 
-    A certificate can thus be replaced while the server runs. `asyncio` calls only the
-    method `wrap_bio` of a context.
+    A certificate can thus be replaced while the server runs. Only `wrap_bio` is
+    overridden, because `asyncio` calls no other method of a context.
     """
 
     def __new__(cls, newest: Callable[[], ssl.SSLContext]) -> Self:
@@ -38,10 +38,10 @@ class NewestContext(ssl.SSLContext):
 class ChosenClientsContext(ssl.SSLContext):
     """A server's context that accepts only clients with an allowed name.
 
-    A name is a subject alternative name of the client's certificate: DNS name, address,
-    e-mail address or URI.
-    Names are compared exactly, as in Prometheus' exporter toolkit
-    (prometheus/exporter-toolkit:web/tls_config.go, VerifyPeerCertificate).
+    A name is a subject alternative name of the client's certificate: DNS name, IP
+    address, e-mail address or URI. Names are compared exactly, as in Prometheus'
+    exporter toolkit (prometheus/exporter-toolkit:web/tls_config.go,
+    VerifyPeerCertificate).
     """
 
     def __new__(cls, allowed: Collection[str]) -> Self:
@@ -50,7 +50,8 @@ class ChosenClientsContext(ssl.SSLContext):
 
     def __init__(self, allowed: Collection[str]) -> None:
         self.allowed = frozenset(allowed)
-        # Python has no callback that verifies a client's certificate.
+        # `_ChosenClient` verifies the names after the handshake, because Python has no
+        # callback to verify a client's certificate.
         self.sslobject_class = _ChosenClient
 
 
@@ -73,17 +74,18 @@ class _ChosenClient(ssl.SSLObject):
 
 
 def _names_in(certificate: dict[str, Any]) -> Iterator[str]:
-    """Yield the names in a certificate, with addresses as Go writes them."""
+    """Yield the names in a certificate. IP addresses have the form that Go writes."""
     for kind, value in certificate.get("subjectAltName", ()):
         if kind in {"DNS", "email", "URI"}:
             yield value
         elif kind == "IP Address":
-            # OpenSSL does not shorten an IPv6 address, and may append a line feed.
+            # OpenSSL writes all eight groups of an IPv6 address, and may append a line
+            # feed.
             yield str(ipaddress.ip_address(value.strip()))
 
 
 def reason_of(error: OSError) -> str:
-    """Return why a file of certificates or keys cannot be used."""
+    """Return why a file of certificates or keys cannot be used, given its error."""
     if isinstance(error, ssl.SSLError):
         # An error without a reason means invalid PEM or a wrong password.
         return error.reason or "not to be read as PEM"

@@ -1,4 +1,4 @@
-"""Our SQLite files; only one process can open a file at a time.
+"""The SQLite files of this project; only one process at a time can open a file.
 
 StorageError (attribute path)
 ├── StorageInUse        another process has the file open
@@ -56,15 +56,16 @@ class Format(NamedTuple):
 
 
 class SqliteFile:
-    """A file with one kind of state; a context manager that closes it.
+    """An SQLite file with one kind of state. As a context manager, it closes the file.
 
-    Opening a file may raise any error of this module. Methods that write raise
-    `StorageError`, and methods that read raise `StorageUnreadable`.
+    Opening a file may raise any error of this module. If SQLite reports an error later,
+    methods that write raise `StorageError`, and methods that read raise
+    `StorageUnreadable`.
 
     Args:
         path: The file; it is created if it is missing.
-        survives_power_loss: Whether to wait for the disk at each change. If False, a
-            power failure may lose the last changes, but no change is lost when the
+        survives_power_loss: Whether each change waits until it is on the disk. If
+            False, the last changes may be lost in a power failure, but not if only the
             process ends.
     """
 
@@ -124,7 +125,8 @@ def _opened(path: Path, form: Format, survives_power_loss: bool) -> sqlite3.Conn
 def _set_up(
     database: sqlite3.Connection, path: Path, form: Format, survives_power_loss: bool
 ) -> None:
-    # The lock is held until the file is closed: two processes must not share a state.
+    # SQLite holds the lock until the file is closed, because two processes must not
+    # use the same state.
     database.execute("PRAGMA locking_mode = EXCLUSIVE")
     (stored_id,) = database.execute("PRAGMA application_id").fetchone()
     (version,) = database.execute("PRAGMA user_version").fetchone()

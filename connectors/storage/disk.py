@@ -1,8 +1,8 @@
-"""Files that survive a power failure, and errors of failing disks.
+"""Writes files that survive a power failure, and explains errors of failing disks.
 
-If a file is written under another name, synced and renamed, it exists completely or not
-at all. The new name is durable after a sync of the directory. If the system refuses a
-change, functions raise `OSError`.
+A file is written under a temporary name, synced, and renamed. Under its final name, the
+file thus is complete or does not exist. The final name is durable after a sync of the
+directory. If the system refuses a change, functions raise `OSError`.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ REMEDIES: Mapping[int, str] = MappingProxyType(
 )
 
 _WRITTEN_AFTER_NS = 120 * 1_000_000_000
-"""Age after which data counts as on the disk; the kernel usually needs 30 s."""
+"""Time after which written data counts as being on the disk. The kernel usually writes
+data to the disk within 30 s."""
 
 _LEAST_FREE_BYTES = 256 * 1024
-"""Free space that SQLite needs to create the file that its readers share."""
+"""Free space that SQLite needs to create the file that readers of a database share."""
 
 
 @contextmanager
 def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
-    """Hold a lock while the block runs; the system releases it if the process ends.
+    """Hold a lock while the block runs. If the process ends, the lock is released.
 
-    If missing, the lock file and its directory are created for this user alone. If
-    `waits`, the call waits for another process that holds the lock.
+    A missing lock file is created. If its directory is missing, it is created too, and
+    only this user can access it. If another process holds the lock and `waits` is True,
+    the call waits for the lock.
 
     Raises:
-        BlockingIOError: Another process holds the lock.
+        BlockingIOError: Another process holds the lock, and `waits` is False.
     """
     make_directory(path.parent, 0o700)
     with path.open("w") as file:
@@ -50,7 +52,7 @@ def locked(path: Path, *, waits: bool = False) -> Iterator[None]:
 
 
 def with_remedy(cause: str) -> str:
-    """Return an error in one line, with the remedy if a disk caused it."""
+    """Return an error's one-line text, with a remedy if a disk caused the error."""
     for number, remedy in REMEDIES.items():
         if os.strerror(number) in cause:
             return f"{cause}; {remedy}"
@@ -58,21 +60,25 @@ def with_remedy(cause: str) -> str:
 
 
 def primary_code(error: sqlite3.Error) -> int | None:
-    """Return the primary result code of SQLite; None if Python raised the error."""
+    """Return the primary result code of an error; None if SQLite did not raise it."""
     extended: int | None = getattr(error, "sqlite_errorcode", None)
     # The lowest byte of an extended result code is the primary code.
     return None if extended is None else extended & 0xFF
 
 
 def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
-    """Return the system's error for an error of SQLite; None if no disk caused it."""
+    """Return the system's error that caused an error of SQLite.
+
+    Returns None if no disk caused the error.
+    """
     code = primary_code(error)
     if code == sqlite3.SQLITE_FULL:
         number = errno.ENOSPC
     elif code == sqlite3.SQLITE_IOERR or (
         code == sqlite3.SQLITE_CANTOPEN and is_writable(path) and not path.is_dir()
     ):
-        # SQLite reports a full disk only when it writes to a file.
+        # If the disk is full when SQLite creates a file, SQLite does not report this
+        # cause. A test write finds it.
         number = _refusal_of(path.parent) or errno.EIO
     else:
         return None
@@ -83,7 +89,8 @@ def error_of_disk(error: sqlite3.Error, path: Path) -> OSError | None:
 
 
 def _refusal_of(directory: Path) -> int | None:
-    # If a quota or the file system's reserve limits the space, only a write shows it.
+    # The number of free bytes is no proof, because a quota or the file system's reserve
+    # may limit the space. Only a write shows whether space is available.
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(_LEAST_FREE_BYTES))
@@ -95,19 +102,19 @@ def _refusal_of(directory: Path) -> int | None:
 
 
 def is_writable(path: Path) -> bool:
-    """Whether this process may write a file and other files in its directory."""
+    """Whether this process may write to a file, and may create files beside it."""
     places = (path, path.parent) if path.exists() else (path.parent,)
     return all(os.access(place, os.W_OK) for place in places)
 
 
 def cause_of(error: sqlite3.Error, path: Path) -> str:
-    """Return an error of SQLite about a file in one line, with the remedy if known."""
+    """Return the cause of an SQLite error in one line, with the remedy if known."""
     failed = error_of_disk(error, path)
     return str(error) if failed is None else with_remedy(str(failed.strerror))
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a directory, durable."""
+    """Make a file's content, or the names of the files in a directory, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -123,14 +130,15 @@ def sync(path: Path) -> None:
 def make_directory(path: Path, mode: int = 0o777) -> None:
     """Create a directory durably, with its parents, unless it exists.
 
-    The mode applies only to the directory itself.
+    The mode applies only to the directory itself, not to its parents.
     """
     if not path.is_dir():
         if not path.parent.is_file():
             make_directory(path.parent)
         path.mkdir(mode, exist_ok=True)
-    # Another process may have created the directory and ended before it synced the
-    # parent. If this process cannot open the parent, it did not create the directory.
+    # Sync the parent even if the directory existed: another process may have created
+    # the directory and ended before it synced the parent. If this process cannot open
+    # the parent, it did not create the directory, and the sync is omitted.
     with suppress(PermissionError):
         sync(path.parent)
 
@@ -139,9 +147,10 @@ def make_directory(path: Path, mode: int = 0o777) -> None:
 def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
     """Yield a new file that durably replaces `path` when the block ends.
 
-    While the block runs, `path` stays unchanged, and the new file is at `unfinished`,
-    which must be on the same disk. If the block raises an error, `path` also stays
-    unchanged, and the new file is removed.
+    While the block runs, the new file is at `unfinished`, by default `path` with the
+    suffix `.new`, and `path` stays unchanged. Both paths must be on the same file
+    system. If the block raises an error, the new file is removed, and `path` stays
+    unchanged.
     """
     unfinished = unfinished or path.with_name(f"{path.name}.new")
     try:
@@ -153,23 +162,26 @@ def replacing(path: Path, unfinished: Path | None = None) -> Iterator[BinaryIO]:
         sync(path.parent)
     except BaseException as error:
         unfinished.unlink(missing_ok=True)
-        # An error of a write does not name the file.
+        # The error of a failed write names no file.
         if isinstance(error, OSError) and error.filename in (None, str(unfinished)):
             error.filename = str(path)
         raise
 
 
 class NewFiles:
-    """Syncs files that a program added to a directory without syncing them.
+    """Syncs files that a program adds to a directory without syncing them.
 
-    The program writes each file under another name and renames the file to one of the
-    given names. Files older than two minutes count as durable.
+    `names` are the files and subdirectories of `directory` to which this applies. The
+    program must write each file under a temporary name and then rename it, because a
+    file that is changed in place is not synced again. Files that are older than two
+    minutes when this object is created count as durable.
     """
 
     def __init__(self, directory: Path, names: Collection[str]) -> None:
         self._directory = directory
         self._names = names
-        # Recent writes of another process may not be durable.
+        # Files that another process wrote recently may not be durable, so they are not
+        # yet known.
         since_ns = time.time_ns() - _WRITTEN_AFTER_NS
         self._known = frozenset(
             one for one in self._entries() if os.stat(one[0]).st_mtime_ns < since_ns
@@ -179,8 +191,9 @@ class NewFiles:
         """Sync files that were added since the last call, then their directories."""
         entries = frozenset(self._entries())
         new = [Path(path) for path, _ in entries - self._known]
-        # The first sync writes the file system's journal, so the other syncs are short.
-        # Threads would cost more CPU time than the syncs themselves.
+        # The files are synced one after the other. The first sync writes the file
+        # system's journal, so the other syncs are short. Threads for parallel syncs
+        # would cost more CPU time than the syncs themselves.
         for path in new:
             # The program may have removed the file since the listing.
             with suppress(FileNotFoundError):
