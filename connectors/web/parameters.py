@@ -68,7 +68,11 @@ class ViewQuery:
         raise NoChannel("key", self.key)
 
     def chosen(self, names: Collection[str]) -> str | None:
-        """Return the selected view's name, which must exist; None if none is selected."""
+        """Return the name of the selected view; None if no view is selected.
+
+        Raises:
+            NoChannel: `names` does not contain the selected view.
+        """
         return None if self.find(names) is None else self.existing(names)
 
     def existing(self, names: Collection[str]) -> str:

@@ -93,9 +93,9 @@ class PlanBlocks(NamedTuple):
         )  # fmt: skip
 
     def without(self) -> Table | None:
-        """Return a table of views without a forecast, with a row for each reason.
+        """Return a table of `Plan.without`, with a row for each reason.
 
-        If every view has a forecast, return None.
+        If `Plan.without` is empty, return None.
         """
         by_reason: dict[str, list[str]] = {}
         for name, why in self.plan.without.items():
@@ -110,7 +110,10 @@ class PlanBlocks(NamedTuple):
         return Table("Without a forecast", headings, rows, words=3)
 
     def by_bytes(self) -> list[str]:
-        """Return views' names in descending order of forecast bytes in the next week."""
+        """Return the names of the views in descending order of forecast bytes.
+
+        The forecast is the median for the next seven days.
+        """
         views = self.plan.views
         return sorted(views, key=lambda name: -views[name].figures["bytes"].week.mid)
 

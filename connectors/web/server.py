@@ -27,7 +27,8 @@ _SWITCH_S = 0.0005
 """Python's switch interval, seconds: how long a thread runs while other threads wait.
 
 After each system call, the event loop may wait this time for each thread that creates a
-page. With Python's default of 5 ms and many clients, the event loop waited for a minute.
+page. With many clients and Python's default of 5 ms, the event loop waited for a
+minute.
 """
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
