@@ -1,8 +1,8 @@
 """Query parameters of pages and API, as fields of dataclasses.
 
-The types of the fields define the allowed values, and the API's description shows them.
-A value that is not allowed raises `WrongParameter`; an unknown name raises
-`UnknownParameter`. A view that does not exist raises `NoChannel`.
+The type of a field defines the allowed values, which the API's description shows. A
+value that is not allowed raises `WrongParameter`; a parameter with an unknown name
+raises `UnknownParameter`. A view that does not exist raises `NoChannel`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from sds_core.observer.incidents import IncidentKind, IncidentQuery
 from sds_core.observer.snapshot import Snapshot, Views
 
 _GREATEST = 10**18 - 1
-"""Maximum of an integer parameter: 64 bits hold every number of 18 digits."""
+"""Maximum of an integer parameter. It has 18 digits, so 64 bits can hold it."""
 
 Whole = Annotated[int, Meta(ge=0, le=_GREATEST)]
 
@@ -47,15 +47,19 @@ class ViewQuery:
 
     Attributes:
         id: Id of the channel or group.
-        key: Key of 16 hexadecimal digits that replaces an id. It is required if the id
-            is too long for an address or contains hidden characters.
+        key: Key of the channel or group, 16 hexadecimal digits. It replaces the id if
+            the id is too long for an address or contains hidden characters.
     """
 
     id: str | None = None
     key: str | None = None
 
     def find(self, names: Iterable[str]) -> str | None:
-        """Return the name of the view; None if no parameter names one."""
+        """Return `id`, or the name whose key is `key`; None if both are None.
+
+        Raises:
+            NoChannel: None of `names` has the key.
+        """
         if self.id is not None or self.key is None:
             return self.id
         for name in names:
@@ -64,11 +68,19 @@ class ViewQuery:
         raise NoChannel("key", self.key)
 
     def chosen(self, names: Collection[str]) -> str | None:
-        """Return the name of the view; None if no view is selected."""
+        """Return the name of the selected view; None if no view is selected.
+
+        Raises:
+            NoChannel: `names` does not contain the selected view.
+        """
         return None if self.find(names) is None else self.existing(names)
 
     def existing(self, names: Collection[str]) -> str:
-        """Return the name of the view; raise `NoChannel` if no such view exists."""
+        """Return the name of the selected view.
+
+        Raises:
+            NoChannel: No view is selected, or `names` does not contain its name.
+        """
         name = self.find(names) or ""
         if name not in names:
             raise NoChannel("id", name)
@@ -91,7 +103,7 @@ class IncidentSelection(ViewQuery):
     standing: bool = False
 
     def query(self, names: Iterable[str]) -> IncidentQuery:
-        """Return the query; `names` has the names of all views."""
+        """Return the conditions as a query; `names` has the names of all views."""
         return IncidentQuery(
             channel=self.find(names),
             kind=self.kind,
@@ -130,8 +142,9 @@ class Parameter(NamedTuple):
 
     Attributes:
         name: Name of the parameter in an address.
-        field: Name of the field for the parameter's value.
-        default: Value if omitted; `dataclasses.MISSING` for a required parameter.
+        field: Name of the dataclass's field that holds the parameter's value.
+        default: Value if the parameter is omitted; `dataclasses.MISSING` if it is
+            required.
     """
 
     name: str
@@ -145,7 +158,7 @@ class Parameter(NamedTuple):
         return self.default is MISSING
 
     def read(self, text: str) -> Any:
-        """Convert a text from an address to the parameter's type."""
+        """Convert the parameter's text in an address to the parameter's type."""
         try:
             return msgspec.convert(text, self.type, strict=False)
         except msgspec.ValidationError as error:
@@ -157,10 +170,10 @@ Query = TypeVar("Query")
 
 @cache
 def parameters_of(form: type, label: str = "id") -> Sequence[Parameter]:
-    """Return the parameters that a dataclass describes.
+    """Return the parameters that the fields of a dataclass describe.
 
-    `label` is the name of the field `id` in addresses. The metadata of every field
-    except `id` may define the parameter's name.
+    The parameter for the field `id` has the name `label`. Each other parameter has the
+    name in the metadata of its field or, by default, the name of its field.
     """
     types = get_type_hints(form, include_extras=True)
     return [
@@ -181,9 +194,9 @@ def read_query(
     *,
     strict: bool = True,
 ) -> Query:
-    """Return the parameters of a request as an object of a dataclass.
+    """Return the parameters of a request as an object of the dataclass `form`.
 
-    If `strict`, parameters that are not in the dataclass are refused.
+    If `strict`, a parameter that `form` does not have raises `UnknownParameter`.
     """
     known = {one.name: one for one in parameters_of(cast(type, form), label)}
     for name in given:
@@ -202,14 +215,14 @@ def read_query(
 
 
 def query_of(form: type, given: Mapping[str, str], label: str) -> str:
-    """Return the given parameters that a dataclass has, encoded for an address."""
+    """Encode parameters for an address; omit those that the dataclass `form` lacks."""
     known = [one.name for one in parameters_of(form, label)]
     chosen = {name: text for name, text in given.items() if name in known}
     return urlencode(chosen, errors="surrogatepass")
 
 
 def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str | None:
-    """Return a parameter, which must be an allowed word; None if it is missing."""
+    """Return a parameter's text, which must be in `allowed`; None if it is missing."""
     text = given.get(name)
     if text is not None and text not in allowed:
         raise WrongParameter(name, _listed(allowed), text)
@@ -217,7 +230,9 @@ def one_of(given: Mapping[str, str], name: str, allowed: Sequence[str]) -> str |
 
 
 def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
-    """Return the views of the kind that a path names; by default, the kind at the root.
+    """Return the views of the kind whose prefix is in the request's path.
+
+    If the path has no prefix, the kind is the one whose pages are at the root.
 
     Raises:
         HTTPException: No such kind exists.
@@ -230,7 +245,7 @@ def views_of(request: Request, snapshot: Snapshot) -> Views[Any]:
 
 
 def _given(kind: Any) -> Any:
-    # Return the type without `None`, which stands for a missing parameter.
+    # Remove `None` from the type: `None` stands for a missing parameter.
     options = [one for one in get_args(kind) if one is not type(None)]
     return options[0] if type(None) in get_args(kind) else kind
 

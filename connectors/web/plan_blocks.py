@@ -1,4 +1,4 @@
-"""Forecasts in sentences, tables and charts, for the report and for the page."""
+"""Forecasts as sentences and tables, for a report and for the page of forecasts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EXAMPLES = 5
 
 
 class PlanBlocks(NamedTuple):
-    """The blocks of forecasts that pages show.
+    """Creates sentences and tables about the forecasts of one kind of view.
 
     Attributes:
         called: Returns the display name of a view, in one line.
@@ -31,7 +31,7 @@ class PlanBlocks(NamedTuple):
     link: Callable[[str], str] | None = None
 
     def lead(self) -> Iterator[str]:
-        """Yield a sentence for each important result, if a forecast exists."""
+        """Yield sentences with the main results; nothing if no total is forecast."""
         total, plan = self.plan.total, self.plan
         if total is None:
             return
@@ -54,7 +54,7 @@ class PlanBlocks(NamedTuple):
         yield self._first_limit()
 
     def limits(self, most: int) -> Table:
-        """Return at most `most` limits, in the order in which they are reached."""
+        """Return a table of at most `most` limits, in order of their earliest times."""
         shown = limits_first(self.plan.views)
         rows = [self._limit_row(*entry) for entry in shown[:most]]
         note = (
@@ -79,7 +79,7 @@ class PlanBlocks(NamedTuple):
         )  # fmt: skip
 
     def views(self, shown: Sequence[str]) -> Table:
-        """Return a row for each view."""
+        """Return a table with a row for each view in `shown`, in the same order."""
         views = self.plan.views
         return Table(
             self.names.many.capitalize(),
@@ -93,7 +93,10 @@ class PlanBlocks(NamedTuple):
         )  # fmt: skip
 
     def without(self) -> Table | None:
-        """Return the views without a forecast, by reason; None if no view lacks one."""
+        """Return a table of `Plan.without`, with a row for each reason.
+
+        If `Plan.without` is empty, return None.
+        """
         by_reason: dict[str, list[str]] = {}
         for name, why in self.plan.without.items():
             by_reason.setdefault(why, []).append(self.called(name))
@@ -107,7 +110,10 @@ class PlanBlocks(NamedTuple):
         return Table("Without a forecast", headings, rows, words=3)
 
     def by_bytes(self) -> list[str]:
-        """Return the views' names in descending order of the next seven days' bytes."""
+        """Return the names of the views in descending order of forecast bytes.
+
+        The forecast is the median for the next seven days.
+        """
         views = self.plan.views
         return sorted(views, key=lambda name: -views[name].figures["bytes"].week.mid)
 
@@ -140,7 +146,7 @@ class PlanBlocks(NamedTuple):
 
 
 def figures_table(forecast: Forecast, plan: Plan) -> Table:
-    """Return all figures of a forecast."""
+    """Return a table of all figures of a forecast."""
     share = f"{plan.interval} % interval"
     headings = ("A day, mean", "Last 7 days", "Next 7 days", share)
     return Table("Figures", headings, figure_rows(forecast.figures))

@@ -1,4 +1,4 @@
-"""Charts of forecasts, with the past, the expected future, and the limit."""
+"""Charts of forecasts, with past values, forecast values, and the limit."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sds_core.planning.words import amount, figure_name, interval, limit_name, p
 from sds_core.text import day_and_month
 
 AHEAD_DAYS = BEFORE_DAYS
-"""Number of future days that a chart shows. If the limit is reached later, the chart
-shows more."""
+"""Number of future days in a chart. If the chart has a limit that is reached later, the
+chart has more days."""
 
 _TICKS = 5
 _WEEK_DAYS = 7
 
 
 def forecast_charts(forecast: Forecast) -> list[Chart]:
-    """Return the charts of a view: bytes, parts of the bytes, and each limit."""
+    """Return a view's charts: bytes, parts of the bytes, messages, and each limit."""
     charts = [
         figure_chart(forecast, name, title)
         for name, title in (("bytes", "Bytes a day"), ("messages", "Messages a day"))
@@ -49,7 +49,7 @@ def figure_chart(
     note: str = "",
     limit: Reached | None = None,
 ) -> Chart:
-    """Return a chart of daily values: measured, then forecast with intervals."""
+    """Return a chart of daily values: measured days, then forecast days."""
     outlook = forecast.figures[name]
     ahead = outlook.days[: _days_shown(forecast, outlook, limit)]
     before = outlook.before
@@ -81,7 +81,7 @@ def figure_chart(
 
 
 def _parts_chart(forecast: Forecast) -> list[Chart]:
-    # Return no chart if the parts are unknown.
+    # The list is empty if the forecast has no figures of parts of frames.
     parts = {name: one for name, one in forecast.figures.items() if part_of(name)}
     if not parts:
         return []

@@ -1,4 +1,4 @@
-"""The JSON API of forecasts, and of the hourly figures behind the forecasts."""
+"""The JSON API of forecasts, and of the hourly figures that forecasts are based on."""
 
 from __future__ import annotations
 
@@ -88,13 +88,14 @@ class Planning(TypedDict):
     Attributes:
         computed: When the forecasts were computed, wall time, Unix ms.
         problem: Why the newest computation failed; empty if it succeeded.
-        days: Number of days that forecasts cover.
-        interval: Probability that a value is between `low` and `high`, percent.
+        days: Number of future days that forecasts cover.
+        interval: Probability that the future value is between `low` and `high`,
+            percent.
         total: Forecast of the sum over all channels or groups.
         without_forecast: Channels or groups that have no forecast. The list omits the
             channels or groups that `not_computed` counts.
-        not_computed: Number of channels or groups that have no forecast because the
-            number of forecasts is limited.
+        not_computed: Number of channels or groups whose forecasts were not computed,
+            because the monitor limits the number of forecasts.
     """
 
     clock: Clock
@@ -114,8 +115,8 @@ def routes(sources: Sources, lookups: Lookups) -> list[BaseRoute]:
     def hours(request: Request, query: DaysQuery) -> Mapping[str, Any]:
         """Return a page of the hours in which a figure changed, oldest first.
 
-        Each entry has the last value of each counter and the maximum of each gauge in
-        the hour.
+        The entry of an hour has the last value of each counter and the maximum of each
+        gauge in this hour.
         """
         place = query.place(_HourPlace)
         snapshot = read_figures(sources)

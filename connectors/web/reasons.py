@@ -1,7 +1,7 @@
-"""Why a view has its verdict, in one sentence with figures.
+"""Explains in one sentence why a view has its verdict.
 
-Each sentence names the window of its verdict, because other figures on the page cover
-an hour or all time.
+If the sentence has figures of the verdict's window, it names the window, because other
+figures on the page cover the last hour or all time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reasons why a request cannot be answered.
+"""Exceptions for requests that cannot be answered, with their HTTP status.
 
 Refusal
 ├── UnknownParameter     400
@@ -29,8 +29,8 @@ class Refusal(Exception):
     """A request cannot be answered; the message has the reason in one line.
 
     Attributes:
-        message: The message, if it is the same for all refusals of the class.
-        values: Further values of the JSON answer, for programs.
+        message: Default message of the class; empty if each refusal has its own.
+        values: Values that the JSON answer has in addition to the message.
     """
 
     status: ClassVar[int]
@@ -43,7 +43,7 @@ class Refusal(Exception):
 
 
 class UnknownParameter(Refusal):
-    """No query parameter has this name; the message lists the names."""
+    """No query parameter has this name; the message lists the allowed names."""
 
     status = 400
 
@@ -57,7 +57,7 @@ class UnknownParameter(Refusal):
 
 
 class WrongParameter(Refusal):
-    """A query parameter has a wrong value; the message lists the allowed values."""
+    """A query parameter has a wrong value; the message states which are allowed."""
 
     status = 400
 
@@ -75,14 +75,14 @@ class NoChannel(Refusal):
 
 
 class NoTrace(Refusal):
-    """No record in Kafka contains the message's id."""
+    """No record in Kafka contains the message's id, or no trace is possible."""
 
     status = 404
     message = "this monitor cannot make traces: use the command sds-monitor trace"
 
 
 class TracesBusy(Refusal):
-    """This client already waits for a trace, or too many other clients do."""
+    """This client already waits for a trace, or too many other clients wait for one."""
 
     status = 429
     message = "the monitor is making another trace: try again in a few seconds"
@@ -102,7 +102,7 @@ class NotReady(Refusal):
 
 
 class FiguresUnread(Refusal):
-    """The totals of the checkpoint have not been read yet."""
+    """The monitor is starting and has not read the totals of its checkpoint yet."""
 
     status = 503
     message = (
@@ -112,7 +112,7 @@ class FiguresUnread(Refusal):
 
 
 class NoRecord(Refusal):
-    """The monitor has not read any record, so the event time is unknown."""
+    """The monitor has not read any record yet, so the event time is unknown."""
 
     status = 503
     message = "no record has been read yet"

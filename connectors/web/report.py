@@ -1,4 +1,4 @@
-"""Writes a report as one HTML file, which loads nothing and has no script."""
+"""Renders a report as one HTML page that loads no other files and has no script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHEETS = ("base", "tables", "charts", "report")
 
 
 def report_html(report: Report) -> str:
-    """Return the whole page."""
+    """Return the report as a whole HTML page, with its stylesheets."""
     sheets = [(_STATIC / f"{name}.css").read_text("utf-8") for name in _SHEETS]
     return (
         page_environment()
@@ -22,7 +22,7 @@ def report_html(report: Report) -> str:
         .render(
             report=report,
             pictured=pictured,
-            # The stylesheets are our own.
+            # The stylesheets are part of this package, so they need no escaping.
             style=Markup("\n".join(sheets)),  # noqa: S704
         )
     )

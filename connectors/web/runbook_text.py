@@ -1,4 +1,4 @@
-"""Renders runbooks, with the id of a channel and the configured durations inserted."""
+"""Renders runbooks as HTML; inserts a channel's id and the configured durations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHANNEL = "my-channel"
 """The channel that runbooks use as an example in commands and queries."""
 
 DURATION = re.compile(r"(\d+ (?:s|min)) \(`(\w+_ms)`\)")
-"""Matches a setting's default duration and, after it, the name of the setting."""
+"""Matches a default duration and its setting's name, like ``30 s (`warm_up_ms`)``."""
 
 _SIBLING = re.compile(r"(?:\./)?([A-Za-z0-9]+)\.md(#.*)?")
 _ABSOLUTE = re.compile(r"https?://|#")
@@ -27,11 +27,12 @@ _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table").disable("i
 
 
 def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Markup:
-    """Render a runbook; escape raw HTML in the runbook.
+    """Render a runbook as HTML; escape raw HTML in its text.
 
-    The values in `settings` replace the durations in the runbook. The channel's id,
-    quoted as necessary, replaces the example in commands, queries and links. If the id
-    is empty or needs a key, the example stays.
+    The values in `settings` replace the default durations. In commands and queries, the
+    channel's id, quoted as necessary, replaces `CHANNEL`. Links to other runbooks get
+    the id as a parameter. If the id is empty, not printable, or needs a key, `CHANNEL`
+    stays, and links get no parameter.
     """
     tokens = _MARKDOWN.parse(
         DURATION.sub(
@@ -46,7 +47,7 @@ def runbook_html(text: str, settings: ObserverSettings, channel: str = "") -> Ma
         _mend_links(tokens, channel)
     else:
         _mend_links(tokens, "")
-    # The renderer escapes all text.
+    # The renderer escapes all text, so the result is safe HTML.
     return Markup(_MARKDOWN.renderer.render(tokens, _MARKDOWN.options, {}))  # noqa: S704
 
 
@@ -73,6 +74,6 @@ def _mend_links(tokens: Iterable[Token], channel: str) -> None:
             address = runbook_href(sibling[1], channel).removeprefix("runbooks/")
             token.attrs["href"] = address + (sibling[2] or "")
         elif not _ABSOLUTE.match(target):
-            # Remove links to other documents, which the server does not have.
+            # The server has no documents except runbooks, so remove the link.
             del token.attrs["href"]
             token.attrs["title"] = target

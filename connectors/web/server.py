@@ -20,22 +20,26 @@ from connectors.web.connection import DEFAULT_LIMITS, ClientLimits, LimitedConne
 from connectors.web.door import Door
 
 _STOP_SECONDS = 2
-"""Time for which running requests may continue when the server stops. A scrape takes
-less time."""
+"""If the server stops, running requests may continue for this time, seconds. A scrape
+by Prometheus takes less time."""
 
 _SWITCH_S = 0.0005
-"""Maximum time for which a thread runs while others wait, seconds. After each system
-call, the event loop may wait this time for every thread that creates a page. With
-Python's switch interval of 5 ms, many clients made the event loop wait for a minute."""
+"""Python's switch interval, seconds: how long a thread runs while other threads wait.
+
+After each system call, the event loop may wait this time for each thread that creates a
+page. With many clients and Python's default of 5 ms, the event loop waited for a
+minute.
+"""
 
 _REACHED_AT = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-"""Wildcard address -> address at which this machine reaches the listening server."""
+"""Wildcard address to listen on -> address for requests from the same machine."""
 
 
 class WebServer:
-    """Serves an application over HTTP until the server is stopped; a context manager.
+    """Serves an application over HTTP or HTTPS from `start` to `stop`.
 
-    A server that was stopped can be started again. Port 0 selects any free port.
+    The server is also a context manager. A stopped server can be started again. If the
+    port is 0, the system selects a free port.
     """
 
     def __init__(
@@ -69,26 +73,26 @@ class WebServer:
         return f"{scheme}://{place}:{port}"
 
     def start(self) -> None:
-        """Start the server, which answers requests when this call returns.
+        """Start the server. When this call returns, the server answers requests.
 
         Raises:
             PortInUse: Another program listens on the port.
-            AddressUnusable: The server cannot listen on the address, although the port
-                is free.
+            AddressUnusable: The server cannot listen on the address, for another reason
+                than a used port.
             RuntimeError: The server is running already.
         """
         if self._running is not None:
             message = f"the server is running already at {self.url}"
             raise RuntimeError(message)
         listener = listen(self._host, self._port, self._limits.connections)
-        # Uvicorn only calls its protocol class, so a partial function can replace the
-        # class.
+        # Uvicorn expects a protocol class, but only calls it. So a partial function is
+        # enough.
         connection: Any = partial(
             LimitedConnection, limits=self._limits, made=listener.made
         )
         tls = self._access.tls
-        # Uvicorn installs no signal handlers outside the main thread. The main program
-        # handles signals and calls stop().
+        # The server's thread is not the main thread, so Uvicorn installs no signal
+        # handlers. The main program handles signals and calls `stop`.
         server = uvicorn.Server(
             uvicorn.Config(
                 self._app,
@@ -99,8 +103,8 @@ class WebServer:
                 log_config=None,
                 log_level="error",
                 access_log=False,
-                # Otherwise, any local program could set a client address with a proxy
-                # header.
+                # Ignore proxy headers: with one, any local program could pretend that
+                # its requests come from another client address.
                 proxy_headers=False,
                 timeout_graceful_shutdown=_STOP_SECONDS,
                 timeout_keep_alive=self._limits.idle_s,
@@ -141,6 +145,6 @@ class WebServer:
 
 
 def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    # A cancellation is not an error: `stop` cancels requests that do not end in time.
+    # `stop` cancels requests that do not end in time. Do not log this as an error.
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, asyncio.CancelledError)

@@ -15,7 +15,7 @@ from sds_core.audit.serving_figures import SERVING_METRICS, ServingFigures
 from sds_core.mirror.figures import MirrorFigures
 
 NEWEST = "/api/v1/audit"
-"""Path of the newest result, which `sds-monitor run --audit` reads."""
+"""Path of an audit's newest result. `sds-monitor run --audit` reads this path."""
 
 
 class AuditObject(TypedDict):
@@ -23,14 +23,16 @@ class AuditObject(TypedDict):
 
     Attributes:
         ended_ms: Wall time at which the audit ended, Unix ms.
-        is_complete: Whether the mirror has all messages.
-        missing_here: Number of messages that the mirror still lacks.
+        is_complete: Whether the mirror now has all messages that the other side has.
+        missing_here: Number of messages that the other side has and the mirror still
+            lacks.
         missing_there: Number of messages that the mirror has and the other side lacks.
-        missing_before_begin: Number of messages in `missing_here` that are older than
-            the mirror's first message.
-        mirror_begin_ms: Time of the mirror's first message, Unix ms.
-        newest_missing_ms: Time of the newest message that the mirror lacks, for each
-            channel id, Unix ms.
+        missing_before_begin: Number of messages that the mirror lacked during the
+            comparison and that were sent before the mirror's first record.
+        mirror_begin_ms: Time of the mirror's first record, Unix ms; null if the mirror
+            has no records.
+        newest_missing_ms: For each channel id, the time of the newest message that the
+            mirror lacks, Unix ms.
     """
 
     ended_ms: int | None
@@ -55,7 +57,10 @@ class AuditAnswer(TypedDict):
 
 
 def create_mirror_app(figures: MirrorFigures) -> Starlette:
-    """Return a mirror's application: ready if a node answers and the spool has room."""
+    """Return the application of a mirror.
+
+    The mirror is ready if at least one node answers and the spool has room.
+    """
 
     def obstacle() -> str:
         if figures.is_paused:
@@ -70,7 +75,10 @@ def create_mirror_app(figures: MirrorFigures) -> Starlette:
 
 
 def create_serving_app(figures: ServingFigures) -> Starlette:
-    """Return the application of `audit serve`: not ready while it reads the topic."""
+    """Return the application of `audit serve`.
+
+    `audit serve` is ready when it has read the topic.
+    """
     return metrics_app(
         FiguresCollector(SERVING_METRICS, figures),
         lambda: (
@@ -80,7 +88,7 @@ def create_serving_app(figures: ServingFigures) -> Starlette:
 
 
 def create_audit_app(figures: AuditFigures) -> Starlette:
-    """Return the application of an audit: ready if the newest audit succeeded."""
+    """Return the application of a repeated audit; ready if the newest one succeeded."""
 
     def obstacle() -> str:
         if figures.result is None or figures.error:

@@ -21,7 +21,7 @@ from sds_core.trace.trace import Trace
 
 
 class StoredViews(Protocol):
-    """Stored data of the views of one kind; threads of the server call the methods.
+    """Reads stored data of the views of one kind; the server's threads call methods.
 
     Incidents, per-minute aggregates and verdicts may be in files of the history.
     Methods that read files of the history may raise `DamagedHistory` or `NoHistory` of
@@ -34,26 +34,26 @@ class StoredViews(Protocol):
     def find_minutes(
         self, channel: str, since_ms: int, until_ms: int, fields: Collection[str]
     ) -> Sequence[Row]:
-        """Return a view's rows whose minutes begin in [since_ms, until_ms), in order.
+        """Return a view's rows for the minutes begun in [since_ms, until_ms), in order.
 
         Times are Unix ms of event time. Each row has its minute and the given `fields`.
         """
 
     def find_recent(self, at_ms: int) -> Mapping[str, Recorded]:
-        """Return the figures of each view at a time in the last hour.
+        """Return each view's figures as of `at_ms`, a time in the last hour.
 
-        The figures have the fields in `FigureTable.counted`. They are from the end of
-        the last minute before the event time `at_ms`, Unix ms. If the first known
-        figures of a view are from a later minute, these figures are returned.
+        The time is event time, Unix ms. The figures have the fields in
+        `FigureTable.counted`, and are from the last minute that ended by `at_ms`. If
+        the first known figures of a view are later, they are returned instead.
         """
 
     def find_steps(
         self, channels: Collection[str], since_ms: int, until_ms: int, step_ms: int
     ) -> Mapping[str, Sequence[Recorded]]:
-        """Return the figures at the end of the last minute in each step, in order.
+        """Return, for each view, the last figures of each step, oldest first.
 
-        A step in which nothing changed is missing. `since_ms` and `until_ms` are in the
-        last hour, Unix ms of event time.
+        Steps have the length `step_ms`. A step in which no figure changed is omitted.
+        `since_ms` and `until_ms` are in the last hour, Unix ms of event time.
         """
 
     def find_verdicts(
@@ -61,23 +61,23 @@ class StoredViews(Protocol):
     ) -> Mapping[str, Sequence[ShownVerdict]]:
         """Return each view's rows of shown verdicts in order, as input of `spans_of`.
 
-        Times are Unix ms of wall time. Rows of the last 24 hours are found without
-        reading the history's files.
+        Times are Unix ms of wall time. If `since_ms` is in the last 24 hours, no file
+        of the history is read.
         """
 
     def verdicts_until_ms(self) -> int | None:
-        """Return the wall time, Unix ms, up to which verdicts are known, or None."""
+        """Return the wall time until which verdicts are known, Unix ms, or None."""
 
 
 class TraceQuestion(NamedTuple):
     """The message to trace.
 
     Attributes:
-        prefix: Prefix of the kind of `channel`.
+        prefix: Prefix of the kind to which `channel` belongs.
         channel: Name of the view that contains the message.
         message_id: Id of the message, or the Waku hash of a copy.
-        since_ms: Approximate time at which the message appeared, Unix ms; None for the
-            last 24 hours.
+        since_ms: Approximate time at which the message appeared, Unix ms; None to
+            search the last 24 hours.
     """
 
     prefix: str
@@ -96,14 +96,14 @@ class Sources:
     """Functions that return data for pages and API; the server's threads call them.
 
     Attributes:
-        current: Returns the newest snapshot, which is not primed before the job has
-            started.
-        stored: Returns the stored data by prefix of the kind; empty before the job has
-            started.
-        runbooks: Directory of the files `<Alert>.md`.
+        current: Returns the newest snapshot, or one with a false `primed` before the
+            job has started.
+        stored: Returns the stored data of each kind, by the kind's prefix; empty before
+            the job has started.
+        runbooks: Directory of the runbooks, files `<Alert>.md`.
         firing: Returns the alerts that fire.
-        plans: Returns the newest forecasts, by prefix of their kind.
-        trace: Creates the trace of a message in some seconds, or raises a
+        plans: Returns the newest forecasts of each kind, by the kind's prefix.
+        trace: Creates the trace of a message, which takes some seconds. It may raise a
             `connectors.web.refusals.Refusal`.
     """
 
@@ -115,15 +115,15 @@ class Sources:
     trace: Callable[[TraceQuestion], Trace] = _no_trace
 
     def of(self, prefix: str) -> StoredViews | None:
-        """Return the stored data of the kind with a prefix; None if no data exists."""
+        """Return the stored data of the kind with this prefix; None if none exists."""
         return self.stored().get(prefix)
 
     def plan(self, prefix: str) -> Plan:
-        """Return the newest forecasts of the kind with a prefix."""
+        """Return the newest forecasts of the kind with this prefix."""
         return self.plans().get(prefix, NO_PLAN)
 
 
 def shown_until_ms(stored: StoredViews | None) -> int | None:
-    """Return the end of the last minute whose shown verdicts are known, Unix ms."""
+    """Return when the last minute with known verdicts ends, Unix ms, or None."""
     known_ms = None if stored is None else stored.verdicts_until_ms()
     return None if known_ms is None else words.next_minute_ms(known_ms)

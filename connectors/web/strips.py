@@ -23,13 +23,13 @@ from sds_core.observer.shown_verdicts import (
 from sds_core.observer.verdict import Verdict
 
 LISTED_SPANS = 100
-"""Maximum number of rows in the table: open pages request it repeatedly."""
+"""Maximum number of rows in the table, which open pages request again and again."""
 
 _HOUR_MS = 3_600_000
 _MOST_BARS = 96
 _STEPS_MS = (60_000, 300_000, 900_000)
-"""Lengths of a step. A strip of at most 24 hours uses the first length that needs at
-most `_MOST_BARS` bars."""
+"""Possible lengths of a step in a strip of at most 24 hours, ms, shortest first. The
+strip has the first length with which `_MOST_BARS` steps cover its time."""
 
 _WIDTH, _HEIGHT = 10, 16
 
@@ -42,8 +42,8 @@ _PIECES = {
     Verdict.QUIET.value: ((14, 2),),
     NOT_WATCHED: ((7, 2),),
 }
-"""Top and height of each piece of a bar, so that verdicts differ even without
-colours."""
+"""Verdict -> top and height of each piece of its bar. The bars of two verdicts differ
+in shape, so they can be distinguished without colours."""
 
 _ALWAYS_NAMED = (Verdict.FAILING.value, Verdict.BLIND.value, NOT_WATCHED)
 _FINE = (Verdict.OK.value, Verdict.QUIET.value)
@@ -63,11 +63,12 @@ class Shown:
     """A view's shown verdicts of the last 24 hours, for the view's page.
 
     Attributes:
-        heading: The time that the strip covers; less than 24 hours if less is known.
+        heading: Heading with the period that the strip covers; less than 24 hours if
+            earlier verdicts are unknown.
         step: Length of a step of the strip, in words.
-        spans: The newest spans, newest first: start and end in UTC, key in
-            `words.SHOWN`, and reason.
-        hidden: Number of earlier spans, not listed.
+        spans: At most `LISTED_SPANS` spans, newest first. Each has its start and end in
+            UTC, its verdict as a key of `words.SHOWN`, and its reason.
+        hidden: Number of earlier spans that `spans` omits.
     """
 
     heading: str
@@ -79,7 +80,7 @@ class Shown:
 
 
 def hour_strips(stored: StoredViews | None, names: Collection[str]) -> dict[str, Strip]:
-    """Return some views' strips of the last hour, by name."""
+    """Return the strips of the last hour for the views in `names`, by name."""
     until_ms = shown_until_ms(stored)
     if stored is None or until_ms is None:
         return {}
@@ -111,7 +112,7 @@ def shown_of(stored: StoredViews | None, name: str) -> Shown | None:
         f"Verdicts {time}",
         words.duration(step_ms),
         _sentence(spans, time),
-        # Start the strip at a round time.
+        # The strip starts and ends at multiples of the step.
         _strip(
             spans,
             begin_ms // step_ms * step_ms,
@@ -205,8 +206,8 @@ class _Bar(NamedTuple):
 
 def _bars(spans: Sequence[Span], since_ms: int, step_ms: int, count: int) -> list[_Bar]:
     if step_ms == MINUTE_MS:
-        # Fast path for the first page, which has hundreds of strips. Each minute is in
-        # at most one span, so no step needs to combine spans.
+        # Fast path for the start page, which has hundreds of strips. Spans consist of
+        # whole minutes, so each span can be a bar.
         return [
             _Bar((span.begin_ms - since_ms) // step_ms, _minutes(span), [span])
             for span in spans

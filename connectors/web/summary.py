@@ -1,4 +1,4 @@
-"""The overall verdict on views and job as one sentence in the head of each page."""
+"""Computes the overall verdict on all views and the job, for the head of each page."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Level(enum.StrEnum):
 
 
 Trouble = tuple[bool, int, str]
-"""Sort key of a view in the order by trouble: whether it is muted, rank of the verdict
-(0 is worst), and the view's own name."""
+"""Sort key of a view: whether the view is muted, the rank of its verdict (0 is worst),
+and its name (not its display name)."""
 
 
 class Piece(NamedTuple):
-    """A part of the sentence; `href` is the address of its link, or empty."""
+    """A part of the summary's sentence; links to `href` unless `href` is empty."""
 
     text: str
     href: str = ""
@@ -46,8 +46,8 @@ class Summary:
 
     Attributes:
         level: Severity. `FINE` and `WARNING` occur only while `Snapshot.ok` is true.
-        pieces: The verdict in words, with names of at most three views of each kind.
-            Links in the sentence lead to the problems.
+        pieces: Parts of the sentence. For each kind and verdict, the sentence names at
+            most three views. A problem links to its view or to a runbook.
     """
 
     level: Level
@@ -60,7 +60,10 @@ class Summary:
 
 
 def summarise(snapshot: Snapshot) -> Summary:
-    """Return the verdict on all views and the job; muted views are only counted."""
+    """Return the overall verdict on all views and the job.
+
+    Muted views do not affect the verdict; the sentence only has their number.
+    """
     job = snapshot.job
     if job.kafka.is_stale:
         return _trouble(words.no_answer(job.kafka), "SdsMonitorKafkaAway")
@@ -75,8 +78,8 @@ def summarise(snapshot: Snapshot) -> Summary:
             return _plain(Level.STARTING, "Starting: reading the checkpoint")
         return _plain(Level.STARTING, "Starting Spark, about 10 s")
     clock_is_wrong = job.clock.level() is ClockLevel.WRONG
-    # If a wrong clock makes all records dead letters, the monitor will never have a
-    # verdict.
+    # A wrong clock can make all records dead letters. Then no verdict will ever follow,
+    # so "Too early to say" would be wrong.
     if snapshot.nothing_read and not clock_is_wrong:
         if job.running and not snapshot.clock_ms:
             return _too_early("no record has been read yet")
@@ -121,7 +124,7 @@ def summarise(snapshot: Snapshot) -> Summary:
 
 
 def stopped(job: JobFigures) -> str:
-    """Return words for a stopped query, and for its restart if one will follow."""
+    """Return the text that the query has stopped and, if it will, that it restarts."""
     return "The query has stopped" + (" and restarts" if job.retrying else "")
 
 
@@ -140,13 +143,14 @@ def _too_early(reason: str) -> Summary:
 def names_by_trouble(views: Views[Any]) -> list[str]:
     """Return the names of views, sorted by verdict (worst first) and then by name.
 
-    All muted views follow the unmuted views. Groups that only collect payloads of
-    unknown groups are last.
+    All muted views follow the unmuted views. Groups that only collect the traffic of
+    unknown groups are last, muted or not.
     """
     grouping = views.kind.grouping
     leftovers = frozenset() if grouping is None else grouping.leftovers
-    # A single sort by `Trouble` takes several times as long as one sort for each
-    # verdict, and its tuples make the garbage collector visit all figures.
+    # Sort the names of each verdict separately. A single sort by `Trouble` would take
+    # several times as long, and its tuples would make the garbage collector visit all
+    # figures.
     names: dict[tuple[bool, Verdict], list[str]] = {
         (is_muted, verdict): [] for is_muted in (False, True) for verdict in _RANK
     }
@@ -158,12 +162,12 @@ def names_by_trouble(views: Views[Any]) -> list[str]:
 
 
 def trouble_of(views: Views[Any]) -> Callable[[str], Trouble]:
-    """Return a function from a view's name to its sort key in `names_by_trouble`."""
+    """Return a function that returns the sort key of the view with a given name."""
     return lambda name: (name in views.muted, _RANK[views.totals[name].verdict], name)
 
 
 def views_by_tap(views: Views[Any]) -> Counter[str]:
-    """Return, by tap, the number of views that it mirrored in the retention window."""
+    """Return for each tap how many views it mirrored in the retention window."""
     return Counter(
         observer
         for totals in views.totals.values()
@@ -177,7 +181,7 @@ def _views_with(snapshot: Snapshot, verdict: Verdict) -> list[list[Piece]]:
 
 
 def _part(snapshot: Snapshot, views: Views[Any], verdict: Verdict) -> list[Piece]:
-    # For example "2 of 5 channels failing: a, b".
+    # Return a text such as "2 of 5 channels failing: a, b"; empty for 0 channels.
     kind, muted = views.kind, views.muted
     found = sorted(
         name

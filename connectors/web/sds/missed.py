@@ -14,14 +14,15 @@ from sds_core.observer.snapshot import Snapshot, Views
 
 @dataclass(slots=True)
 class Missed:
-    """The messages that a tap missed in the last hour, in the channels it mirrors.
+    """Counts of the messages that one tap missed in the last hour, in its channels.
 
     Attributes:
         missed: Number of messages that participants had, but no tap of the channel
             mirrored.
-        messages: `missed`, plus the messages that a tap of the channel mirrored.
-        is_least: Whether `missed` is a minimum, because another tap also mirrors a
-            channel.
+        messages: `missed`, plus the number of messages that any tap of the channel
+            mirrored.
+        is_least: Whether `missed` is only a minimum, because another tap also mirrors
+            one of the channels. Messages that only the other tap mirrored do not count.
     """
 
     missed: int = 0
@@ -33,7 +34,7 @@ class Missed:
         return self.missed * 100 > self.messages * settings.undelivered_percent
 
     def __str__(self) -> str:
-        """Return the count and its share; a dash if no message was sent."""
+        """Return the number and share of missed messages; a dash without messages."""
         if not self.messages:
             return words.NOTHING
         bound = "at least " if self.is_least and self.missed else ""
@@ -47,18 +48,18 @@ class Missed:
 def missed_by_tap(
     snapshot: Snapshot, views: Views[Any], hour: LastHour
 ) -> Mapping[str, Missed]:
-    """Return what each tap missed in the last hour.
+    """Return for each tap how many messages it missed in the last hour.
 
-    A channel counts for a tap only if the tap appeared before the end of the warm-up
-    that follows the start of the channel's figures.
+    A channel counts for a tap only if the tap appeared at most `warm_up_ms` after the
+    hour or the channel began, whichever is later.
     """
     found = {observer: Missed() for observer in snapshot.taps}
     for channel, totals in views.totals.items():
         lately = hour.lately(channel, totals)
         if lately.figures is None:
             continue
-        # During a channel's warm-up, no message counts as missed. So the channel also
-        # counts for a tap that appeared during the warm-up.
+        # During a new channel's warm-up, no message counts as missed. So the channel
+        # also counts for a tap that appeared during the warm-up.
         begin_ms = (lately.since_ms or 0) + snapshot.observer.warm_up_ms
         missed = lately.figures.gaps_tap_gap
         messages = lately.figures.messages + missed

@@ -1,4 +1,4 @@
-"""Participants of a channel: in words for its page, and as objects for the API."""
+"""Prepares figures of a channel's participants, for the channel's page and the API."""
 
 from __future__ import annotations
 
@@ -48,15 +48,14 @@ class ParticipantObject(TypedDict):
     """A participant.
 
     Attributes:
-        heard: When the participant was last heard, event time, Unix ms.
+        heard: Event time of the participant's newest first copy, Unix ms.
         lacks: Number of messages that the participant lacks now.
-        lacks_since: Event time, Unix ms, from which the participant lacks a message.
-        undelivered: Number of messages that the participant still lacks after their
-            deadline.
+        lacks_since: Event time of the first frame that showed that the participant
+            lacks one of these messages, Unix ms; null if it lacks none.
+        undelivered: Number of messages in `lacks` whose delivery deadline has passed.
         delivered: Number of successful deliveries to the participant.
         failed: Number of failed deliveries to the participant.
-        delivered_ratio: Share of successful deliveries among the ended deliveries to
-            the participant.
+        delivered_ratio: `delivered` / (`delivered` + `failed`); null if both are 0.
         filter: Newest filter of the participant; null if no filter is known.
         epoch_messages: Number of messages that the participant sent in the current
             rate-limit epoch.
@@ -87,7 +86,7 @@ class ParticipantsAnswer(TypedDict):
 
 
 def routes(sources: Sources) -> list[BaseRoute]:
-    """Return the API of participants."""
+    """Return the API's route for the participants of a channel."""
 
     def participants(request: Request, query: ViewQuery) -> ParticipantsAnswer:
         """Return a channel's participants.
@@ -115,7 +114,7 @@ def table_of(totals: ChannelTotals) -> ParticipantTable:
 
 
 def section_values(snapshot: Snapshot, totals: ChannelTotals) -> Mapping[str, Any]:
-    """Return the values of `templates/sds/participants.html`."""
+    """Return the values that the template `sds/participants.html` needs."""
     table = table_of(totals)
     return {
         "participants": table.participants,
@@ -130,10 +129,12 @@ def section_values(snapshot: Snapshot, totals: ChannelTotals) -> Mapping[str, An
 def lacks_as_of_now(
     channels: Mapping[str, ChannelTotals], lacks: Iterable[Lack]
 ) -> Iterator[Lack]:
-    """Yield groups of missing messages, updated with the participants' present figures.
+    """Yield groups of missing messages, corrected by participants' current figures.
 
-    Groups come from incidents and may be inaccurate: an incident may omit participants
-    that lack its message, or the monitor may no longer track the message.
+    A group may be inaccurate, because it is computed from incidents: an incident may
+    omit some participants that lack its message, and the monitor may no longer track
+    the message. If a participant's current figures show no undelivered message, its
+    groups are dropped.
     """
     tables: dict[str, dict[str, ParticipantFigures]] = {}
     for lack in lacks:
@@ -151,9 +152,9 @@ def lacks_as_of_now(
             since_ms = figures.lacks_since_ms or lack.since_ms
             yield lack._replace(
                 messages=figures.undelivered,
-                # The time in the table may belong to a message whose deadline has not
-                # passed. The time of the group ignores incidents that name only other
-                # participants.
+                # The time in the table may be too early: it may belong to a message
+                # whose deadline has not passed. If `at_least`, the time of the group
+                # may be too late: incidents that omit the participant do not count.
                 since_ms=since_ms if lack.at_least else max(since_ms, lack.since_ms),
                 tap_hole=min(lack.tap_hole, figures.undelivered),
                 at_least=False,

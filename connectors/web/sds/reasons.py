@@ -1,4 +1,4 @@
-"""Gives the reason of an SDS channel's verdict, with the counts behind the verdict."""
+"""Explains why an SDS channel has its verdict, with the counts that caused it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sds_core.observer.view_totals import Excused
 
 
 def reason_of(snapshot: Snapshot, totals: ChannelTotals) -> str:
-    """Return the reason of a verdict with its counts; empty if no counts exist."""
+    """Return a verdict's reason with its counts; empty if no count explains it."""
     if totals.evidence is None:
         return ""
     evidence = totals.evidence
